@@ -26,12 +26,13 @@ TEMPLATES = sorted(
     path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/*.{kind}") if path.parent.parent.name != "demo"
 )
 WORDS = PACKAGE / "http" / "labels.py"
+MODULES = sorted(PACKAGE.glob("**/*.py"))
 NO_PAGES = {"cli", "demo", "docs", "migrations", "platform", "chaos"}
 """Parts whose sentences no page shows, or that are English by nature."""
 FOUNDATIONS = {"idempotency.py"}
 """Modules of the package itself whose refusals a page may show."""
 API_ONLY = re.compile(
-    r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|catalogue_api|users|openapi\w*)\.py"
+    r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|catalogue_api|users|scales|openapi\w*)\.py"
 )
 """Modules whose sentences only an API or a command says."""
 PHRASES = re.compile(
@@ -51,13 +52,15 @@ msgstr ""
 """
 """Without the dates and names that change each time."""
 BOTH = " || "
-Text = str | tuple[str, str]
+PLACE = re.compile(r"%\((\w+)\)s")
+VALUE = "%(value)s"
+Key = str | tuple[str, str]
 
 
 @cache
-def texts() -> dict[Text, set[str]]:
+def texts() -> dict[Key, set[str]]:
     """Every text, and the files that say it. A text with a plural is a pair."""
-    found: dict[Text, set[str]] = {}
+    found: dict[Key, set[str]] = {}
     for path, text in [*_of_templates(), *_of_python()]:
         found.setdefault(text, set()).add(path.relative_to(HERE).as_posix())
     return found
@@ -74,7 +77,7 @@ def catalogue(language: str) -> Catalog:
         return read_po(lines, locale=language)
 
 
-def missing(language: str) -> list[Text]:
+def missing(language: str) -> list[Key]:
     """What the catalogue does not say in this language."""
     known = catalogue(language)
     return [text for text in texts() if not _said(known, text)]
@@ -102,18 +105,18 @@ def pairs(path: Path) -> dict[str, str]:
     return dict(line.split("\t", 1) for line in path.read_text().splitlines() if "\t" in line)
 
 
-def _line(text: Text) -> str:
+def _line(text: Key) -> str:
     return text if isinstance(text, str) else BOTH.join(text)
 
 
-def _said(known: Catalog, text: Text) -> bool:
+def _said(known: Catalog, text: Key) -> bool:
     message = known.get(text[0] if isinstance(text, tuple) else text)
     if message is None or isinstance(message.id, tuple) != isinstance(text, tuple):
         return False
     return all(message.string) if isinstance(message.string, tuple) else bool(message.string)
 
 
-def _of_templates() -> Iterator[tuple[Path, Text]]:
+def _of_templates() -> Iterator[tuple[Path, Key]]:
     reader = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.i18n"])
     reader.policies["ext.i18n.trimmed"] = True
     for path in TEMPLATES:
@@ -123,28 +126,48 @@ def _of_templates() -> Iterator[tuple[Path, Text]]:
             yield path, ((said[0], said[1]) if kind == "ngettext" else said[0])
 
 
-def _of_python() -> Iterator[tuple[Path, Text]]:
-    for path in sorted(PACKAGE.glob("**/*.py")):
-        part = path.relative_to(PACKAGE).parts[0]
-        if part in NO_PAGES or (part.endswith(".py") and part not in FOUNDATIONS) or API_ONLY.fullmatch(path.name):
-            continue
-        rule = re.compile(".+") if path == WORDS else PHRASE if PHRASES.fullmatch(path.name) else None
-        for text in _literals(ast.parse(path.read_text())):
-            if SENTENCE.fullmatch(text) or (rule is not None and rule.fullmatch(text) and not NO_TEXT.fullmatch(text)):
-                yield path, text
+def _of_python() -> Iterator[tuple[Path, Key]]:
+    for path in MODULES:
+        yield from ((path, template) for template, _ in text_calls(path) if PLACE.sub("", template).strip())
+        yield from ((path, text) for node, text in _sentences(path) if not isinstance(node, ast.JoinedStr))
 
 
-def _literals(tree: ast.Module) -> Iterator[str]:
-    """The strings of a module, but for docstrings; of one with values in it, its pattern."""
+def text_calls(path: Path) -> Iterator[tuple[str, set[str | None]]]:
+    """The templates of all `Text(…)` of a module, and the names of their values."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
+            [template] = node.args
+            if isinstance(template, ast.Constant):
+                yield str(template.value), {keyword.arg for keyword in node.keywords}
+
+
+def finished_sentences(path: Path) -> list[str]:
+    """The f-strings of a module that no page can translate any more."""
+    return [f"{node.lineno}: {text}" for node, text in _sentences(path) if isinstance(node, ast.JoinedStr)]
+
+
+def _sentences(path: Path) -> Iterator[tuple[ast.expr, str]]:
+    """The strings of a module that a page may show."""
+    part = path.relative_to(PACKAGE).parts[0]
+    if part in NO_PAGES or (part.endswith(".py") and part not in FOUNDATIONS) or API_ONLY.fullmatch(path.name):
+        return
+    rule = re.compile(".+") if path == WORDS else PHRASE if PHRASES.fullmatch(path.name) else None
+    for node, text in _literals(ast.parse(path.read_text())):
+        if SENTENCE.fullmatch(text) or (rule is not None and rule.fullmatch(text) and not NO_TEXT.fullmatch(text)):
+            yield node, text
+
+
+def _literals(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
+    """The strings of a module, but for docstrings; for a value of an f-string stands `VALUE`."""
     passed = {id(node) for place in ast.walk(tree) for node in _for_programs(place)}
     for node in ast.walk(tree):
         if id(node) in passed:
             continue
         if isinstance(node, ast.JoinedStr):
             passed.update(id(part) for part in ast.walk(node))
-            yield _pattern(node)
+            yield node, "".join(str(part.value) if isinstance(part, ast.Constant) else VALUE for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
+            yield node, node.value
 
 
 def _for_programs(node: ast.AST) -> list[ast.AST | None]:
@@ -162,20 +185,6 @@ def _for_programs(node: ast.AST) -> list[ast.AST | None]:
         pairs = zip(node.keys, node.values, strict=True)
         return [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "description"]
     return []
-
-
-def _pattern(node: ast.JoinedStr) -> str:
-    names: dict[str, str] = {}
-    made = ""
-    for part in node.values:
-        if isinstance(part, ast.Constant):
-            made += str(part.value).replace("%", "%%")
-        elif isinstance(part, ast.FormattedValue):
-            value = ast.unparse(part.value)
-            word = (re.findall(r"[A-Za-z_]\w*", value) or ["value"])[-1].lower()
-            name = word if word not in names.values() else f"{word}_{len(names)}"
-            made += f"%({names.setdefault(value, name)})s"
-    return made
 
 
 if __name__ == "__main__":

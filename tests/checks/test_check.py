@@ -266,7 +266,7 @@ async def test_operators_are_told_of_a_check_that_could_not_finish(
         await main.watch_invariants(services)
         seen = (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status
         assert (seen.value, seen.tone) == ("Could not finish", "warn")
-        assert "Last check finished" in seen.detail
+        assert "Last check finished" in str(seen.detail)
         await knife.execute("DELETE FROM schema_migrations WHERE number = 9999")
         await main.watch_invariants(services)
         assert (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status.value == "No errors"

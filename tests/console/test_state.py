@@ -14,7 +14,8 @@ from tests.receiver import Receiver
 from tests.running import Service
 from tollhouse.checks.run import Scope, check
 from tollhouse.console import jobs
-from tollhouse.console.overview import size, span
+from tollhouse.console.overview import size
+from tollhouse.http.labels import span
 
 FAILURES = "SELECT f.* FROM webhook_failures f WHERE f.merchant_id = $1::uuid"
 
@@ -183,7 +184,7 @@ async def all_deliveries(actor: Actor) -> str:
     ],
 )
 def test_how_long_ago_is_said_in_words(time: timedelta, words: str) -> None:
-    assert span(time) == words
+    assert str(span(time)) == words
 
 
 def test_a_size_is_said_in_words() -> None:

@@ -8,6 +8,7 @@ from tests.cast import Actor
 from tests.forms import FOREIGN
 from tollhouse.http.languages import LANGUAGES
 from tollhouse.http.templates import Templates
+from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ServerError, TemporarilyUnavailable
 
 HOUSE = Templates()
@@ -53,7 +54,5 @@ def test_what_was_refused_of_an_address_is_said() -> None:
     class Refused(ApiError):
         status = 422
 
-    page = shown(
-        Refused(field_errors=[FieldError("limit", "out_of_range", "This must be a whole number from 1 to 100.")]), "de"
-    )
+    page = shown(Refused(field_errors=[FieldError("limit", "out_of_range", messages.whole_number(1, 100))]), "de")
     assert "<li><code>limit</code>: Diese Angabe muss eine ganze Zahl von 1 bis 100 sein.</li>" in page

@@ -1,6 +1,7 @@
 """Every text is in the catalogue and translated; every value it holds is too; and no template says anything past it."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import get_args
 
@@ -10,11 +11,15 @@ from markupsafe import Markup
 
 from tests import texts
 from tests.bare_texts import bare_texts
+from tollhouse.bank.model import read_reason
+from tollhouse.http.labels import span
 from tollhouse.http.texts import Texts
+from tollhouse.kernel import messages
+from tollhouse.kernel.text import Text, Translatable, as_text, joined
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
 from tollhouse.ledger_pages.pages import SOURCES
 from tollhouse.payment_links.model import LinkStatus
-from tollhouse.transactions.model import REFUND_FAILURES, REFUND_REASONS, TransactionStatus
+from tollhouse.transactions.model import REFUND_FAILURES, REFUND_REASONS, TransactionStatus, describe_detail
 
 VALUE = re.compile(r"%\(\w+\)s|%%|</?\w+")
 GERMAN = Texts("de")
@@ -40,6 +45,17 @@ def test_translations_hold_the_same_values_and_tags(language: str) -> None:
             assert sorted(VALUE.findall(one)) == sorted(VALUE.findall(keys[min(place, len(keys) - 1)])), keys
 
 
+def test_no_sentence_with_values_is_finished_before_it_is_shown() -> None:
+    found = {path.name: finished for path in texts.MODULES if (finished := texts.finished_sentences(path))}
+    assert found == {}, "write it as a `Text`"
+
+
+def test_every_text_has_the_values_of_its_places() -> None:
+    for path in texts.MODULES:
+        for template, names in texts.text_calls(path):
+            assert set(texts.PLACE.findall(template)) == names, template
+
+
 @pytest.mark.parametrize("template", texts.TEMPLATES, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
 def test_a_template_says_nothing_past_the_catalogue(template: Path) -> None:
     assert bare_texts(template) == []
@@ -55,25 +71,39 @@ def test_what_is_bare_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("english", "german"),
+    ("text", "english", "german"),
     [
-        ("Only available in live mode.", "Nur im Live-Modus verfügbar."),
-        ("This must be a whole number from 1 to 10,000.", "Diese Angabe muss eine ganze Zahl von 1 bis 10.000 sein."),
-        ("Line 2: This must be a string.", "Zeile 2: Diese Angabe muss ein Text sein."),
-        ("3 minutes", "3 Minuten"),
-        ("1234.50 received", "1.234,50 eingegangen"),
-        ("Last heartbeat 3 minutes ago.", "Letztes Lebenszeichen vor 3 Minuten."),
-        ("The payment failed. You were not charged. Try again.",
+        ("Only available in live mode.", "Only available in live mode.", "Nur im Live-Modus verfügbar."),
+        (messages.whole_number(1, 10_000), "This must be a whole number from 1 to 10,000.",
+         "Diese Angabe muss eine ganze Zahl von 1 bis 10.000 sein."),
+        (Text("Line %(line)s: %(message)s", line=2, message=as_text(messages.A_STRING)),
+         "Line 2: This must be a string.", "Zeile 2: Diese Angabe muss ein Text sein."),
+        (span(timedelta(minutes=3)), "3 minutes", "3 Minuten"),
+        (describe_detail("1234.50 received"), "1234.50 received", "1.234,50 eingegangen"),
+        (describe_detail("refund failed: returned_by_bank"), "refund failed: returned by bank",
+         "Erstattung fehlgeschlagen: von der Bank zurückgegeben"),
+        (Text("Last heartbeat %(ago)s ago.", ago=span(timedelta(minutes=3))),
+         "Last heartbeat 3 minutes ago.", "Letztes Lebenszeichen vor 3 Minuten."),
+        (joined("The payment failed.", "You were not charged. Try again."),
+         "The payment failed. You were not charged. Try again.",
          "Die Zahlung ist fehlgeschlagen. Ihnen wurde nichts berechnet. Versuchen Sie es erneut."),
-        ("more than 1,000 active connections", "mehr als 1.000 aktive Verbindungen"),
-        ("Words of somebody else. And more.", "Words of somebody else. And more."),
-        ("100% of it", "100% of it"),
-        ("", ""),
+        (Text("more than %(count)s active connections", count=1_000),
+         "more than 1,000 active connections", "mehr als 1.000 aktive Verbindungen"),
+        (Text("The parameter %(name)s must not be repeated.", name="Payments"),
+         "The parameter Payments must not be repeated.", "Der Parameter Payments darf nicht wiederholt werden."),
+        (read_reason("What the payout was for has ended otherwise: invalid_state."),
+         "What the payout was for has ended otherwise: invalid_state.",
+         "Wofür der Zahlungsausgang war, hat anders geendet: invalid_state."),
+        ("Words of somebody else. And more.", "Words of somebody else. And more.", "Words of somebody else. And more."),
+        ("100% of it", "100% of it", "100% of it"),
+        ("", "", ""),
     ],
 )  # fmt: skip
-def test_what_python_says_is_known_by_its_words(english: str, german: str) -> None:
-    assert GERMAN.translate(english) == german
-    assert Texts("en").translate(english) == english
+def test_a_text_is_answered_in_english_and_shown_in_the_readers_language(
+    text: Translatable, english: str, german: str
+) -> None:
+    assert str(text) == english
+    assert GERMAN.translate(text) == german
 
 
 @pytest.mark.parametrize(

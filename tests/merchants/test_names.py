@@ -6,6 +6,8 @@ import pytest
 
 from tests.cast import CALLBACK, PASSWORD, Actor, application
 from tests.forms import seen
+from tollhouse.http.texts import Texts
+from tollhouse.kernel.text import Text
 
 HIDDEN = ["Alice\u202eknaB", "Ali\u200bce", "Ali\u2066ce", "Ali\u3164ce"]
 
@@ -42,9 +44,7 @@ async def test_a_merchants_own_words_are_never_translated(alice: Actor) -> None:
 
 
 async def test_a_name_in_a_sentence_stays_as_it_is_written() -> None:
-    from tollhouse.http.texts import Texts  # noqa: PLC0415
-
-    said = Texts("de").translate("The parameter Payments must not be repeated.")
+    said = Texts("de").translate(Text("The parameter %(name)s must not be repeated.", name="Payments"))
     assert "Payments" in said
     assert said != "The parameter Payments must not be repeated."
 

@@ -105,11 +105,11 @@ def test_the_code_verifies_the_vector_and_nothing_else(language: str, tmp_path: 
 def test_states_errors_and_types_are_all_told() -> None:
     states, errors = section("## Event statuses"), section("## Attempt errors")
     assert {name.strip("`"): words for name, words in ROW.findall(states)[1:]} == {
-        status: meaning.sentence for status, meaning in labels.STATUSES.items()
+        status: str(meaning.sentence) for status, meaning in labels.STATUSES.items()
     }
     rows = ROW.findall(errors)[1:]
-    assert rows[0] == ("`http_500`, and so on", labels.describe_error("http_500"))
-    assert {name.strip("`"): words for name, words in rows[1:]} == labels.ERRORS
+    assert rows[0] == ("`http_500`, and so on", str(labels.describe_error("http_500")))
+    assert {name.strip("`"): words for name, words in rows[1:]} == {name: str(text) for name, text in labels.ERRORS.items()}
     types = section("## Delivery request").partition("Event types:")[2].partition("\n\n")[0]
     assert TICKED.findall(types) == [*EVENT_TYPES, TEST_EVENT]
 

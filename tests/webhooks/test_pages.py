@@ -157,7 +157,7 @@ async def test_every_state_and_error_has_its_words(alice: Actor, desk_of: Open) 
     for status in statuses:
         moved = "UPDATE webhook_events SET status = $2, delivered_at = CASE $2 WHEN 'delivered' THEN now() END WHERE id = $1"
         await desk.execute(moved, event_id, status)
-        assert labels.STATUSES[status].sentence in await seen(alice, f"/test/developers/events/{event_id}")
+        assert str(labels.STATUSES[status].sentence) in await seen(alice, f"/test/developers/events/{event_id}")
         assert await rows(alice, f"?status={status}") == [str(event_id)]
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from tollhouse.identity.credentials import email_key
+from tollhouse.kernel.text import Translatable
 
 LOCAL_ADMINISTRATOR = "local administrator"
 """The operator of commands without `--as`: one person, whatever the system user is called."""
@@ -12,6 +13,10 @@ LOCAL_ADMINISTRATOR = "local administrator"
 
 class OperatorRefusedError(Exception):
     """The action is not possible; the message says why. Nothing was changed."""
+
+    def __init__(self, message: Translatable) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class ApprovedBefore(OperatorRefusedError):

@@ -11,6 +11,7 @@ from tollhouse.approvals.model import Approvals, ApprovedBefore, OperatorRefused
 from tollhouse.identity.credentials import email_key
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.text import Text
 from tollhouse.platform.db import Pool, Tx
 
 RESET_COUNTS = timedelta(hours=72)
@@ -21,13 +22,21 @@ TWO = 2
 async def ensure_independent(tx: Tx, merchant_id: MerchantId, reviewer: Reviewer) -> None:
     """Raise `OperatorRefusedError` if the reviewer is a user of the merchant."""
     if await store.can_enter(tx, merchant_id, email_key(reviewer.name)):
-        raise OperatorRefusedError(f"{reviewer.name} is a user of merchant {merchant_id}. Another operator must decide.")
+        raise OperatorRefusedError(
+            Text(
+                "%(name)s is a user of merchant %(merchant_id)s. Another operator must decide.",
+                name=reviewer.name,
+                merchant_id=str(merchant_id),
+            )
+        )
 
 
 async def ensure_active(tx: Tx, merchant_id: MerchantId) -> None:
     """Lock the merchant against suspension. Raises `OperatorRefusedError` if it is suspended."""
     if not await store.lock_active(tx, merchant_id):
-        raise OperatorRefusedError(f"Merchant {merchant_id} is suspended. It cannot get approvals or payouts.")
+        raise OperatorRefusedError(
+            Text("Merchant %(merchant_id)s is suspended. It cannot get approvals or payouts.", merchant_id=str(merchant_id))
+        )
 
 
 async def reset_counts_until(tx: Tx, merchant_id: MerchantId, now: datetime) -> datetime | None:
@@ -46,7 +55,11 @@ async def ensure_no_reset(tx: Tx, merchant_id: MerchantId, now: datetime) -> Non
     until = await reset_counts_until(tx, merchant_id, now)
     if until is not None:
         raise OperatorRefusedError(
-            f"A password of merchant {merchant_id} was reset in the last 72 hours. This can be done from {stamp(until)} on."
+            Text(
+                "A password of merchant %(merchant_id)s was reset in the last 72 hours. This can be done from %(until)s on.",
+                merchant_id=str(merchant_id),
+                until=stamp(until),
+            )
         )
 
 
@@ -66,5 +79,5 @@ async def ensure_operator(db: Pool, email: str) -> str:
     """The stored e-mail address of an operator. Raises `OperatorRefusedError` if there is none."""
     found = await store.operator(db, email_key(email))
     if found is None:
-        raise OperatorRefusedError(f"{email} is not an operator.")
+        raise OperatorRefusedError(Text("%(email)s is not an operator.", email=email))
     return found

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tollhouse.audit.actor import ActorKind
 from tollhouse.audit.event_types import AuditEventType, Topic
+from tollhouse.kernel.text import Text, Translatable
 
 TOPICS: Mapping[Topic, str] = {
     "access": "Account and access",
@@ -129,8 +130,8 @@ CONFIRMATIONS = "confirmations."
 """The prefix of fields that are named by a network."""
 
 
-def field(name: str) -> str:
+def field(name: str) -> Translatable:
     """The label of a field; a field without a label is shown by its name."""
     if name.startswith(CONFIRMATIONS):
-        return f"Confirmations on {name.removeprefix(CONFIRMATIONS)}"
+        return Text("Confirmations on %(network)s", network=name.removeprefix(CONFIRMATIONS))
     return FIELDS.get(name, name)

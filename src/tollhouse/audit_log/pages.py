@@ -20,6 +20,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.text import Translatable
 from tollhouse.platform.db import Pool
 
 OPERATIONS = Operations(PAGES)
@@ -43,7 +44,7 @@ API_ACTORS = {"api_key", "application"}
 class ChangeView(Struct, frozen=True):
     """A changed field. `before` is empty for a new value; `translated` values are labels."""
 
-    name: str
+    name: Translatable
     before: str
     after: str
     translated: bool

@@ -14,6 +14,7 @@ from tollhouse.kernel.bank_codes import creditor_references, parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.text import Text, as_text
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import BankAccount
 from tollhouse.rails.bank_transfer_statement import Entry, Part, Statement, read
@@ -45,7 +46,11 @@ async def import_file(
                 taken = await services.db.transact(action)
             except ApiError as lost:
                 raise BankRefusedError(
-                    f"An entry of {entry.booked_on} cannot be taken: {lost.message} Those before it were."
+                    Text(
+                        "An entry of %(booked_on)s cannot be taken: %(message)s Those before it were.",
+                        booked_on=str(entry.booked_on),
+                        message=as_text(lost.message),
+                    )
                 ) from lost
             known += taken is None
             new += taken is not None
@@ -62,19 +67,22 @@ async def assign(
     names = creditor_references(reference)
     if len(names) != 1:
         raise BankRefusedError(
-            f"{reference} is not a reference of a payment. Enter RF followed by digits, as shown at checkout."
+            Text(
+                "%(reference)s is not a reference of a payment. Enter RF followed by digits, as shown at checkout.",
+                reference=reference,
+            )
         )
     if waiting.side != "credit":
         raise BankRefusedError("An outgoing transfer cannot be assigned to a payment.")
     [name] = names
     owner = await ports.owner(tx, name)
     if owner is None:
-        raise BankRefusedError(f"No payment has the reference {name}.")
+        raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
     await rules.ensure_independent(tx, owner, context.reviewer)
     payer = _payer(waiting.other_iban, waiting.other_name)
     seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency, payer)
     if not await ports.observe(Work(tx, services, context.at), seen):
-        raise BankRefusedError(f"No payment has the reference {name}.")
+        raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
     return await _decide(tx, part_id, Placed("payment", reference=name), ports, context)
 
 
@@ -90,9 +98,11 @@ def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
     try:
         statements = read(raw, {code: currency.decimals for code, currency in CURRENCIES.items()})
     except UnreadableStatementError as error:
-        raise BankRefusedError(str(error)) from None
+        raise BankRefusedError(error.message) from None
     if foreign := next((one.iban for one in statements if one.iban != account.iban), None):
-        raise BankRefusedError(f"The statement is for the account {foreign}, not for {account.iban}.")
+        raise BankRefusedError(
+            Text("The statement is for the account %(foreign)s, not for %(iban)s.", foreign=foreign, iban=account.iban)
+        )
     return statements
 
 
@@ -169,9 +179,15 @@ def _seen(reference: str, identity: bytes, nth: int, amount_minor: int, currency
 async def _hold_waiting(tx: Tx, part_id: UUID) -> store.Waiting:
     waiting = await store.hold_part(tx, part_id)
     if waiting is None:
-        raise BankRefusedError(f"There is no transfer {part_id}.")
+        raise BankRefusedError(Text("There is no transfer %(part_id)s.", part_id=str(part_id)))
     if waiting.outcome != "unmatched":
-        raise BankRefusedError(f"Transfer {part_id} is already matched: {waiting.outcome}.")
+        raise BankRefusedError(
+            Text(
+                "Transfer %(part_id)s is already matched: %(outcome)s.",
+                part_id=str(part_id),
+                outcome=as_text(waiting.outcome),
+            )
+        )
     return waiting
 
 

@@ -12,6 +12,7 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.text import Text, Translatable, as_text
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer import Payout
 from tollhouse.rails.bank_transfer_statement import Side
@@ -83,14 +84,19 @@ class Imported(Struct, frozen=True):
     unmatched: int
 
     @property
-    def words(self) -> str:
+    def words(self) -> Translatable:
         """The result as a message for the operator."""
         if self.new_entries:
-            entries = "entry" if self.new_entries == 1 else "entries"
-            were, wait = "was" if self.placed == 1 else "were", "waits" if self.unmatched == 1 else "wait"
-            return (
-                f"{self.new_entries} new {entries}, {self.known_entries} known before. "
-                f"Of the new transfers {self.placed} {were} placed, {self.unmatched} {wait} for you."
+            return Text(
+                "%(new_entries)s new %(entries)s, %(known_entries)s known before. "
+                "Of the new transfers %(placed)s %(were)s placed, %(unmatched)s %(wait)s for you.",
+                new_entries=self.new_entries,
+                entries=as_text("entry" if self.new_entries == 1 else "entries"),
+                known_entries=self.known_entries,
+                placed=self.placed,
+                were=as_text("was" if self.placed == 1 else "were"),
+                unmatched=self.unmatched,
+                wait=as_text("waits" if self.unmatched == 1 else "wait"),
             )
         return "No entry is new: no money was moved." if self.statements else "This was imported before: nothing changed."
 
@@ -132,6 +138,11 @@ class ListedTransfer(Struct, frozen=True):
     other_iban: str | None
     words: str
 
+    @property
+    def reason_text(self) -> Translatable:
+        """Why it is unmatched, for pages."""
+        return read_reason(self.reason)
+
 
 class ShownTransfer(Struct, frozen=True, kw_only=True):
     """A transfer with its bank data and its outcome."""
@@ -157,6 +168,11 @@ class ShownTransfer(Struct, frozen=True, kw_only=True):
     decided_by: str | None
     decided_reason: str | None
     decided_at: Timestamp | None
+
+    @property
+    def reason_text(self) -> Translatable:
+        """Why it is or was unmatched, for pages; empty if it never was."""
+        return read_reason(self.reason or "")
 
 
 class ListedPayout(Struct, frozen=True):
@@ -229,3 +245,17 @@ class Decided(Struct, frozen=True):
 
 class BankRefusedError(OperatorRefusedError):
     """The action is not possible; the message says why. Nothing was changed."""
+
+
+ENDED_OTHERWISE = "What the payout was for has ended otherwise: "
+
+
+def ended_otherwise(code: str) -> Text:
+    """Why a payout's transfer is unmatched, by the code of the error of its refund or withdrawal."""
+    return Text("What the payout was for has ended otherwise: %(code)s.", code=code)
+
+
+def read_reason(stored: str) -> Translatable:
+    """A stored reason why a transfer is unmatched: a text without values, but for `ended_otherwise`."""
+    code = stored.removeprefix(ENDED_OTHERWISE)
+    return stored if code == stored else ended_otherwise(code.removesuffix("."))

@@ -10,7 +10,16 @@ from uuid import UUID
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import payouts_store
-from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, ListedPayout, PayoutStatus, Prepared, StoredPayout
+from tollhouse.bank.model import (
+    BankPorts,
+    BankRefusedError,
+    Decided,
+    ListedPayout,
+    PayoutStatus,
+    Prepared,
+    StoredPayout,
+    ended_otherwise,
+)
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.http.services import Services, Work
@@ -18,6 +27,7 @@ from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.text import Text, as_text
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.outgoing import exports
 from tollhouse.platform.db import Pool, Tx
@@ -28,6 +38,16 @@ from tollhouse.rails.bank_transfer_statement import Entry, Part
 
 NO_REASON = "unknown"
 NO_ROOM = "It came back, and the merchant's balance cannot hold it."
+LEFT_ALL_THE_SAME = {
+    "prepared": "The payout is prepared, and left all the same.",
+    "confirmed": "The payout is confirmed, and left all the same.",
+    "refused": "The payout is refused, and left all the same.",
+}
+CAME_BACK_ALL_THE_SAME = {
+    "prepared": "The payout is prepared, and came back all the same.",
+    "returned": "The payout is returned, and came back all the same.",
+    "refused": "The payout is refused, and came back all the same.",
+}
 
 
 async def gather(tx: Tx, ports: BankPorts, now: datetime) -> None:
@@ -96,7 +116,10 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
         raise BankRefusedError("All payouts of this batch were refused.")
     if suspended := await payouts_store.suspended_in(db, batch_id):
         raise BankRefusedError(
-            f"Payouts of suspended merchants are in this batch: {', '.join(map(str, suspended))}. Refuse them first."
+            Text(
+                "Payouts of suspended merchants are in this batch: %(suspended)s. Refuse them first.",
+                suspended=", ".join(map(str, suspended)),
+            )
         )
     return found
 
@@ -104,11 +127,7 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
 async def approve(tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
     """Approve, as second operator, a prepared payout. Raises `OperatorRefusedError`."""
     await gather(tx, ports, context.at)
-    payout = await payouts_store.hold(tx, payout_id)
-    if payout is None:
-        raise BankRefusedError(f"There is no payout {payout_id}.")
-    if payout.status != "prepared":
-        raise BankRefusedError(f"Payout {payout_id} is already {payout.status}.")
+    payout = await _lock(tx, payout_id, "prepared")
     await exports.approve(tx, payout_id, context.reviewer, context.at)
     action_id = await ports.keep(tx, context, "payout_approved", payout_id, payout.env)
     return Decided(payout_id, "approved", context.operator, context.reason or "", stamp(context.at), action_id)
@@ -122,18 +141,26 @@ async def refuse(
     `seen`: as it was looked at. One that was exported meanwhile may be at the bank, which is another question.
     """
     await gather(tx, ports, context.at)
-    payout = await payouts_store.hold(tx, payout_id)
-    if payout is None:
-        raise BankRefusedError(f"There is no payout {payout_id}.")
-    if payout.status not in {"prepared", "exported"}:
-        raise BankRefusedError(f"Payout {payout_id} is already {payout.status}.")
+    payout = await _lock(tx, payout_id, "prepared", "exported")
     if seen is not None and payout.status != seen:
-        raise BankRefusedError(f"Payout {payout_id} is now {payout.status}. Check it again.")
+        raise BankRefusedError(
+            Text(
+                "Payout %(payout_id)s is now %(status)s. Check it again.",
+                payout_id=str(payout_id),
+                status=as_text(payout.status),
+            )
+        )
     await rules.ensure_independent(tx, payout.env.merchant_id, context.reviewer)
     try:
         await ports.origins[payout.kind].refused(Work(tx, services, context.at), payout.env, payout.id)
     except ApiError as lost:
-        raise BankRefusedError(f"Payout {payout_id} cannot be refused: {lost.message}") from None
+        raise BankRefusedError(
+            Text(
+                "Payout %(payout_id)s cannot be refused: %(message)s",
+                payout_id=str(payout_id),
+                message=as_text(lost.message),
+            )
+        ) from None
     if not await payouts_store.refuse(tx, payout_id, context):
         raise AssertionError("a locked payout does not change")
     action_id = await ports.keep(tx, context, "payout_refused", payout_id, payout.env)
@@ -156,7 +183,19 @@ async def place(work: Work, entry: Entry, part: Part, ports: BankPorts) -> Place
         return await _left(work, payout, ports)
     except ApiError as lost:  # before anything was written
         full = isinstance(lost, BalanceLimitExceeded)
-        return _unmatched(payout, NO_ROOM if full else f"What the payout was for has ended otherwise: {lost.code}.")
+        return _unmatched(payout, NO_ROOM if full else str(ended_otherwise(lost.code)))
+
+
+async def _lock(tx: Tx, payout_id: UUID, *statuses: PayoutStatus) -> StoredPayout:
+    """The payout, locked. Raises `BankRefusedError` if it has another status."""
+    payout = await payouts_store.hold(tx, payout_id)
+    if payout is None:
+        raise BankRefusedError(Text("There is no payout %(payout_id)s.", payout_id=str(payout_id)))
+    if payout.status not in statuses:
+        raise BankRefusedError(
+            Text("Payout %(payout_id)s is already %(status)s.", payout_id=str(payout_id), status=as_text(payout.status))
+        )
+    return payout
 
 
 async def _place_batch(work: Work, entry: Entry, part: Part, ports: BankPorts) -> Placed | None:
@@ -180,7 +219,7 @@ async def _left(work: Work, payout: StoredPayout, ports: BankPorts) -> Placed:
     if payout.debited:
         return _unmatched(payout, "The payout left before: the bank has sent it twice.")
     if payout.status not in {"exported", "returned"}:
-        return _unmatched(payout, f"The payout is {payout.status}, and left all the same.")
+        return _unmatched(payout, LEFT_ALL_THE_SAME[payout.status])
     if payout.status == "exported":
         await ports.origins[payout.kind].sent(work, payout.env, payout.id)
     if not await payouts_store.confirm(work.tx, payout.id, work.now):
@@ -191,7 +230,7 @@ async def _left(work: Work, payout: StoredPayout, ports: BankPorts) -> Placed:
 async def _came_back(work: Work, payout: StoredPayout, reason: str, ports: BankPorts) -> Placed:
     """Return a payout. It was debited before, even if no statement has shown that yet."""
     if payout.status not in {"exported", "confirmed"}:
-        return _unmatched(payout, f"The payout is {payout.status}, and came back all the same.")
+        return _unmatched(payout, CAME_BACK_ALL_THE_SAME[payout.status])
     origin = ports.origins[payout.kind]
     if payout.status == "exported":
         await origin.sent(work, payout.env, payout.id)

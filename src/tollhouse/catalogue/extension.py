@@ -247,7 +247,7 @@ def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None
     try:
         return decode_body(_merge(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
     except ValidationFailed as error:
-        errors += [f"{member}.{one.field}: {one.message.removeprefix(SUBJECT)}" for one in error.field_errors]
+        errors += [f"{member}.{one.field}: {str(one.message).removeprefix(SUBJECT)}" for one in error.field_errors]
         return None
 
 

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from tollhouse.catalogue.currencies import BUILT_IN as BUILT_IN_CURRENCIES
 from tollhouse.catalogue.currencies import Words
 from tollhouse.kernel.money import MINOR_MAX, percentage
+from tollhouse.kernel.text import Text, Translatable
 
 MethodType = Literal["card", "bank_transfer", "crypto", "simulator"]
 UnavailableReason = Literal[
@@ -64,6 +65,11 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     confirmation: Literal["instant", "minutes", "days"]
 
     @property
+    def label(self) -> Translatable:
+        """The name, for pages."""
+        return sandbox_name(self.asset) if self.rail == "sandbox" else self.name
+
+    @property
     def network(self) -> str:
         """The network: the part of the id before the colon."""
         return self.method_id.partition(":")[0]
@@ -78,12 +84,17 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return self.minimum_minor <= amount_minor and (self.maximum_minor is None or amount_minor <= self.maximum_minor)
 
 
+def sandbox_name(code: str) -> Text:
+    """The name of the sandbox method of a currency."""
+    return Text("Test payment in %(currency)s", currency=code)
+
+
 def sandbox_methods(codes: Iterable[str]) -> dict[str, Method]:
     """The sandbox methods of these currencies."""
     return {
         f"sandbox:{code}": Method(
             method_id=f"sandbox:{code}",
-            name=f"Test payment in {code}",
+            name=str(sandbox_name(code)),
             type="simulator",
             rail="sandbox",
             confirmation="instant",
@@ -109,7 +120,7 @@ def fees_of(method_id: str) -> Fees:
     return Fees() if method is None else method.fees
 
 
-def name_of(method_id: str) -> str:
-    """The name of a method; its id if it was removed from the catalogue."""
+def label_of(method_id: str) -> Translatable:
+    """The name of a method, for pages; its id if it was removed from the catalogue."""
     known = METHODS.get(method_id)
-    return method_id if known is None else known.name
+    return method_id if known is None else known.label

@@ -9,6 +9,7 @@ import msgspec
 
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError
+from tollhouse.kernel.text import Text, Translatable, as_text
 
 MEMBER = "provider_fields"
 ENCODER = msgspec.json.Encoder(order="sorted")
@@ -39,17 +40,17 @@ def fields_errors(schema: dict[str, Any], sent: dict[str, Any], member: str = ME
             yield _error([member, *places], code, _rule(schema, [str(step) for step in error.schema_path]))
 
 
-def _rule(schema: dict[str, Any], path: list[str]) -> str:
+def _rule(schema: dict[str, Any], path: list[str]) -> Translatable:
     """The schema keyword that is violated, with its value, such as `maxLength 70`."""
     value: Any = schema
     for step in path:
         value = cast("list[Any]", value)[int(step)] if isinstance(value, list) else value[step]
-    return f"This must fit {path[-1]} {msgspec.json.encode(value).decode()} of the schema."
+    return Text("This must fit %(keyword)s of the schema.", keyword=f"{path[-1]} {msgspec.json.encode(value).decode()}")
 
 
-def _error(places: list[str], code: str, sentence: str) -> FieldError:
+def _error(places: list[str], code: str, message: Translatable) -> FieldError:
     pointer = "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in places)
-    return FieldError(".".join(places), code, f"{pointer}: {sentence}")
+    return FieldError(".".join(places), code, Text("%(pointer)s: %(message)s", pointer=pointer, message=as_text(message)))
 
 
 @lru_cache(maxsize=256)

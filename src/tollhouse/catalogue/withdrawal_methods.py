@@ -12,6 +12,7 @@ from tollhouse.catalogue.currencies import BUILT_IN as BUILT_IN_CURRENCIES
 from tollhouse.catalogue.currencies import Words
 from tollhouse.catalogue.methods import Fees, Minor
 from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.kernel.text import Text, Translatable
 
 FeeMode = Literal["deduct", "add"]
 ReceiverType = Literal["iban", "evm_address", "bitcoin_address", "sandbox"]
@@ -42,6 +43,11 @@ class WithdrawalMethod(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     arrives_in_s: Annotated[int, Meta(ge=0)] | None = None
 
     @property
+    def label(self) -> Translatable:
+        """The name, for pages."""
+        return sandbox_name(self.currency) if self.rail == "sandbox" else self.name
+
+    @property
     def network(self) -> str:
         """The network: the part of the id before the colon."""
         return self.method_id.partition(":")[0]
@@ -57,12 +63,17 @@ class WithdrawalMethod(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return 2 if above is not None and amount_minor > above else 1
 
 
+def sandbox_name(code: str) -> Text:
+    """The name of the sandbox method of a currency."""
+    return Text("Test withdrawal in %(currency)s", currency=code)
+
+
 def sandbox_withdrawal_methods(codes: Iterable[str]) -> dict[str, WithdrawalMethod]:
     """The sandbox methods of these currencies."""
     defaults = _data()["sandbox"]
     return {
         f"sandbox:{code}": msgspec.convert(
-            {"method_id": f"sandbox:{code}", "name": f"Test withdrawal in {code}", **defaults}, WithdrawalMethod
+            {"method_id": f"sandbox:{code}", "name": str(sandbox_name(code)), **defaults}, WithdrawalMethod
         )
         for code in codes
     }

@@ -54,7 +54,7 @@ R = TypeVar("R", bound=Recorded)
 
 def _validate_reason(_: Any, value: Any) -> None:
     if isinstance(value, str) and not is_reason(value):
-        raise ValueError(REASON_RULE)
+        raise ValueError(str(REASON_RULE))
 
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]

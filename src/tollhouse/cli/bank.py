@@ -41,7 +41,7 @@ def import_statements(file: File, /, *, by: By = None, as_json: Json = False) ->
         return imported
     if as_json:
         print(msgspec.json.encode(imported).decode())
-    stderr.print(imported.words)
+    stderr.print(str(imported.words))
     return 0
 
 

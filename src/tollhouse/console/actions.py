@@ -1,6 +1,7 @@
 """Actions of operators on merchants and projects. Each is one transaction that also records operator, time and reason."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from tollhouse.identity.credentials import email_key
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
+from tollhouse.kernel.text import Text, as_text
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds, JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.ledger.store import get_balance
@@ -54,7 +56,7 @@ class Client(NamedTuple):
 async def suspend(tx: Tx, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
     """Suspend a merchant: every request with its credentials fails."""
     if not await store.suspend(tx, merchant_id, context.at):
-        raise await _merchant_error(tx, merchant_id, "is already suspended")
+        raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is already suspended.", id=str(merchant_id)))
     return await record_action(tx, context, "merchant_suspended", merchant_id, subject_id=merchant_id)
 
 
@@ -62,7 +64,7 @@ async def reactivate(tx: Tx, merchant_id: MerchantId, context: OperatorContext) 
     """Reactivate a suspended merchant."""
     await rules.ensure_independent(tx, merchant_id, context.reviewer)
     if not await store.reactivate(tx, merchant_id):
-        raise await _merchant_error(tx, merchant_id, "is not suspended")
+        raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is not suspended.", id=str(merchant_id)))
     return await record_action(tx, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)
 
 
@@ -99,9 +101,9 @@ async def remove_second_factor(tx: Tx, email: str, context: OperatorContext) -> 
         raise OperatorRefusedError("Enter a reason to remove a second factor.")
     person = await sessions_store.find_by_email(tx, email_key(email))
     if person is None:
-        raise SubjectNotFoundError(f"There is no user with the e-mail address {email}.")
+        raise SubjectNotFoundError(Text("There is no user with the e-mail address %(email)s.", email=email))
     if not await second_factor_store.remove(tx, person["id"]):
-        raise OperatorRefusedError(f"{email} has no second factor.")
+        raise OperatorRefusedError(Text("%(email)s has no second factor.", email=email))
     await sessions_store.revoke_all(tx, person["id"], context.at)
     await outbox.enqueue(tx, Email("factor_off", person["email"], person["language"], person["id"]), context.at)
     return await record_action(
@@ -114,7 +116,7 @@ async def adjust(
 ) -> OperatorAction:
     """Credit the merchant's available balance, or debit it if the amount is negative."""
     if not await store.is_merchant(tx, env.merchant_id):
-        raise OperatorRefusedError(f"There is no merchant {env.merchant_id}.")
+        raise OperatorRefusedError(Text("There is no merchant %(merchant_id)s.", merchant_id=str(env.merchant_id)))
     await rules.ensure_independent(tx, env.merchant_id, context.reviewer)
     await rules.ensure_no_reset(tx, env.merchant_id, context.at)
     balance = await get_balance(tx, env, currency.code)
@@ -136,8 +138,12 @@ async def adjust(
         )
     except InsufficientFunds:
         raise OperatorRefusedError(
-            f"The available balance is {currency.format(balance.available_minor)} {currency.code}: "
-            f"{currency.format(-amount_minor)} cannot be debited."
+            Text(
+                "The available balance is %(available)s %(currency)s: %(amount)s cannot be debited.",
+                available=Decimal(currency.format(balance.available_minor)),
+                currency=currency.code,
+                amount=Decimal(currency.format(-amount_minor)),
+            )
         ) from None
     except BalanceLimitExceeded as error:
         raise OperatorRefusedError(error.message) from None
@@ -184,16 +190,20 @@ async def record_action(
     return done
 
 
-async def _merchant_error(tx: Tx, merchant_id: UUID, problem: str) -> OperatorRefusedError:
+async def _merchant_error(tx: Tx, merchant_id: UUID, problem: Text) -> OperatorRefusedError:
     if not await store.is_merchant(tx, merchant_id):
-        return SubjectNotFoundError(f"There is no merchant {merchant_id}.")
-    return OperatorRefusedError(f"Merchant {merchant_id} {problem}.")
+        return SubjectNotFoundError(Text("There is no merchant %(merchant_id)s.", merchant_id=str(merchant_id)))
+    return OperatorRefusedError(problem)
 
 
 async def _project_error(tx: Tx, project_id: UUID, target_status: str) -> OperatorRefusedError:
     status = await store.status_of(tx, project_id)
     if status is None:
-        return SubjectNotFoundError(f"There is no project {project_id}.")
+        return SubjectNotFoundError(Text("There is no project %(project_id)s.", project_id=str(project_id)))
     if status == target_status:
-        return SubjectChangedError(f"Project {project_id} is already {status}.")
-    return SubjectChangedError(f"Project {project_id} was changed in the meantime. Check it again.")
+        return SubjectChangedError(
+            Text("Project %(project_id)s is already %(status)s.", project_id=str(project_id), status=as_text(status))
+        )
+    return SubjectChangedError(
+        Text("Project %(project_id)s was changed in the meantime. Check it again.", project_id=str(project_id))
+    )

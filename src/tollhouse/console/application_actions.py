@@ -5,6 +5,7 @@ from tollhouse.console import applications_store as store
 from tollhouse.console.actions import Client, record_action
 from tollhouse.console.model import OperatorAction, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.text import Text
 from tollhouse.platform.db import Tx
 
 
@@ -14,7 +15,7 @@ async def suspend(tx: Tx, client_id: str, context: OperatorContext) -> OperatorA
         raise OperatorRefusedError("Enter a reason to suspend an application.")
     suspended = await store.suspend(tx, client_id, context.at)
     if suspended is None:
-        raise await _error(tx, client_id, "is already suspended")
+        raise await _error(tx, client_id, Text("Application %(client_id)s is already suspended.", client_id=client_id))
     owner, name = suspended
     client = Client(ClientId(client_id), name)
     return await record_action(tx, context, "application_suspended", MerchantId(owner), subject_id=owner, client=client)
@@ -24,14 +25,16 @@ async def reactivate(tx: Tx, client_id: str, context: OperatorContext) -> Operat
     """Reactivate an application. Its connections work again unless its owner is suspended."""
     reactivated = await store.reactivate(tx, client_id)
     if reactivated is None:
-        raise await _error(tx, client_id, "is not suspended")
+        raise await _error(tx, client_id, Text("Application %(client_id)s is not suspended.", client_id=client_id))
     owner, name = reactivated
     client = Client(ClientId(client_id), name)
     return await record_action(tx, context, "application_reactivated", MerchantId(owner), subject_id=owner, client=client)
 
 
-async def _error(tx: Tx, client_id: str, problem: str) -> OperatorRefusedError:
+async def _error(tx: Tx, client_id: str, problem: Text) -> OperatorRefusedError:
     found = await store.application(tx, client_id)
     if found is None:
-        return SubjectNotFoundError(f"There is no application {client_id}.")
-    return OperatorRefusedError(f"Application {client_id} {'is revoked' if found.status == 'revoked' else problem}.")
+        return SubjectNotFoundError(Text("There is no application %(client_id)s.", client_id=client_id))
+    if found.status == "revoked":
+        return OperatorRefusedError(Text("Application %(client_id)s is revoked.", client_id=client_id))
+    return OperatorRefusedError(problem)

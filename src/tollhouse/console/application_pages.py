@@ -15,6 +15,7 @@ from tollhouse.http.request import Request
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.text import Translatable
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
@@ -105,13 +106,15 @@ def _subject(request: Request, caller: Operator, client_id: str) -> tuple[Load, 
             raise NotFound
         return Suspendable("applications", client_id, found.name, found.status)
 
-    async def show_error(message: str) -> Response:
+    async def show_error(message: Translatable) -> Response:
         return await _application(request, caller, client_id, message=message)
 
     return load, show_error
 
 
-async def _application(request: Request, caller: Operator, client_id: str, *, done: str = "", message: str = "") -> Response:
+async def _application(
+    request: Request, caller: Operator, client_id: str, *, done: str = "", message: Translatable = ""
+) -> Response:
     db = request.services.db
     found = await applications_store.application(db, client_id)
     if found is None:

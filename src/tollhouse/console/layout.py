@@ -12,6 +12,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.model import Operator
 from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.text import Translatable
 
 ROOT = "/operator"
 
@@ -34,7 +35,7 @@ async def find_action(request: Request, action_id: str, subject_id: UUID) -> lis
     return [] if found is None or found.action.subject_id != subject_id else [found]
 
 
-def read_reason(request: Request, field: str = "reason") -> tuple[str, str]:
+def read_reason(request: Request, field: str = "reason") -> tuple[str, Translatable]:
     """The reason in a form, and its error message, which is empty if the reason is valid."""
     reason = (request.form().one(field) or "").strip()
     return reason, "" if is_reason(reason) else REASON_RULE

@@ -18,6 +18,7 @@ from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.kernel.text import Translatable
 from tollhouse.ledger.store import list_balances
 
 OPERATIONS = Operations(PAGES)
@@ -106,13 +107,15 @@ def _subject(request: Request, caller: Operator, merchant_id: UUID) -> tuple[Loa
             raise NotFound
         return Suspendable("merchants", MerchantId(merchant_id), found.business_name, found.status)
 
-    async def show_error(message: str) -> Response:
+    async def show_error(message: Translatable) -> Response:
         return await _merchant(request, caller, merchant_id, message=message)
 
     return load, show_error
 
 
-async def _merchant(request: Request, caller: Operator, merchant_id: UUID, *, done: str = "", message: str = "") -> Response:
+async def _merchant(
+    request: Request, caller: Operator, merchant_id: UUID, *, done: str = "", message: Translatable = ""
+) -> Response:
     db = request.services.db
     found = await store.merchant(db, merchant_id)
     if found is None:

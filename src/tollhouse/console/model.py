@@ -11,6 +11,7 @@ from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.limits import REASON_CHARS_MAX
+from tollhouse.kernel.text import Text
 
 Action = Literal[
     "merchant_suspended",
@@ -174,7 +175,7 @@ class InvitationExpired(ApiError):
     message = "This link was used or has expired. Ask an operator for a new one."
 
 
-REASON_RULE = f"A reason must be one line of 1 to {REASON_CHARS_MAX} characters."
+REASON_RULE = Text("A reason must be one line of 1 to %(most)s characters.", most=REASON_CHARS_MAX)
 
 
 def is_reason(text: str) -> bool:

@@ -6,6 +6,8 @@ from typing import Literal
 from msgspec import Struct
 
 from tollhouse.events.status import COUNT_MAX, DeliveryStatus
+from tollhouse.http.labels import span
+from tollhouse.kernel.text import Text, Translatable
 
 HEARTBEAT_EVERY_S = 15
 SILENT_AFTER = timedelta(seconds=4 * HEARTBEAT_EVERY_S)
@@ -15,7 +17,6 @@ STALE_AFTER = timedelta(hours=1)
 """The invariants are checked four times an hour."""
 SUCCEEDED = "succeeded"
 Tone = Literal["ok", "warn", "danger", ""]
-UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 class WorkerHeartbeat(Struct, frozen=True):
@@ -40,9 +41,9 @@ class CheckResult(Struct, frozen=True):
 class Indicator(Struct, frozen=True):
     """The state of one part of the service: its value, severity and detail."""
 
-    value: str
+    value: Translatable
     tone: Tone
-    detail: str
+    detail: Translatable
 
 
 class Overview(Struct, frozen=True, kw_only=True):
@@ -72,12 +73,11 @@ class Overview(Struct, frozen=True, kw_only=True):
     def worker_status(self) -> Indicator:
         """Whether a worker is running."""
         running = sum(map(self.is_running, self.workers))
-        detail = "No heartbeat yet."
+        detail: Translatable = "No heartbeat yet."
         if self.workers:
-            ago = span(self.now - self.workers[0].last_seen_at)
-            detail = f"Last heartbeat {ago} ago."
+            detail = Text("Last heartbeat %(ago)s ago.", ago=span(self.now - self.workers[0].last_seen_at))
         if running:
-            return Indicator(f"{running} running", "ok", detail)
+            return Indicator(Text("%(count)s running", count=running), "ok", detail)
         return Indicator("None running", "danger", detail)
 
     @property
@@ -86,9 +86,11 @@ class Overview(Struct, frozen=True, kw_only=True):
         if self.last_check is None:
             return Indicator("Not checked yet", "warn", "The worker checks the invariants every 15 minutes.")
         finished_at, failed_at = self.last_check.looked_at, self.last_check.failed_at
-        ago = "No check has finished." if finished_at is None else f"Last check finished {span(self.now - finished_at)} ago."
+        ago: Translatable = "No check has finished."
+        if finished_at is not None:
+            ago = Text("Last check finished %(ago)s ago.", ago=span(self.now - finished_at))
         if self.last_check.broken:
-            return Indicator(f"{len(self.last_check.broken)} broken", "danger", ago)
+            return Indicator(Text("%(count)s broken", count=len(self.last_check.broken)), "danger", ago)
         if failed_at is not None:
             return Indicator("Could not finish", "warn", ago)
         stale = finished_at is None or self.now - finished_at > STALE_AFTER
@@ -99,32 +101,28 @@ class Overview(Struct, frozen=True, kw_only=True):
         """Whether due events are sent in time."""
         oldest_ms = max(lane.oldest_ms for lane in self.deliveries.lanes)
         waits = timedelta(milliseconds=oldest_ms)
-        late = f"Oldest waiting for {span(waits)}." if oldest_ms else "No events are waiting."
-        return Indicator(f"{many(self.deliveries.ready)} due", "warn" if waits > LATE_AFTER else "ok", late)
+        late = Text("Oldest waiting for %(waits)s.", waits=span(waits)) if oldest_ms else "No events are waiting."
+        return Indicator(
+            Text("%(count)s due", count=many(self.deliveries.ready)), "warn" if waits > LATE_AFTER else "ok", late
+        )
 
     @property
-    def attempts(self) -> str:
+    def attempts(self) -> Text:
         """The results of attempts for events of the last five minutes."""
         failed = sum(count for result, count in self.deliveries.results.items() if result != SUCCEEDED)
-        return f"{self.deliveries.results.get(SUCCEEDED, 0):,} succeeded, {failed:,} failed"
+        return Text(
+            "%(succeeded)s succeeded, %(failed)s failed", succeeded=self.deliveries.results.get(SUCCEEDED, 0), failed=failed
+        )
 
     @property
-    def undelivered(self) -> str:
+    def undelivered(self) -> Translatable:
         """The age of the oldest undelivered event."""
         return "none" if self.oldest_undelivered is None else span(self.now - self.oldest_undelivered)
 
 
-def many(count: int) -> str:
+def many(count: int) -> Text:
     """`1,000`, or `more than …` at the limit up to which rows are counted."""
-    return f"more than {COUNT_MAX:,}" if count > COUNT_MAX else f"{count:,}"
-
-
-def span(time: timedelta) -> str:
-    """`3 minutes`: in the largest unit that fits."""
-    seconds = max(0, int(time.total_seconds()))
-    length, unit = next(((length, unit) for length, unit in UNITS if seconds >= length), UNITS[-1])
-    count = seconds // length
-    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+    return Text("more than %(count)s", count=COUNT_MAX) if count > COUNT_MAX else Text("%(count)s", count=count)
 
 
 def size(count_bytes: int) -> str:

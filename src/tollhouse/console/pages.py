@@ -9,8 +9,9 @@ from starlette.responses import Response
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.console import overview_store, store, users
 from tollhouse.console.layout import ROOT, render
-from tollhouse.console.overview import many, size, span
+from tollhouse.console.overview import many, size
 from tollhouse.http.forms import Form, parse_form
+from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request

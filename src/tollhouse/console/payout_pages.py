@@ -1,5 +1,6 @@
 """The operators' pages about bank payouts: pending ones, batches, and refusing or approving one."""
 
+from collections.abc import Mapping
 from typing import Literal
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.text import Text, Translatable, joined
 from tollhouse.outgoing import store as outgoing_store
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer_batch import Batch, write
@@ -58,13 +60,15 @@ async def export(request: Request, caller: Operator) -> Response:
     async def action(tx: Tx) -> Batch:
         batch = await payout_actions.export(tx, account, payout_ids if all_seen is None else None, BANK_PORTS, context)
         if all_seen is not None and str(len(batch.transfers)) != all_seen:
-            raise BankRefusedError(f"There are now {len(batch.transfers)} pending payouts. Check them again.")
+            raise BankRefusedError(
+                Text("There are now %(count)s pending payouts. Check them again.", count=len(batch.transfers))
+            )
         return batch
 
     try:
         batch = await services.db.transact(action)
     except OperatorRefusedError as refused:
-        message, selected = f"No changes were made. {refused}", payout_ids if all_seen is None else None
+        message, selected = joined("No changes were made.", refused.message), payout_ids if all_seen is None else None
         return await _payouts(request, caller, PayoutsQuery(), 409, message=message, selected=selected)
     return see_other(f"/operator/batches/{batch.id}")
 
@@ -90,7 +94,7 @@ async def refuse(request: Request, caller: Operator, payout_id: UUID) -> Respons
             lambda tx: payout_actions.refuse(tx, payout_id, BANK_PORTS, context, services, seen)
         )
     except OperatorRefusedError as refused:
-        message = f"No changes were made. {refused}"
+        message = joined("No changes were made.", refused.message)
         return await _payout(request, caller, payout_id, status=409, message=message, reason=reason)
     return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")
 
@@ -102,7 +106,9 @@ async def approve(request: Request, caller: Operator, payout_id: UUID) -> Respon
     try:
         decided = await services.db.transact(lambda tx: payout_actions.approve(tx, payout_id, BANK_PORTS, context))
     except OperatorRefusedError as refused:
-        return await _payout(request, caller, payout_id, status=409, message=f"No changes were made. {refused}")
+        return await _payout(
+            request, caller, payout_id, status=409, message=joined("No changes were made.", refused.message)
+        )
     return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")
 
 
@@ -120,7 +126,7 @@ async def batch(request: Request, caller: Operator, batch_id: UUID, query: PageQ
 
 
 async def _batch(
-    request: Request, caller: Operator, batch_id: UUID, query: PageQuery, status: int = 200, *, message: str = ""
+    request: Request, caller: Operator, batch_id: UUID, query: PageQuery, status: int = 200, *, message: Translatable = ""
 ) -> Response:
     found = await payouts_store.listed_batch(request.services.db, batch_id)
     if found is None:
@@ -138,7 +144,9 @@ async def batch_file(request: Request, caller: Operator, batch_id: UUID) -> Resp
     try:
         found = await payout_actions.batch(request.services.db, batch_id)
     except OperatorRefusedError as refused:
-        return await _batch(request, caller, batch_id, PageQuery(), 409, message=f"No changes were made. {refused}")
+        return await _batch(
+            request, caller, batch_id, PageQuery(), 409, message=joined("No changes were made.", refused.message)
+        )
     if found is None:
         raise NotFound
     headers = {"Content-Disposition": f'attachment; filename="pain.001-{batch_id}.xml"'}
@@ -151,7 +159,7 @@ async def _payouts(
     query: PayoutsQuery,
     status: int = 200,
     *,
-    message: str = "",
+    message: Translatable = "",
     selected: list[UUID] | None = None,
 ) -> Response:
     """The list. `selected` is the selection of a failed export; None selects all."""
@@ -186,9 +194,9 @@ async def _payout(
     *,
     status: int = 200,
     done: str = "",
-    message: str = "",
+    message: Translatable = "",
     reason: str = "",
-    field_errors: dict[str, str] | None = None,
+    field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
     found = await payouts_store.payout(request.services.db, payout_id)
     if found is None:

@@ -1,6 +1,6 @@
 """The operators' pages about projects: the review queue and its decisions."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -25,6 +25,7 @@ from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
+from tollhouse.kernel.text import Translatable, joined
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
@@ -91,7 +92,7 @@ async def _decide(request: Request, caller: Operator, project_id: UUID, decide: 
         action = await request.services.db.transact(lambda tx: decide(tx, project_id, context, seen))
     except OperatorRefusedError as refused:
         changed = isinstance(refused, SubjectNotFoundError | SubjectChangedError)
-        message = TOO_LATE if changed else f"No changes were made. {refused}"
+        message = TOO_LATE if changed else joined("No changes were made.", refused.message)
         return await _project(request, caller, project_id, status=409, message=message)
     return see_other(f"/operator/projects/{project_id}?action={action.action_id}")
 
@@ -113,10 +114,10 @@ async def _project(
     *,
     status: int = 200,
     done: str = "",
-    message: str = "",
+    message: Translatable = "",
     remark: str = "",
     reason: str = "",
-    field_errors: dict[str, str] | None = None,
+    field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
     async def load(tx: Tx) -> tuple[ProjectSummary | None, Approvals]:
         return await store.project(tx, project_id), await store.approvals(tx, project_id, rules.TWO)

@@ -1,6 +1,6 @@
 """The operators' review queues of withdrawals and of refunds to an account other than the payer's."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, get_args
 from uuid import UUID
 
@@ -21,6 +21,7 @@ from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import InvalidRequest, NotFound
+from tollhouse.kernel.text import Translatable, joined
 from tollhouse.outgoing import store as outgoing_store
 from tollhouse.platform.db import Pool
 from tollhouse.refunds import review_store as refund_review_store
@@ -200,7 +201,7 @@ async def _decide(
     except SubjectNotFoundError:
         raise NotFound from None
     except OperatorRefusedError as error:
-        return await _show(request, caller, queue, subject_id, 409, message=f"No changes were made. {error}")
+        return await _show(request, caller, queue, subject_id, 409, message=joined("No changes were made.", error.message))
     return see_other(f"{ROOT}/{queue.name}/{subject_id}?action={action.action_id}")
 
 
@@ -212,10 +213,10 @@ async def _show(
     status: int = 200,
     *,
     done: str = "",
-    message: str = "",
+    message: Translatable = "",
     remark: str = "",
     reason: str = "",
-    field_errors: dict[str, str] | None = None,
+    field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
     db = request.services.db
     subject = await queue.load(db, subject_id)

@@ -13,6 +13,7 @@ from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.kernel.text import Text, as_text
 from tollhouse.platform.db import Tx
 from tollhouse.refunds import review as refund_review
 from tollhouse.withdrawals import review
@@ -41,7 +42,7 @@ class Kind(Struct, frozen=True):
     """A kind of subject and the functions that lock, approve and reject it."""
 
     name: str
-    title: str
+    title: Text
     approved: Action
     rejected: Action
     lock: Callable[[Tx, UUID], Awaitable[LockedSubject]]
@@ -50,10 +51,22 @@ class Kind(Struct, frozen=True):
 
 
 WITHDRAWALS = Kind(
-    "withdrawal", "Withdrawal", "withdrawal_approved", "withdrawal_rejected", review.lock, review.approve, review.reject
+    "withdrawal",
+    Text("Withdrawal"),
+    "withdrawal_approved",
+    "withdrawal_rejected",
+    review.lock,
+    review.approve,
+    review.reject,
 )
 REFUNDS = Kind(
-    "refund", "Refund", "refund_approved", "refund_rejected", refund_review.lock, refund_review.approve, refund_review.reject
+    "refund",
+    Text("Refund"),
+    "refund_approved",
+    "refund_rejected",
+    refund_review.lock,
+    refund_review.approve,
+    refund_review.reject,
 )
 
 
@@ -95,13 +108,28 @@ async def _decide(
         try:
             current = await kind.lock(work.tx, subject_id)
         except NotFound:
-            raise SubjectNotFoundError(f"There is no {kind.name} {subject_id}.") from None
+            raise SubjectNotFoundError(
+                Text("There is no %(name)s %(subject_id)s.", name=as_text(kind.name), subject_id=str(subject_id))
+            ) from None
         if seen is not None and current.version != seen:
-            raise OperatorRefusedError(f"{kind.title} {subject_id} was changed in the meantime. Check it again.")
+            raise OperatorRefusedError(
+                Text(
+                    "%(title)s %(subject_id)s was changed in the meantime. Check it again.",
+                    title=kind.title,
+                    subject_id=str(subject_id),
+                )
+            )
         try:
             await decide(work, current)
         except ApiError:
-            raise OperatorRefusedError(f"{kind.title} {subject_id} is {current.status}.") from None
+            raise OperatorRefusedError(
+                Text(
+                    "%(title)s %(subject_id)s is %(status)s.",
+                    title=kind.title,
+                    subject_id=str(subject_id),
+                    status=as_text(current.status),
+                )
+            ) from None
         return await actions.record_action(work.tx, context, action, current.env, subject_id=subject_id)
 
     return await services.transact(review, context.at)

@@ -1,6 +1,6 @@
 """The operators' pages about bank statements: import, transfers, and assigning or dismissing unmatched ones."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
 from starlette.responses import Response
@@ -19,6 +19,7 @@ from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import BODY_BYTES_MAX
+from tollhouse.kernel.text import Translatable, joined
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
@@ -46,7 +47,7 @@ async def import_statements(request: Request, caller: Operator) -> Response:
             raw, bank_account(request.services.settings), BANK_PORTS, context, request.services
         )
     except OperatorRefusedError as refused:
-        return await _statements(request, caller, PageQuery(), 422, error=str(refused))
+        return await _statements(request, caller, PageQuery(), 422, error=refused.message)
     return await _statements(request, caller, PageQuery(), done=imported.words)
 
 
@@ -114,7 +115,13 @@ async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Resp
 
 
 async def _statements(
-    request: Request, caller: Operator, query: PageQuery, status: int = 200, *, error: str = "", done: str = ""
+    request: Request,
+    caller: Operator,
+    query: PageQuery,
+    status: int = 200,
+    *,
+    error: Translatable = "",
+    done: Translatable = "",
 ) -> Response:
     rows, more = query.cut(await shown_store.statements(request.services.db, query.fetch, query.offset))
     return render(
@@ -137,7 +144,7 @@ async def _decide(
     try:
         decided = await request.services.db.transact(action)
     except OperatorRefusedError as refused:
-        message = f"No changes were made. {refused}"
+        message = joined("No changes were made.", refused.message)
         return await _transfer(request, caller, transfer_id, status=409, message=message, form=form)
     return see_other(f"/operator/transfers/{transfer_id}?action={decided.action_id}")
 
@@ -149,9 +156,9 @@ async def _transfer(
     *,
     status: int = 200,
     done: str = "",
-    message: str = "",
+    message: Translatable = "",
     form: dict[str, str] | None = None,
-    field_errors: dict[str, str] | None = None,
+    field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
     found = await shown_store.transfer(request.services.db, transfer_id)
     if found is None:

@@ -12,6 +12,7 @@ from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
+from tollhouse.kernel.text import Translatable
 from tollhouse.platform.db import Tx
 
 
@@ -41,7 +42,7 @@ class Suspendable(Struct, frozen=True):
 
 
 Load = Callable[[], Awaitable[Suspendable]]
-ShowError = Callable[[str], Awaitable[Response]]
+ShowError = Callable[[Translatable], Awaitable[Response]]
 """The subject's page with this message."""
 
 
@@ -70,7 +71,13 @@ async def submit(request: Request, caller: Operator, change: StatusChange, load:
 
 
 def _form(
-    request: Request, caller: Operator, change: StatusChange, subject: Suspendable, *, reason: str = "", error: str = ""
+    request: Request,
+    caller: Operator,
+    change: StatusChange,
+    subject: Suspendable,
+    *,
+    reason: str = "",
+    error: Translatable = "",
 ) -> Response:
     return render(
         request,

@@ -33,6 +33,7 @@ from tollhouse.kernel.errors import (
 )
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
+from tollhouse.kernel.text import Text
 from tollhouse.platform.db_errors import is_unavailable
 from tollhouse.platform.log import log, request_id
 from tollhouse.platform.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
@@ -251,8 +252,8 @@ async def _read(headers: Headers, receive: Receive, bytes_max: int) -> bytes:
     return b"".join(chunks)
 
 
-def _over(bytes_max: int) -> str:
-    return f"The body is larger than {bytes_max // 1024} KiB."
+def _over(bytes_max: int) -> Text:
+    return Text("The body is larger than %(size)s KiB.", size=bytes_max // 1024)
 
 
 def _is_cors(path: str) -> bool:

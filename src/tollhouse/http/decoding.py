@@ -16,6 +16,7 @@ from msgspec import inspect as types
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.errors import FieldError
+from tollhouse.kernel.text import Translatable
 
 WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 NEUTRAL_ID = "00000000-0000-0000-0000-000000000000"
@@ -57,7 +58,7 @@ class Reader:
             return value
         return self._scalar(value, kind, path)
 
-    def _error(self, path: str, code: str, message: str) -> None:
+    def _error(self, path: str, code: str, message: Translatable) -> None:
         error = FieldError(path, code, message)
         if error not in self.field_errors:
             self.field_errors.append(error)
@@ -166,7 +167,7 @@ class ScalarRule(Struct, frozen=True):
 
     of: type
     fits: Callable[[Any], bool]
-    message: str
+    message: Translatable
 
 
 def _rule(kind: types.Type) -> ScalarRule:
@@ -179,7 +180,7 @@ def _rule(kind: types.Type) -> ScalarRule:
     return _RULES[type(kind)]
 
 
-def _scalar_error(value: Any, kind: types.Type) -> tuple[str, str]:
+def _scalar_error(value: Any, kind: types.Type) -> tuple[str, Translatable]:
     """The code and message of the error; empty if there is none."""
     rule = _rule(kind)
     if not isinstance(value, rule.of) or (rule.of is int and isinstance(value, bool)):
@@ -187,7 +188,7 @@ def _scalar_error(value: Any, kind: types.Type) -> tuple[str, str]:
     return ("", "") if rule.fits(value) else ("invalid_value", rule.message)
 
 
-def _characters(kind: types.StrType) -> str:
+def _characters(kind: types.StrType) -> Translatable:
     if kind.pattern is not None:
         return messages.pattern(kind.pattern)
     return messages.characters(kind.min_length, kind.max_length)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from urllib.parse import unquote_to_bytes
 
 from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.text import Text
 
 BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 DECIMAL_COMMA = re.compile(r"[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})|0,[0-9]{3}")
@@ -38,7 +39,7 @@ class Form:
         """Raises `InvalidRequest` if one of these parameters was sent twice, even with equal values."""
         for name in names if self._has_repeats else ():
             if len(self.all(name)) > 1:
-                raise InvalidRequest(f"The parameter {name} must not be repeated.")
+                raise InvalidRequest(Text("The parameter %(name)s must not be repeated.", name=name))
 
 
 def flash_message(query: bytes) -> str:

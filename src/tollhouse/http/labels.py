@@ -3,6 +3,11 @@
 Pages show them with the filter `translate`. They are listed here so that the catalogues contain them.
 """
 
+from datetime import timedelta
+from typing import LiteralString
+
+from tollhouse.kernel.text import Text
+
 ENVIRONMENTS = ("test", "live")
 STATUSES = (
     "active",
@@ -81,7 +86,6 @@ REFUND_REASONS = (
     "Another reason",
 )
 STEPS = (
-    "%(amount)s received",
     "accepted",
     "after cancel",
     "chargeback lost",
@@ -91,7 +95,6 @@ STEPS = (
     "payment charged back",
     "receiver invalid",
     "refund declined",
-    "refund failed: %(reason)s",
     "refund requested",
     "refund returned",
     "returned by bank",
@@ -121,20 +124,15 @@ AUDIT_EVENTS = (
     "application suspended",
     "application reactivated",
 )
-SPANS = (
-    "1 day",
-    "%(count)s days",
-    "1 hour",
-    "%(count)s hours",
-    "1 minute",
-    "%(count)s minutes",
-    "1 second",
-    "%(count)s seconds",
+SPANS: tuple[tuple[int, LiteralString, LiteralString], ...] = (
+    (86_400, "1 day", "%(count)s days"),
+    (3_600, "1 hour", "%(count)s hours"),
+    (60, "1 minute", "%(count)s minutes"),
+    (1, "1 second", "%(count)s seconds"),
 )
+"""The units of a span of time, with their length in seconds."""
 COUNTS = (
-    "more than %(count)s",
     "1 active connection",
-    "more than %(count)s active connections",
     "entry",
     "entries",
     "was",
@@ -145,9 +143,15 @@ COUNTS = (
 )
 PROVIDER_FIELDS = ("Account holder name", "Reference")
 METHODS = (
-    "Test payment in %(currency)s",
-    "Test withdrawal in %(currency)s",
     "SEPA bank transfer",
     "USD Coin on Ethereum",
     "Tether USD on Ethereum",
 )
+
+
+def span(time: timedelta) -> Text:
+    """`3 minutes`: a span of time in the largest unit that fits."""
+    seconds = max(0, int(time.total_seconds()))
+    length, one, many = next((unit for unit in SPANS if seconds >= unit[0]), SPANS[-1])
+    count = seconds // length
+    return Text(one if count == 1 else many, count=count)

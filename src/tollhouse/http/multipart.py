@@ -3,6 +3,7 @@
 import re
 
 from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.text import Text
 
 FORM_WITH_FILES = "multipart/form-data"
 FIELDS_MAX = 20
@@ -27,6 +28,6 @@ def parse_multipart(content_type: str, raw: bytes) -> dict[str, bytes]:
             raise InvalidRequest("A field of the form has no name.")
         name = named[1].decode("utf-8", "replace")
         if name in fields:
-            raise InvalidRequest(f"The field {name} must not be repeated.")
+            raise InvalidRequest(Text("The field %(name)s must not be repeated.", name=name))
         fields[name] = content
     return fields

@@ -41,12 +41,13 @@ class ErrorComponents:
 
     def _example(self, kind: type[ApiError]) -> str:
         """The name of an example. A second message of one code is numbered."""
-        known = self._named.get((kind.code, kind.message))
+        message = str(kind.message)
+        known = self._named.get((kind.code, message))
         if known is not None:
             return known
         count = sum(code == kind.code for code, _ in self._named)
         name = kind.code if count == 0 else f"{kind.code}_{count + 1}"
-        said: Json = {"error": kind.code, "error_description": kind.message, "request_id": REQUEST_ID}
-        self._named[kind.code, kind.message] = name
-        self.examples[name] = {"summary": kind.message, "value": said | BESIDE.get(kind.code, {})}
+        said: Json = {"error": kind.code, "error_description": message, "request_id": REQUEST_ID}
+        self._named[kind.code, message] = name
+        self.examples[name] = {"summary": message, "value": said | BESIDE.get(kind.code, {})}
         return name

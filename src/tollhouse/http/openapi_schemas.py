@@ -9,11 +9,18 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.kernel.errors import FieldError
 
 Json = dict[str, Any]
 REF = "#/components/schemas/{name}"
 ERROR_RESPONSE = "ApiError"
+FIELD_ERROR = "FieldError"
+FIELD_ERROR_SCHEMA: Json = {
+    "title": FIELD_ERROR,
+    "description": "One refused member of a body or parameter: where (`redirect_uris.0`), a code, and a sentence.",
+    "type": "object",
+    "properties": {"field": {"type": "string"}, "code": {"type": "string"}, "message": {"type": "string"}},
+    "required": ["field", "code", "message"],
+}
 ERROR_SCHEMA: Json = {
     "title": ERROR_RESPONSE,
     "description": "The body of every error response. `errors` lists each invalid field.",
@@ -22,7 +29,7 @@ ERROR_SCHEMA: Json = {
         "error": {"type": "string", "description": "The code, for programs."},
         "error_description": {"type": "string", "description": "The explanation, for people."},
         "request_id": {"type": "string", "format": "uuid"},
-        "errors": {"type": "array", "items": {"$ref": REF.format(name="FieldError")}},
+        "errors": {"type": "array", "items": {"$ref": REF.format(name=FIELD_ERROR)}},
         "scope": {"type": "string", "description": "With `missing_scope`, the scope that is required."},
         "details": {"type": "object", "description": "Further values that depend on the error code."},
     },
@@ -35,10 +42,10 @@ class Schemas:
 
     def __init__(self, sent: Iterable[Any], answered: Iterable[Any]) -> None:
         sent, answered = tuple(sent), tuple(answered)
-        kinds = (*sent, *answered, FieldError)
+        kinds = (*sent, *answered)
         shown, components = _shortly_named(*msgspec.json.schema_components(kinds, ref_template=REF))
         self._shown = dict(zip(kinds, shown, strict=True))
-        self.components: Json = {ERROR_RESPONSE: ERROR_SCHEMA, **components}
+        self.components: Json = {ERROR_RESPONSE: ERROR_SCHEMA, FIELD_ERROR: FIELD_ERROR_SCHEMA, **components}
         asked, given = set(_structs(sent)), set(_structs(answered))
         for kind in asked | given:
             name = kind.__name__ if kind.__name__ in components else _short_name(_full_name(kind))

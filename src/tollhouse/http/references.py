@@ -15,11 +15,11 @@ def reference_errors(
 ) -> Iterator[FieldError]:
     """Every field error."""
     if external_id is not None and not (1 <= len(external_id) <= limits.EXTERNAL_ID_CHARS_MAX and external_id.isprintable()):
-        yield FieldError("external_id", "invalid_value", messages.text(1, limits.EXTERNAL_ID_CHARS_MAX))
+        yield FieldError("external_id", "invalid_value", messages.plain_text(1, limits.EXTERNAL_ID_CHARS_MAX))
     if description is not None and (
         len(description) > limits.DESCRIPTION_CHARS_MAX or not is_readable(description, LINE_BREAKS)
     ):
-        yield FieldError("description", "invalid_value", messages.text(None, limits.DESCRIPTION_CHARS_MAX))
+        yield FieldError("description", "invalid_value", messages.plain_text(None, limits.DESCRIPTION_CHARS_MAX))
     yield from _metadata_errors(metadata or {})
 
 

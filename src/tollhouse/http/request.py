@@ -9,6 +9,7 @@ from tollhouse.http.multipart import FORM_WITH_FILES, parse_multipart
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.errors import InvalidRequest, UnsupportedMediaType
 from tollhouse.kernel.ids import new_id_text
+from tollhouse.kernel.text import Text
 
 T = TypeVar("T")
 
@@ -105,13 +106,13 @@ class Request:
     def form(self) -> Form:
         """The submitted form. Raises `InvalidRequest`."""
         if self.media_type != FORM:
-            raise InvalidRequest(f"The body must be {FORM}.")
+            raise InvalidRequest(Text("The body must be %(media_type)s.", media_type=FORM))
         return parse_form(self.raw)
 
     def file(self, field: str) -> bytes:
         """The uploaded file, empty if none was chosen. Raises `InvalidRequest`."""
         if self.media_type != FORM_WITH_FILES:
-            raise InvalidRequest(f"The body must be {FORM_WITH_FILES}.")
+            raise InvalidRequest(Text("The body must be %(media_type)s.", media_type=FORM_WITH_FILES))
         return parse_multipart(self.headers.get("content-type") or "", self.raw).get(field, b"")
 
     @property

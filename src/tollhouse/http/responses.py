@@ -114,7 +114,7 @@ def error_response(request: Request, error: ApiError, *, html: bool) -> Response
             response = page(request, "http/error.html", error.status, **facts)
         response.headers.update(error.headers)
         return response
-    body: dict[str, Any] = {"error": error.code, "error_description": error.message, "request_id": request.request_id}
+    body: dict[str, Any] = {"error": error.code, "error_description": str(error.message), "request_id": request.request_id}
     body.update(error.members)
     if error.field_errors:
         body["errors"] = [

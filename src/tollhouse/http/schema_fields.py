@@ -9,6 +9,7 @@ from msgspec import Struct
 from tollhouse.http.forms import Form
 from tollhouse.http.json_text import parse_json
 from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.text import Text, Translatable, joined
 
 YES_OR_NO = {"true": "Yes", "false": "No"}
 
@@ -22,7 +23,7 @@ class SchemaField(Struct, frozen=True, kw_only=True):
 
     name: str
     label: str
-    hint: str
+    hint: Translatable
     required: bool
     plain: bool
     choices: tuple[tuple[str, str], ...] = ()
@@ -82,10 +83,12 @@ def _label(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _hint(facts: dict[str, Any], *, required: bool) -> str:
+def _hint(facts: dict[str, Any], *, required: bool) -> Translatable:
     most = facts.get("maxLength")
-    words = facts.get("description") or ("" if most is None else f"At most {most} characters.")
-    return words if required else f"Optional. {words}".rstrip()
+    words = facts.get("description") or ("" if most is None else Text("At most %(most)s characters.", most=most))
+    if required:
+        return words
+    return joined("Optional.", words) if words else "Optional."
 
 
 def _text(value: Any) -> str:

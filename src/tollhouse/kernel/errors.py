@@ -5,13 +5,15 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from tollhouse.kernel.text import Translatable
+
 
 class FieldError(Struct, frozen=True):
     """One refused member of a body or parameter: where (`redirect_uris.0`), a code, and a sentence."""
 
     field: str
     code: str
-    message: str
+    message: Translatable
 
 
 class ApiError(Exception):
@@ -23,11 +25,11 @@ class ApiError(Exception):
 
     code: ClassVar[str] = "invalid_request"
     status: ClassVar[int] = 400
-    message: str = "The request is malformed."
+    message: Translatable = "The request is malformed."
 
     def __init__(
         self,
-        message: str | None = None,
+        message: Translatable | None = None,
         *,
         detail: str = "",
         field_errors: Sequence[FieldError] = (),

@@ -5,6 +5,8 @@ Each begins with "This", which stands for the field: an API answer writes the fi
 
 from collections.abc import Sequence
 
+from tollhouse.kernel.text import Text, Translatable
+
 SUBJECT = "This "
 
 REQUIRED = "This is required."
@@ -56,67 +58,79 @@ NOT_WITH_CURSOR = "This cannot be sent together with cursor. Send one of them."
 AFTER_CREATED_FROM = "This must be later than created_from."
 
 
-def named(message: str, field: str) -> str:
+def named(message: Translatable, field: str) -> str:
     """The sentence with the field's name as its subject, for answers that programs and their authors read."""
-    return f"`{field}` {message.removeprefix(SUBJECT)}" if field and message.startswith(SUBJECT) else message
+    english = str(message)
+    return f"`{field}` {english.removeprefix(SUBJECT)}" if field and english.startswith(SUBJECT) else english
 
 
-def whole_number(least: int | None, most: int | None) -> str:
+def whole_number(least: int | None, most: int | None) -> Translatable:
     """A number within bounds."""
     if least is not None and most is not None:
-        return f"This must be a whole number from {least:,} to {most:,}."
+        return Text("This must be a whole number from %(least)s to %(most)s.", least=least, most=most)
     if least is not None:
-        return f"This must be a whole number of at least {least:,}."
-    return A_WHOLE_NUMBER if most is None else f"This must be a whole number of at most {most:,}."
+        return Text("This must be a whole number of at least %(least)s.", least=least)
+    return A_WHOLE_NUMBER if most is None else Text("This must be a whole number of at most %(most)s.", most=most)
 
 
-def whole_number_or_null(least: int, most: int) -> str:
+def whole_number_or_null(least: int, most: int) -> Translatable:
     """A number within bounds, or none."""
-    return f"This must be a whole number from {least:,} to {most:,}, or null for no limit."
+    return Text("This must be a whole number from %(least)s to %(most)s, or null for no limit.", least=least, most=most)
 
 
-def characters(least: int | None, most: int | None) -> str:
+def characters(least: int | None, most: int | None) -> Translatable:
     """A text of bounded length."""
     if least and most is not None:
-        return f"This must be {least:,} to {most:,} characters long."
+        return Text("This must be %(least)s to %(most)s characters long.", least=least, most=most)
     if least:
-        return f"This must be at least {least:,} characters long."
-    return A_STRING if most is None else f"This must be at most {most:,} characters long."
+        return Text("This must be at least %(least)s characters long.", least=least)
+    return A_STRING if most is None else Text("This must be at most %(most)s characters long.", most=most)
 
 
-def pattern(expression: str) -> str:
+def pattern(expression: str) -> Translatable:
     """A text of a certain form."""
-    return f"This must match the pattern {expression}."
+    return Text("This must match the pattern %(expression)s.", expression=expression)
 
 
-def text(least: int | None, most: int) -> str:
+def plain_text(least: int | None, most: int) -> Translatable:
     """A text of bounded length without control characters."""
     if least:
-        return f"This must be {least:,} to {most:,} characters long, without control or invisible characters."
-    return f"This must be at most {most:,} characters long, without control or invisible characters."
+        return Text(
+            "This must be %(least)s to %(most)s characters long, without control or invisible characters.",
+            least=least,
+            most=most,
+        )
+    return Text("This must be at most %(most)s characters long, without control or invisible characters.", most=most)
 
 
-def decimal(digits: int) -> str:
+def decimal(digits: int) -> Translatable:
     """An amount."""
     if not digits:
         return "This must be a decimal string above zero without a point, such as 1050."
-    return f"This must be a decimal string above zero with at most {digits} digits after the point, such as 10.50."
+    return Text(
+        "This must be a decimal string above zero with at most %(digits)s digits after the point, such as 10.50.",
+        digits=digits,
+    )
 
 
-def items(least: int | None, most: int | None) -> str:
+def items(least: int | None, most: int | None) -> Translatable:
     """A list or object of bounded size."""
     if least and most is not None:
-        return f"This must have {least:,} to {most:,} entries."
+        return Text("This must have %(least)s to %(most)s entries.", least=least, most=most)
     if least:
-        return f"This must have at least {least:,} entries."
-    return A_LIST if most is None else f"This must have at most {most:,} entries."
+        return Text("This must have at least %(least)s entries.", least=least)
+    return A_LIST if most is None else Text("This must have at most %(most)s entries.", most=most)
 
 
-def one_of(values: Sequence[object]) -> str:
+def one_of(values: Sequence[object]) -> Translatable:
     """One of the allowed values."""
-    return f"This must be one of: {', '.join(str(value) for value in values)}."
+    return Text("This must be one of: %(values)s.", values=", ".join(map(str, values)))
 
 
-def number_or(least: int | None, words: Sequence[object]) -> str:
+def number_or(least: int | None, words: Sequence[object]) -> Translatable:
     """A number, or one of some words."""
-    return f"This must be a whole number of at least {least or 0:,}, or one of: {', '.join(map(str, words))}."
+    return Text(
+        "This must be a whole number of at least %(least)s, or one of: %(words)s.",
+        least=least or 0,
+        words=", ".join(map(str, words)),
+    )

@@ -19,6 +19,7 @@ from tollhouse.identity.verified import EmailUnverified
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired, FieldError, ValidationFailed
 from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.kernel.text import Translatable
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignUp
 from tollhouse.platform.db import Tx
@@ -225,5 +226,5 @@ def _with_request(path: str, form: Form) -> str:
     return f"{path}?{urlencode({'request': request})}" if request else path
 
 
-def _by_field(field_errors: tuple[FieldError, ...]) -> dict[str, str]:
+def _by_field(field_errors: tuple[FieldError, ...]) -> dict[str, Translatable]:
     return {error.field: error.message for error in field_errors}

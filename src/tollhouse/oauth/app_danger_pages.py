@@ -10,6 +10,7 @@ from tollhouse.http.responses import see_other
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import ApiError, ValidationFailed
+from tollhouse.kernel.text import Translatable, joined
 from tollhouse.oauth import clients, snippets
 from tollhouse.oauth.app_form import read_version
 from tollhouse.oauth.app_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
@@ -102,8 +103,9 @@ async def _set_status(request: Request, person: Person, client_id: str, *, enabl
 
 
 def _secret_page(request: Request, person: Person, client: ClientView, error: ApiError | None = None) -> Response:
-    message = ""
-    if error:
-        messages = " ".join(field_error.message for field_error in error.field_errors) or error.message
-        message = NOT_ROTATED if isinstance(error, ApplicationChanged) else messages
+    message: Translatable = ""
+    if isinstance(error, ApplicationChanged):
+        message = NOT_ROTATED
+    elif error:
+        message = joined(*(one.message for one in error.field_errors)) if error.field_errors else error.message
     return tab_page(request, person, client, "secret", error=error, message=message, secret="")

@@ -8,6 +8,7 @@ from tollhouse.http.form_errors import NOT_SAVED
 from tollhouse.http.forms import Form
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.kernel.text import Text, Translatable, as_text, joined
 from tollhouse.oauth.model import ClientView
 from tollhouse.oauth.settings import SettingsBody
 
@@ -96,7 +97,7 @@ def form_context(form: ApplicationForm, error: ApiError | None = None) -> dict[s
     messages = {one.field: one.message for one in field_errors if _field_name(one) not in LISTS}
     for name in LISTS:
         if texts := [_entry_message(one) for one in field_errors if _field_name(one) == name]:
-            messages[name] = " ".join(texts)
+            messages[name] = joined(*texts)
     return {
         "form": form,
         "permissions": PERMISSIONS,
@@ -114,7 +115,9 @@ def _field_name(field_error: FieldError) -> str:
     return field_error.field.partition(".")[0]
 
 
-def _entry_message(field_error: FieldError) -> str:
+def _entry_message(field_error: FieldError) -> Translatable:
     """The message; for a redirect URI, with its line number."""
     name, _, index = field_error.field.partition(".")
-    return f"Line {int(index) + 1}: {field_error.message}" if name == "redirect_uris" and index else field_error.message
+    if name != "redirect_uris" or not index:
+        return field_error.message
+    return Text("Line %(line)s: %(message)s", line=int(index) + 1, message=as_text(field_error.message))

@@ -233,7 +233,7 @@ async def _read_parameters(request: Request) -> SentParameters:
 
 def _error_redirect(request: Request, sent: SentParameters, error: ApiError) -> Response:
     redirect_uri = cast("str", sent.one("redirect_uri"))
-    return redirect_to_client(request, redirect_uri, sent.state, error=error.code, error_description=error.message)
+    return redirect_to_client(request, redirect_uri, sent.state, error=error.code, error_description=str(error.message))
 
 
 def _authorization_request(sent: SentParameters) -> AuthorizationRequest:

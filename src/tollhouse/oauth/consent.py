@@ -4,7 +4,7 @@ A request is bound to the first merchant that opens it. Its form has a token bou
 decision is one compare-and-set, so a second click, a second tab or changed settings cannot decide it again.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
@@ -12,6 +12,7 @@ from starlette.responses import Response
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.http.forms import Form
+from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
@@ -24,6 +25,7 @@ from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.oauth import form_tokens, redirect_uris, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID, redirect_to_client
 from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ConsentRequest
@@ -236,7 +238,7 @@ def _consent_page(
         redirect_origin=redirect_uris.origin_of(consent_request.redirect_uri),
         groups=_groups(consent_request.scopes, selected),
         connections=_connections_text(consent_request.connections),
-        access_duration=_duration_text(request.services.settings.grant_ttl),
+        access_duration=span(timedelta(seconds=request.services.settings.grant_ttl)),
         description=_split_description(consent_request.description),
         nothing_selected=nothing_selected,
         **_form_context(request, request_id, person),
@@ -259,18 +261,10 @@ def _split_description(description: str) -> tuple[str, str]:
     return first.rstrip(), description[len(first) :].strip()
 
 
-def _duration_text(seconds: int) -> str:
-    """A duration in the largest whole unit, such as `30 days`."""
-    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
-        if seconds >= length:
-            return f"{seconds // length} {unit}{'' if seconds // length == 1 else 's'}"
-    return f"{seconds} seconds"
-
-
-def _connections_text(connections: int) -> str:
+def _connections_text(connections: int) -> Translatable:
     if connections > CONNECTION_COUNT_MAX:
-        return f"more than {CONNECTION_COUNT_MAX:,} active connections"
-    return "1 active connection" if connections == 1 else f"{connections:,} active connections"
+        return Text("more than %(count)s active connections", count=CONNECTION_COUNT_MAX)
+    return "1 active connection" if connections == 1 else Text("%(count)s active connections", count=connections)
 
 
 def _groups(requested: Scopes, selected: Scopes) -> list[ScopeGroup]:

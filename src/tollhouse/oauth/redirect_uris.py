@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from tollhouse.kernel import messages
 from tollhouse.kernel.limits import URL_CHARS_MAX
+from tollhouse.kernel.text import Text, Translatable
 
 URI_TEXT = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
 """The characters of RFC 3986, percent signs only where they encode something."""
@@ -31,7 +32,7 @@ class UrlError(NamedTuple):
     """What is wrong with a URL."""
 
     code: str
-    message: str
+    message: Translatable
 
 
 class WebUrl(NamedTuple):
@@ -103,7 +104,7 @@ def _host(authority: str) -> str | UrlError:
     if parts is None or not _is_host(parts["host"]):
         return UrlError("invalid_host", "This must have an ASCII host name or IP address, optionally followed by a port.")
     if parts["port"] is not None and not 1 <= int(parts["port"]) <= PORT_MAX:
-        return UrlError("invalid_port", f"This must have a port from 1 to {PORT_MAX:,}.")
+        return UrlError("invalid_port", Text("This must have a port from 1 to %(port_max)s.", port_max=PORT_MAX))
     return parts["host"].lower()
 
 

@@ -14,6 +14,7 @@ from tollhouse.kernel.limits import (
 )
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.kernel.text import Translatable
 from tollhouse.oauth import redirect_uris
 from tollhouse.oauth.model import ClientType
 from tollhouse.oauth.redirect_uris import UrlError
@@ -128,7 +129,7 @@ def _flag(field: str, sent: object, sent_version: object) -> tuple[bool, int, "_
 class _FieldErrors(list[FieldError]):
     """The field errors of one body."""
 
-    def add(self, field: str, code: str, message: str) -> None:
+    def add(self, field: str, code: str, message: Translatable) -> None:
         """Add a field error."""
         self.append(FieldError(field, code, message))
 

@@ -9,6 +9,7 @@ import msgspec
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorRefusedError, Reviewer
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.text import Text, Translatable, joined
 from tollhouse.outgoing import gate, store
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
@@ -56,7 +57,7 @@ async def _may_leave(
     *,
     strict: bool,
 ) -> list[OutgoingTransfer]:
-    hindrances: dict[MerchantId, str | None] = {}
+    hindrances: dict[MerchantId, Translatable | None] = {}
     needed: dict[MerchantId, int] = {}
     leaving: list[OutgoingTransfer] = []
     for one in prepared:
@@ -68,17 +69,17 @@ async def _may_leave(
         if why is None:
             leaving.append(one)
         elif strict:
-            raise OperatorRefusedError(f"Payout {one.id} cannot be exported. {why}")
+            raise OperatorRefusedError(joined(Text("Payout %(payout_id)s cannot be exported.", payout_id=str(one.id)), why))
     return leaving
 
 
-async def _hindrance(tx: Tx, merchant_id: MerchantId, active: set[MerchantId], reviewer: Reviewer) -> str | None:
+async def _hindrance(tx: Tx, merchant_id: MerchantId, active: set[MerchantId], reviewer: Reviewer) -> Translatable | None:
     if merchant_id not in active:
-        return f"Merchant {merchant_id} is suspended."
+        return Text("Merchant %(id)s is suspended.", id=str(merchant_id))
     try:
         await rules.ensure_independent(tx, merchant_id, reviewer)
     except OperatorRefusedError as refused:
-        return str(refused)
+        return refused.message
     return None
 
 

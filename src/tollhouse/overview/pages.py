@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
-from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.catalogue.methods import label_of as method_label
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -19,6 +19,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.periods import Period, period
+from tollhouse.kernel.text import Translatable
 from tollhouse.ledger.store import Balance, list_balances
 from tollhouse.overview import store
 from tollhouse.overview.model import Change, HomeQuery, LatestPayment, PeriodTotals, compare
@@ -117,13 +118,13 @@ def _figures(now: PeriodTotals, before: PeriodTotals, currency: Currency) -> dic
     }
 
 
-def _payment_row(one: LatestPayment) -> dict[str, str]:
+def _payment_row(one: LatestPayment) -> dict[str, Translatable]:
     return {
         "id": str(one.id),
         "name": one.name,
         "amount": CURRENCIES[one.currency].format(one.amount_minor),
         "currency": one.currency,
-        "method": method_name(one.method_id),
+        "method": method_label(one.method_id),
         "status": one.status,
         "at": stamp(one.created_at),
     }

@@ -3,10 +3,11 @@
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.catalogue.methods import label_of as method_label
 from tollhouse.http.charts import NARROW, WIDE, BarChart, Segment, Size, bar_chart, format_percent, strip
 from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.periods import Period
+from tollhouse.kernel.text import Translatable
 from tollhouse.overview.model import PeriodTotals
 
 
@@ -22,7 +23,7 @@ class PartRow(Struct, frozen=True):
 class MethodRow(Struct, frozen=True):
     """A row of the method table. An empty name combines all others."""
 
-    name: str
+    name: Translatable
     payments: int
     gross: str
     percent: str
@@ -68,7 +69,7 @@ def draw_charts(now: PeriodTotals, before: PeriodTotals, period: Period, currenc
         strips=tuple((which, size, strip(shares, size.width)) for which, size in (("wide", WIDE), ("narrow", NARROW))),
         methods=tuple(
             MethodRow(
-                method_name(one.method_id),
+                method_label(one.method_id),
                 one.payments,
                 currency.format(one.gross_minor),
                 format_percent(one.gross_minor, sum(shares)),

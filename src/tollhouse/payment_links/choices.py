@@ -5,21 +5,22 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.http.paging import all_rows
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.text import Translatable
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
 
 PROJECTS_SHOWN = 100
 
 
-def method_choices(env: MerchantEnv) -> list[tuple[str, str]]:
+def method_choices(env: MerchantEnv) -> list[tuple[str, Translatable]]:
     """The payment methods of an environment: id and name."""
     found = (method for method in METHODS.values() if (method.rail == SANDBOX.name) != env.livemode)
-    return [(method.method_id, method.name) for method in found]
+    return [(method.method_id, method.label) for method in found]
 
 
-def method_names() -> dict[str, str]:
+def method_labels() -> dict[str, Translatable]:
     """Names by method id. A method that has left the catalogue is shown by its id."""
-    return {method_id: method.name for method_id, method in METHODS.items()}
+    return {method_id: method.label for method_id, method in METHODS.items()}
 
 
 def currency_choices() -> list[tuple[str, str]]:

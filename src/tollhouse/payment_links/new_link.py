@@ -97,7 +97,7 @@ def _errors(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetim
 def _text_errors(new: LinkRequest) -> Iterator[FieldError]:
     name = new.display_name.strip()
     if not 1 <= len(name) <= limits.LINK_NAME_CHARS_MAX or not is_readable(name):
-        yield FieldError("display_name", "invalid_value", messages.text(1, limits.LINK_NAME_CHARS_MAX))
+        yield FieldError("display_name", "invalid_value", messages.plain_text(1, limits.LINK_NAME_CHARS_MAX))
     email = new.customer_email
     if email is not None and not (len(email) <= limits.EMAIL_CHARS_MAX and is_readable(email) and EMAIL.fullmatch(email)):
         yield FieldError("customer_email", "invalid_email", messages.AN_EMAIL)

@@ -232,7 +232,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._limits.linger(self)
 
     def _answer(self, error: ApiError, request_id: str) -> bytes:
-        body = msgspec.json.encode({"error": error.code, "error_description": error.message, "request_id": request_id})
+        body = msgspec.json.encode({"error": error.code, "error_description": str(error.message), "request_id": request_id})
         headers = [
             *self.server_state.default_headers,
             (b"content-type", b"application/json"),

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.money import parse_amount
+from tollhouse.kernel.text import Text
 from tollhouse.rails.bank_transfer_xml import Node, UnreadableStatementError, parse
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:camt.053.001."
@@ -109,7 +110,11 @@ def _statement(node: Node, pages: Node | None, decimals: Mapping[str, int]) -> S
         moved = sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in statement.entries)
         if statement.opening_minor + moved != statement.closing_minor:
             raise UnreadableStatementError(
-                f"Statement {statement_id} does not add up: its entries do not lead from its opening to its closing balance."
+                Text(
+                    "Statement %(statement_id)s does not add up: its entries do not lead from its opening to its closing "
+                    "balance.",
+                    statement_id=statement_id,
+                )
             )
     return statement
 
@@ -216,7 +221,7 @@ def _amount(node: Node, path: str, decimals: Mapping[str, int]) -> tuple[int, st
     if found is None or currency is None:
         raise UnreadableStatementError("An amount or its currency is missing.")
     if currency not in decimals:
-        raise UnreadableStatementError(f"There is no currency {currency[:12]!r} in this house.")
+        raise UnreadableStatementError(Text("The currency %(currency)s is not supported.", currency=repr(currency[:12])))
     text = found.own_text()
     if "." in text:
         text = text.rstrip("0").rstrip(".")
@@ -227,7 +232,9 @@ def _amount(node: Node, path: str, decimals: Mapping[str, int]) -> tuple[int, st
         text = "0" + text
     minor = parse_amount(text, decimals[currency])
     if minor is None:
-        raise UnreadableStatementError(f"{found.own_text()[:40]!r} is no amount of {currency}.")
+        raise UnreadableStatementError(
+            Text("%(own_text)s is no amount of %(currency)s.", own_text=repr(found.own_text()[:40]), currency=currency)
+        )
     return minor, currency
 
 
@@ -246,7 +253,7 @@ def _date(node: Node, path: str) -> date | None:
     try:
         return None if text is None else date.fromisoformat(text[:10])
     except ValueError:
-        raise UnreadableStatementError(f"{text!r} is no date.") from None
+        raise UnreadableStatementError(Text("%(text)s is no date.", text=repr(text))) from None
 
 
 def _reference(text: str | None) -> str | None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from lxml import etree
 
+from tollhouse.kernel.text import Text, Translatable
+
 Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the library has no other name for it
 DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
 TEXT_CHARS_MAX = 500
@@ -11,6 +13,10 @@ TEXT_CHARS_MAX = 500
 
 class UnreadableStatementError(ValueError):
     """The file is not a valid statement; the text says why. Nothing was imported."""
+
+    def __init__(self, message: Translatable) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class Node:
@@ -55,7 +61,7 @@ class Node:
 def parse(raw: bytes) -> tuple[str, Node]:
     """The namespace of the document and its root. Raises `UnreadableStatementError`."""
     if len(raw) > DOCUMENT_BYTES_MAX:
-        raise UnreadableStatementError(f"The file has more than {DOCUMENT_BYTES_MAX // 1024 // 1024} MiB.")
+        raise UnreadableStatementError(Text("The file has more than %(size)s MiB.", size=DOCUMENT_BYTES_MAX // 1024 // 1024))
     # Entities are not resolved and nothing is fetched; the library limits depth, text and expansion.
     parser = etree.XMLParser(
         resolve_entities=False,
@@ -69,7 +75,7 @@ def parse(raw: bytes) -> tuple[str, Node]:
     try:
         root = etree.fromstring(raw, parser)
     except etree.XMLSyntaxError as error:
-        raise UnreadableStatementError(f"The file is not well-formed XML: {error.msg}.") from None
+        raise UnreadableStatementError(Text("The file is not well-formed XML: %(msg)s.", msg=error.msg)) from None
     except ValueError:  # the declared encoding does not match
         raise UnreadableStatementError("The file is not well-formed XML.") from None
     if root.getroottree().docinfo.internalDTD is not None:

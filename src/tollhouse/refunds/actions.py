@@ -41,7 +41,7 @@ from tollhouse.refunds.destination import Destination, destination
 from tollhouse.refunds.errors import ChargedBack, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund, check
 from tollhouse.transactions import notify, settlement, verdict
-from tollhouse.transactions.model import Refund, RefundStatus, Transaction
+from tollhouse.transactions.model import REFUND_FAILED, Refund, RefundStatus, Transaction
 
 SOURCE = "refund"
 WINDOW = timedelta(days=180)
@@ -272,7 +272,7 @@ async def _end(
 async def _fail(work: Work, current: Transaction, refund_id: UUID, failure_code: str) -> tuple[Transaction, Refund]:
     """Fail a pending refund of a locked payment, whose transfer is closed. Returns both."""
     refund = await _end(work.tx, current.env, refund_id, "pending", "failed", failure_code, work.now)
-    changed = await _change(work.tx, current, refund, f"refund failed: {failure_code}", work.now, freed=True)
+    changed = await _change(work.tx, current, refund, f"{REFUND_FAILED}{failure_code}", work.now, freed=True)
     await _give_back(work, changed, refund)
     return changed, refund
 

@@ -23,6 +23,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
@@ -42,10 +43,10 @@ OPERATIONS = Operations(PAGES)
 FIELDS = ("amount", "reason", "receiver", "external_id")
 OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds, AmountBelowMinimum, AmountAboveMaximum, DailyLimitExceeded)
 OF_THE_RECEIVER = (ReceiverRequired, MethodUnavailable)
-NOT_REFUNDABLE = {
+NOT_REFUNDABLE: dict[str, Translatable] = {
     "status": "Nothing of this payment can be refunded.",
     "not_refundable_method": "This payment method does not support refunds. Send the money to the customer yourself.",
-    "window_passed": f"A payment can be refunded for {actions.WINDOW.days} days, and they are over.",
+    "window_passed": Text("A payment can be refunded for %(days)s days, and they are over.", days=actions.WINDOW.days),
 }
 CHANGED = "The payment has changed since you opened this page. Review the refund again before you confirm."
 
@@ -227,7 +228,7 @@ async def _form(
     )
 
 
-def _unfit(found: Transaction, request: Request) -> str:
+def _unfit(found: Transaction, request: Request) -> Translatable:
     """Why this payment cannot be refunded; empty if it can."""
     refused = actions.find_obstacle(found, request.services.rails, request.now)
     if isinstance(refused, ChargedBack):

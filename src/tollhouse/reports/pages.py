@@ -8,7 +8,7 @@ from starlette.responses import Response
 from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
-from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.catalogue.methods import label_of as method_label
 from tollhouse.http.charts import NARROW, WIDE, BarChart, Size, bar_chart
 from tollhouse.http.csv_table import MEDIA_TYPE, attachment
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
@@ -24,6 +24,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.periods import Unit
+from tollhouse.kernel.text import Translatable
 from tollhouse.reports import labels, tables
 from tollhouse.reports.csv_file import as_csv
 from tollhouse.reports.header import ReportHeader
@@ -187,13 +188,13 @@ def _currency_details(row: Summary) -> dict[str, Any]:
     }
 
 
-def _method_rows(found: list[MethodSummary]) -> dict[str, list[tuple[str, int, list[str]]]]:
+def _method_rows(found: list[MethodSummary]) -> dict[str, list[tuple[Translatable, int, list[str]]]]:
     """The rows of each currency: method name, payments, amounts."""
-    rows: dict[str, list[tuple[str, int, list[str]]]] = {}
+    rows: dict[str, list[tuple[Translatable, int, list[str]]]] = {}
     for one in found:
         amounts = (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor)
         shown = [CURRENCIES[one.currency].format(minor) for minor in amounts]
-        rows.setdefault(one.currency, []).append((method_name(one.method_id), one.payments, shown))
+        rows.setdefault(one.currency, []).append((method_label(one.method_id), one.payments, shown))
     return rows
 
 

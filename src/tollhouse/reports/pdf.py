@@ -9,9 +9,10 @@ from unicodedata import normalize
 from fpdf import FPDF
 
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
-from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.catalogue.methods import label_of as method_label
 from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.text import Translatable
 from tollhouse.reports import labels
 from tollhouse.reports.header import ReportHeader
 from tollhouse.reports.model import LINES, MethodSummary, ReportData, Summary
@@ -128,7 +129,7 @@ class _ReportPdf(FPDF):
         rows: list[Row] = []
         for one in methods:
             amounts = self._amounts(currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
-            rows.append([self._translate(method_name(one.method_id)), self._texts.formats.number(one.payments), *amounts])
+            rows.append([self._translate(method_label(one.method_id)), self._texts.formats.number(one.payments), *amounts])
         if rows:
             self._table(labels.BY_METHOD, (labels.METHOD, *labels.METHOD_COLUMNS), rows)
 
@@ -163,7 +164,7 @@ class _ReportPdf(FPDF):
     def _amounts(self, currency: Currency, amounts: Sequence[int]) -> list[str]:
         return [self._texts.formats.amount(currency.format(minor)) for minor in amounts]
 
-    def _translate(self, text: str) -> str:
+    def _translate(self, text: Translatable) -> str:
         return self._texts.translate(text)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from xlsxwriter import Workbook
 
 from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.methods import name_of as method_name
+from tollhouse.catalogue.methods import label_of as method_label
 from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 from tollhouse.reports import labels
@@ -103,7 +103,7 @@ class _WorkbookWriter:
         self._heads(sheet, 0, (labels.CURRENCY, labels.METHOD), labels.METHOD_COLUMNS)
         for row, one in enumerate(found.methods, 1):
             sheet.write_string(row, 0, one.currency)
-            sheet.write_string(row, 1, self._translate(method_name(one.method_id)))
+            sheet.write_string(row, 1, self._translate(method_label(one.method_id)))
             sheet.write_number(row, 2, one.payments)
             self._money(sheet, row, 3, one.currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
 

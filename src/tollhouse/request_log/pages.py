@@ -15,13 +15,18 @@ from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT
+from tollhouse.kernel.text import Text
 from tollhouse.request_log import redaction, store
 from tollhouse.request_log.model import CredentialKind, CredentialLabel, RequestsQuery, RequestView
 from tollhouse.request_log.retention import kept_since
 
 OPERATIONS = Operations(PAGES)
 METHODS = [(method, method) for method in ("GET", "POST", "PUT", "DELETE")]
-STATUSES = [("2xx", "2xx: succeeded"), ("4xx", "4xx: client error"), ("5xx", "5xx: server error")]
+STATUSES = [
+    ("2xx", Text("%(status)s: succeeded", status="2xx")),
+    ("4xx", Text("%(status)s: client error", status="4xx")),
+    ("5xx", Text("%(status)s: server error", status="5xx")),
+]
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/requests", guard=signed_in_page)

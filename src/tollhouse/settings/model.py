@@ -27,6 +27,7 @@ from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.kernel.names import is_readable
+from tollhouse.kernel.text import Text
 
 EXPIRY_MINUTES = (5, 525_600)
 TOLERANCE_BPS = (0, 500)
@@ -159,7 +160,7 @@ class SettingsChanged(ApiError):
 def _branding_errors(branding: Branding) -> Iterator[FieldError]:
     name, email = branding.display_name, branding.support_email
     if name is not None and not (1 <= len(name.strip()) <= len(name) <= BRAND_CHARS_MAX and is_readable(name)):
-        yield FieldError("branding.display_name", "invalid_value", messages.text(1, BRAND_CHARS_MAX))
+        yield FieldError("branding.display_name", "invalid_value", messages.plain_text(1, BRAND_CHARS_MAX))
     if branding.logo_url is not None and not is_web_address(branding.logo_url, https_only=True):
         yield FieldError("branding.logo_url", "invalid_url", messages.AN_HTTPS_ADDRESS)
     if branding.accent_color is not None and not re.fullmatch(COLOR, branding.accent_color):
@@ -175,5 +176,7 @@ def _confirmation_errors(confirmations: dict[str, Finality]) -> Iterator[FieldEr
             yield FieldError(f"confirmations.{network}", "unknown_network", messages.A_NETWORK)
         elif isinstance(count, int) and not BLOCKS_MIN <= count <= BLOCKS_MAX:
             yield FieldError(
-                f"confirmations.{network}", "out_of_range", f"From {BLOCKS_MIN} to {BLOCKS_MAX:,} blocks, or finalized."
+                f"confirmations.{network}",
+                "out_of_range",
+                Text("From %(least)s to %(most)s blocks, or finalized.", least=BLOCKS_MIN, most=BLOCKS_MAX),
             )

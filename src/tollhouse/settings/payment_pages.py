@@ -149,7 +149,7 @@ def _page(
         form=form,
         form_errors=form_errors,
         notice=notice,
-        methods=[(choice.method_id, METHODS[choice.method_id].name) for choice in current.payment_methods],
+        methods=[(choice.method_id, METHODS[choice.method_id].label) for choice in current.payment_methods],
         currencies=[(one.code, f"{one.code}, {one.name}") for one in CURRENCIES.values()],
         networks=_networks(),
     )

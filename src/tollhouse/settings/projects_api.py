@@ -47,12 +47,12 @@ class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def _errors(self) -> Iterator[FieldError]:
         if not (1 <= len(self.name.strip()) <= len(self.name) <= NAME_CHARS_MAX and is_readable(self.name)):
-            yield FieldError("name", "invalid_value", messages.text(1, NAME_CHARS_MAX))
+            yield FieldError("name", "invalid_value", messages.plain_text(1, NAME_CHARS_MAX))
         if self.website_url is not None and not is_web_address(self.website_url, https_only=False):
             yield FieldError("website_url", "invalid_url", messages.A_WEB_ADDRESS)
         text = self.description or ""
         if len(text) > DESCRIPTION_CHARS_MAX or not is_readable(text, LINE_BREAKS):
-            yield FieldError("description", "invalid_value", messages.text(None, DESCRIPTION_CHARS_MAX))
+            yield FieldError("description", "invalid_value", messages.plain_text(None, DESCRIPTION_CHARS_MAX))
 
 
 class NewProject(ProjectBody, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -16,7 +16,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
-from tollhouse.payment_links.choices import method_names, project_choices
+from tollhouse.payment_links.choices import method_labels, project_choices
 from tollhouse.platform.db import Pool
 from tollhouse.transactions import payment_list_store
 from tollhouse.transactions.payment_list import PaymentListFilter, PaymentRow, PaymentsQuery
@@ -68,7 +68,7 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
         name=file_name("payments", request.now, env.mode),
         shown_list=path + query.address(None),
         query=query,
-        methods=method_names(),
+        methods=method_labels(),
         projects=dict(await project_choices(db, env)),
         header=HEADER,
     )

@@ -14,7 +14,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.payment_links import store as link_store
-from tollhouse.payment_links.choices import method_names, project_choices
+from tollhouse.payment_links.choices import method_labels, project_choices
 from tollhouse.payment_links.errors import LinkNotActive
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.payment_links.new_link import OPTIONAL_TEXTS
@@ -73,7 +73,7 @@ async def _link(
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         payments=paid[:PAYMENTS_SHOWN],
         more=len(paid) > PAYMENTS_SHOWN,
-        names=method_names(),
+        names=method_labels(),
         amount=format_amount,
         message="" if error is None else NOT_ACTIVE,
     )

@@ -1,6 +1,7 @@
 """Transactions, refunds and chargebacks, and the amounts derived from them."""
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue.record_views import ShownAs
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.text import Text, Translatable, as_text
 from tollhouse.outgoing.model import Review
 from tollhouse.payment_links.model import LinkStatus, effective_status
 from tollhouse.platform.records import Internal, Json, Record, Selected
@@ -53,6 +55,20 @@ REFUND_FAILURES = {
     "payment_charged_back": "The customer's bank had already reversed the payment.",
     "review_rejected": "The refund was not approved.",
 }
+
+
+RECEIVED = " received"
+REFUND_FAILED = "refund failed: "
+
+
+def describe_detail(detail: str) -> Translatable:
+    """The detail of a timeline entry, for pages: an amount that was received, the reason of a failed refund, or a code."""
+    if detail.endswith(RECEIVED):
+        return Text("%(amount)s received", amount=Decimal(detail.removesuffix(RECEIVED)))
+    words = detail.replace("_", " ")
+    if words.startswith(REFUND_FAILED):
+        return Text("refund failed: %(reason)s", reason=as_text(words.removeprefix(REFUND_FAILED)))
+    return words
 
 
 class TimelineEntry(Struct, frozen=True):

@@ -24,12 +24,19 @@ from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.ledger.store import AccountChange, list_changes_by_source
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
-from tollhouse.payment_links.choices import currency_choices, method_choices, method_names, project_choices
+from tollhouse.payment_links.choices import currency_choices, method_choices, method_labels, project_choices
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.transactions import payment_list_store, settlement, store
-from tollhouse.transactions.model import CREDITED, REFUND_FAILURES, REFUND_REASONS, Transaction, TransactionStatus
+from tollhouse.transactions.model import (
+    CREDITED,
+    REFUND_FAILURES,
+    REFUND_REASONS,
+    Transaction,
+    TransactionStatus,
+    describe_detail,
+)
 from tollhouse.transactions.payment_list import PaymentRow, PaymentsQuery
 from tollhouse.transactions.views import transaction_view
 
@@ -77,7 +84,7 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         methods=method_choices(env),
         currencies=currency_choices(),
         projects=await project_choices(db, env),
-        names=method_names(),
+        names=method_labels(),
         export=f"{path}/export{query.address(None)}",
         page_links=keyset_links(query, path, shown[-1].id if more else None),
         amount=format_amount,
@@ -136,13 +143,14 @@ async def _payment(
         waits=format_amount(found.unapplied_minor, found.currency),
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
         reference=found.instructions.reference,
-        method=method_names().get(found.method_id, found.method_id),
+        method=method_labels().get(found.method_id, found.method_id),
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
         refund_failures=REFUND_FAILURES,
         moves=[(stamp(one.created_at), one, _signed(one)) for one in story.moves],
         events=[(stamp(one.created_at), one) for one in story.events],
         message=form_errors.message,
+        describe_detail=describe_detail,
     )
 
 

@@ -28,7 +28,7 @@ from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation
 from tollhouse.transactions import notify, store, verdict
-from tollhouse.transactions.model import Transaction
+from tollhouse.transactions.model import RECEIVED, Transaction
 
 SOURCE = "transaction"
 
@@ -150,7 +150,7 @@ async def _receive(work: Work, current: Transaction, arrived_minor: int, fees: F
         judged = verdict.overflow(current, arrived_minor)
         credited_minor = fee_minor = 0
     unapplied_minor = judged.unapplied_minor - current.unapplied_minor
-    detail = judged.refund_required_reason or (None if exact else f"{CURRENCIES[currency].format(arrived_minor)} received")
+    detail = judged.refund_required_reason or (None if exact else f"{CURRENCIES[currency].format(arrived_minor)}{RECEIVED}")
     received = await change(work.tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, work.now)
     postings: list[Posting] = []
     if unapplied_minor < 0:  # earlier unapplied money is credited together with this payment

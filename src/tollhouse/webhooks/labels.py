@@ -3,13 +3,14 @@
 from typing import Literal, NamedTuple
 
 from tollhouse.kernel.limits import DELIVERY_DEADLINE_S, HELD_S
+from tollhouse.kernel.text import Text, Translatable
 
 
 class StatusLabel(NamedTuple):
     """The colour of a status badge, and a description."""
 
     tone: Literal["ok", "warn", "danger", ""]
-    sentence: str
+    sentence: Translatable
 
 
 STATUSES = {
@@ -19,15 +20,15 @@ STATUSES = {
     "failed": StatusLabel("danger", "All attempts failed. No further attempt is scheduled."),
     "skipped": StatusLabel("", "Not sent: the event had no destination, or delivery was off."),
     "canceled": StatusLabel("", "Not sent: delivery was turned off, or no signing secret was activated in time."),
-    "held": StatusLabel("warn", f"Waiting for a signing secret, for up to {HELD_S // 3600} hours."),
+    "held": StatusLabel("warn", Text("Waiting for a signing secret, for up to %(hours)s hours.", hours=HELD_S // 3600)),
 }
-ERRORS = {
+ERRORS: dict[str, Translatable] = {
     "dns_error": "The host name has no IPv4 address.",
     "connection_refused": "The receiver refused the connection.",
     "connection_reset": "The receiver closed the connection before it answered.",
     "connect_timeout": "The connection timed out.",
     "tls_error": "TLS failed: the certificate is untrusted, expired or for another host name.",
-    "timeout": f"The receiver did not answer within {DELIVERY_DEADLINE_S} seconds.",
+    "timeout": Text("The receiver did not answer within %(seconds)s seconds.", seconds=DELIVERY_DEADLINE_S),
     "redirect_not_followed": "The receiver answered with a redirect. Redirects are not followed.",
     "bad_response": "The response is not valid HTTP.",
     "blocked_destination": "The address is in a private or reserved network.",
@@ -36,11 +37,11 @@ ERRORS = {
 }
 
 
-def describe_error(error: str | None) -> str:
+def describe_error(error: str | None) -> Translatable:
     """A description of an attempt's error; empty without an error."""
     if error is None:
         return ""
     status = error.removeprefix("http_")
-    return (
-        ERRORS.get(error, "") if status == error else f"The receiver answered {status}. Only 200 to 299 counts as delivered."
-    )
+    if status == error:
+        return ERRORS.get(error, "")
+    return Text("The receiver answered %(status)s. Only 200 to 299 counts as delivered.", status=status)

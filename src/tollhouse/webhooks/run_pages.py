@@ -18,6 +18,7 @@ from tollhouse.kernel.clock import parse_time_or_date, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id, parse_id
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.db import Tx
 from tollhouse.webhooks import runs, runs_store
 from tollhouse.webhooks.model import WebhookDeliveryDisabled, WebhookSecretMissing
@@ -25,7 +26,13 @@ from tollhouse.webhooks.pages import ADVICE
 from tollhouse.webhooks.runs_model import CHECKED_MAX, FAILED_RECENTLY, GRACE, FailureFilter, RunsQuery
 
 OPERATIONS = Operations(PAGES)
-HOURS = [("1", "1 hour"), ("6", "6 hours"), ("24", "24 hours"), ("72", "3 days"), ("168", "7 days")]
+HOURS: list[tuple[str, Translatable]] = [
+    ("1", "1 hour"),
+    ("6", Text("%(count)s hours", count=6)),
+    ("24", Text("%(count)s hours", count=24)),
+    ("72", Text("%(count)s days", count=3)),
+    ("168", Text("%(count)s days", count=7)),
+]
 TYPES = (*EVENT_TYPES, TEST_EVENT)
 STALE = "This form has expired, and no events were resent. Review the events and try again."
 ENDED = {

@@ -14,6 +14,7 @@ from tollhouse.http.schema_fields import describe
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.text import Translatable
 from tollhouse.orders.errors import InvalidState
 from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals import actions, methods, store
@@ -53,7 +54,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Withdraw
         query=query,
         statuses=STATUSES,
         methods=_usable_methods(env, request.services.rails),
-        method_names=_method_names(),
+        method_labels=_method_labels(),
         page_links=page_links(query, more=more),
     )
 
@@ -88,19 +89,19 @@ async def _details(
         mode=env.mode,
         here="withdrawals",
         withdrawal=withdrawal_view(found),
-        method_names=_method_names(),
+        method_labels=_method_labels(),
         provider_fields=describe(found.provider_fields),
         message="" if error is None else "This withdrawal can no longer be canceled: it was sent or has ended.",
     )
 
 
-def _usable_methods(env: MerchantEnv, rails: Rails) -> list[tuple[str, str]]:
+def _usable_methods(env: MerchantEnv, rails: Rails) -> list[tuple[str, Translatable]]:
     """The ids and names of the methods of this environment."""
     listed = methods.list_methods(env.mode)
     usable = (one for one in listed if methods.unavailable_reason(one, env.mode, rails) != "not_in_environment")
-    return [(method.method_id, method.name) for method in usable]
+    return [(method.method_id, method.label) for method in usable]
 
 
-def _method_names() -> dict[str, str]:
+def _method_labels() -> dict[str, Translatable]:
     """The names of methods by id. Methods that have left the catalogue are missing."""
-    return {method_id: method.name for method_id, method in WITHDRAWAL_METHODS.items()}
+    return {method_id: method.label for method_id, method in WITHDRAWAL_METHODS.items()}
