@@ -1,1 +1,1 @@
-"""What we stand on: settings, PostgreSQL, outgoing HTTP, hashing and sealing, the log, the embedded database."""
+"""Infrastructure: settings, PostgreSQL, outgoing HTTP, hashing and encryption, the log, the embedded database."""

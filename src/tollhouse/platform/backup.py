@@ -1,8 +1,8 @@
-"""A backup is one tar file: a dump of one snapshot of the database, the key ring, and a manifest that vouches for both.
+"""Backups: one tar file with a dump of one snapshot of the database, the key ring and a manifest.
 
-manifest.json   what wrote it, when, the schema's version, check values of the keys, SHA-256 of the other members
+manifest.json   version, time, schema version, check values of the keys, SHA-256 of the other members
 database.dump   `pg_dump` in its custom format
-secret-keys     the ring as its setting spells it; absent with `--without-keys`
+secret-keys     the key ring in the format of its setting; missing with `--without-keys`
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class BackupError(Exception):
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What a backup says of itself. `check_values` are hexadecimal, by key id."""
+    """The manifest of a backup. `check_values` are hexadecimal, by key id."""
 
     format: int = FORMAT
     created_at: Timestamp
@@ -44,7 +44,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 
 class OpenedBackup(Struct, frozen=True):
-    """A backup whose check sums hold, unpacked. `keys` is the text of the ring."""
+    """An unpacked backup with valid checksums. `keys` is the text of the key ring."""
 
     manifest: Manifest
     dump: Path
@@ -52,7 +52,7 @@ class OpenedBackup(Struct, frozen=True):
 
 
 def output_path(path: Path, moment: str) -> Path:
-    """The file to write: the path itself, or one named after the moment in the folder it names. Raises `BackupError`."""
+    """The file to write: the path itself, or a file named after the time in that folder. Raises `BackupError`."""
     file = path / f"tollhouse-{moment}{ENDINGS}" if path.is_dir() else path
     if file.exists():
         raise BackupError(f"{file} exists already: name another file")
@@ -62,7 +62,7 @@ def output_path(path: Path, moment: str) -> Path:
 
 
 def write(dsn: str, file: Path, manifest: Manifest, keys: str | None) -> None:
-    """Dump the database into `file`, which appears when it is complete. Raises `BackupError`."""
+    """Dump the database into `file`, which is renamed into place when it is complete. Raises `BackupError`."""
     with tempfile.TemporaryDirectory(prefix=f".{file.name}-", dir=file.parent) as name:
         folder = Path(name)
         (folder / DUMP).touch(mode=0o600)
@@ -88,7 +88,7 @@ def write(dsn: str, file: Path, manifest: Manifest, keys: str | None) -> None:
 
 @contextmanager
 def unpack(file: Path) -> Iterator[OpenedBackup]:
-    """A backup, for the length of a block. Raises `BackupError` where it is none, or not as it was written."""
+    """An unpacked backup for the length of a block. Raises `BackupError` if it is not one or is damaged."""
     with tempfile.TemporaryDirectory(prefix="tollhouse-restore-") as name:
         folder = Path(name)
         try:
@@ -117,7 +117,7 @@ def load(dsn: str, dump: Path) -> None:
 def _run(program: str, dsn: str, *arguments: str) -> None:
     parts = urlsplit(dsn)
     environment = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
-    if parts.password is not None:  # arguments can be read by everybody on the machine
+    if parts.password is not None:  # every user of the machine can read arguments
         environment["PGPASSWORD"] = unquote(parts.password)
         parts = parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", "@", 1))
     done = subprocess.run(  # noqa: S603 - PostgreSQL's own program

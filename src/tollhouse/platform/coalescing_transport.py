@@ -1,6 +1,6 @@
-"""The transport of a connection as the server writes to it: the head of a response leaves together with its body.
+"""A transport that sends the head of a response together with its body.
 
-Written apart they are two packets, and the second waits where `TCP_NODELAY` is not set for an acknowledgement that the
+Written separately they are two packets, and without `TCP_NODELAY` the second one waits for an acknowledgement that the
 client delays by 40 ms.
 """
 
@@ -28,7 +28,7 @@ class CoalescingTransport:
         self.resume_reading = transport.resume_reading
 
     def write(self, data: bytes) -> None:
-        """Keep the head of a response until what follows it; write anything else."""
+        """Buffer the head of a response; write anything else together with it."""
         self.written += len(data)
         if self._head is not None:
             data, self._head = self._head + data, None
@@ -38,7 +38,7 @@ class CoalescingTransport:
         self._transport.write(data)
 
     def flush(self) -> None:
-        """Write a head that nothing follows."""
+        """Write a head without a body."""
         if self._head is not None:
             head, self._head = self._head, None
             self._transport.write(head)
@@ -54,20 +54,20 @@ class CoalescingTransport:
         self._transport.close()
 
     def end_writing(self) -> None:
-        """Tell the client that nothing follows, and still read what it sends."""
+        """Half-close: send no more, but read what the client sends."""
         self.flush()
         if self._transport.can_write_eof():
             self._transport.write_eof()
 
     def reset(self) -> None:
-        """Close at once, and have the system forget what it still had to send."""
+        """Close immediately and discard unsent data."""
         connection = self._transport.get_extra_info("socket")
         with suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
         self._transport.abort()
 
     def waiting_bytes(self) -> int:
-        """How much of what was written the client has not taken yet."""
+        """The number of written bytes that the client has not received yet."""
         return self._transport.get_write_buffer_size() + (0 if self._head is None else len(self._head))
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The settings: one frozen object read from the environment once. All faults are told at once, before anything starts."""
+"""The settings: one frozen object, read from the environment once. All errors are reported together before the start."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ KEY_BYTES = 32
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """Everything that can be set. `decisions.md` names them; `tollhouse config` prints them."""
+    """All settings. `tollhouse config` prints them."""
 
     database_url: str | None
     migration_database_url: str | None
@@ -66,23 +66,23 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def secure(self) -> bool:
-        """Whether browsers reach us by https."""
+        """Whether browsers use https."""
         return self.base_url.startswith("https://")
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port of the base URL, as a browser's Origin header spells them."""
+        """Scheme, host and port of the base URL, as in an Origin header."""
         parts = urlsplit(self.base_url)
         return f"{parts.scheme}://{parts.netloc.lower()}"
 
     @property
     def host(self) -> str:
-        """Host and port of the base URL, as browsers name them in Host: without the port that the scheme has anyway."""
+        """Host and port of the base URL as in a Host header, without the default port of the scheme."""
         return setting_values.bare_host(self.base_url)
 
     @property
     def is_local(self) -> bool:
-        """Whether the base URL is on the machine that the service runs on, as on a developer's."""
+        """Whether the base URL is on this machine, as in development."""
         return setting_values.is_local_name(urlsplit(self.base_url).hostname or "")
 
     @property
@@ -92,12 +92,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def sender(self) -> str:
-        """Who our mail is from."""
+        """The sender of e-mails."""
         return self.mail_from or f"Tollhouse <tollhouse@{urlsplit(self.base_url).hostname}>"
 
 
 class Setting(NamedTuple):
-    """One environment variable: its field, meaning, default as text and reader; `exact`: spaces around it count."""
+    """One environment variable: field, meaning, default as text and parser; `exact`: surrounding spaces count."""
 
     name: str
     field: str
@@ -109,7 +109,7 @@ class Setting(NamedTuple):
 
 
 class InvalidSettingsError(Exception):
-    """The environment holds settings that cannot be: `field_errors` lists every one."""
+    """The environment has invalid settings: `field_errors` lists all of them."""
 
     def __init__(self, field_errors: list[str]) -> None:
         self.field_errors = field_errors
@@ -130,7 +130,7 @@ def _choice(yes: str, no: str) -> Callable[[str], bool]:
 
 
 def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
-    """The keys of a ring as its setting spells it, the one in use first. Raises `ValueError`."""
+    """The keys of a key ring setting, the one in use first. Raises `ValueError`."""
     ring: list[tuple[str, bytes]] = []
     for part in text.split(",") if text else []:
         name, colon, encoded = part.strip().partition(":")
@@ -378,7 +378,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 def load(environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings of this environment. Raises `InvalidSettingsError` with every fault there is."""
+    """The settings of this environment. Raises `InvalidSettingsError` with every error."""
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     field_errors: list[str] = []

@@ -1,7 +1,7 @@
-"""How many connections a web process keeps, in total and for one address, and who goes when there are too many.
+"""Limits of a web process's connections, in total and per address, and which one is closed when there are too many.
 
-A connection whose request is not complete yet can be closed without harm; the one that waited longest goes first. So idle
-and slow connections make room for new ones, and only requests that are being answered can fill the process.
+A connection without a complete request can be closed safely; the one that has waited longest is closed first. So idle
+and slow connections make room for new ones, and only requests in progress can fill the process.
 """
 
 import asyncio
@@ -17,22 +17,22 @@ from tollhouse.platform.log import log
 
 SWEEP_EVERY_S = 0.05
 SWEEP_PART, SWEEP_PART_MIN = 20, 50
-"""Of each sweep: a twentieth of all connections, so that no request waits while thousands are looked at."""
+"""Each sweep checks a twentieth of all connections, so that no request waits while thousands are checked."""
 TELL_EVERY_S = 1.0
 FILES_KEPT_FREE = 128
-"""Descriptors for everything that is no connection of a client: the database, logs, templates."""
+"""File descriptors for everything except client connections: database, logs, templates."""
 IPV6_NETWORK_BYTES = 8
 
 
 class Connection(Protocol):
-    """What the limits need to know of a connection."""
+    """The interface of a connection for the limits."""
 
     def check(self, now: float) -> None:
-        """End it if one of its deadlines is over."""
+        """Close it if one of its deadlines has passed."""
         ...
 
     def abort(self) -> None:
-        """Drop it at once."""
+        """Close it immediately."""
         ...
 
 
@@ -52,7 +52,7 @@ class ConnectionLimits:
         self._tell_at = 0.0
 
     def admit(self, connection: Connection, address: str) -> ApiError | None:
-        """Count a new connection, or say why there is no place for it."""
+        """Count a new connection, or return why it is rejected."""
         counted_as = self.counted_as(address)
         if counted_as is not None and self._per_address[counted_as] >= self.settings.connections_per_address_max > 0:
             return self._refused(TooManyConnections())
@@ -71,7 +71,7 @@ class ConnectionLimits:
         return None
 
     def counted_as(self, address: str) -> str | None:
-        """As what an address is counted; None for a proxy of ours, behind which there are many clients."""
+        """The address that is counted; None for a trusted proxy, which has many clients."""
         try:
             one = ip_address(address)
         except ValueError:
@@ -81,7 +81,7 @@ class ConnectionLimits:
         return None if any(one in network for network in self.settings.trusted_proxies) else _network_of(one)
 
     def leave(self, connection: Connection) -> None:
-        """Stop counting a connection. It may have left already."""
+        """Stop counting a connection. It may be removed already."""
         counted_as = self._open.pop(connection, None)
         self._interruptible.pop(connection, None)
         self._lingering.pop(connection, None)
@@ -91,16 +91,16 @@ class ConnectionLimits:
                 del self._per_address[counted_as]
 
     def waits(self, connection: Connection) -> None:
-        """Note that it has no complete request that is not answered: from now on it may be closed."""
+        """Mark it as without a complete unanswered request: it may be closed."""
         if connection in self._open:
             self._interruptible[connection] = None
 
     def works(self, connection: Connection) -> None:
-        """Note that its request is complete: it is not closed before the response is sent."""
+        """Mark its request as complete: it is not closed before the response is sent."""
         self._interruptible.pop(connection, None)
 
     def linger(self, connection: Connection) -> None:
-        """Let a refused connection read its response for a moment: closed at once, the client might never see it."""
+        """Keep a rejected connection open for a moment, so that the client can read its response."""
         self.leave(connection)
         if len(self._lingering) >= LINGERING_CONNECTIONS_MAX:
             next(iter(self._lingering)).abort()
@@ -117,7 +117,7 @@ class ConnectionLimits:
             self._sweep = asyncio.get_running_loop().call_later(SWEEP_EVERY_S, self._look)
 
     def _look(self) -> None:
-        """Hold some connections against their deadlines. One timer for all costs less than one for each request."""
+        """Check the deadlines of some connections. One timer for all costs less than one per request."""
         self._sweep = None
         now = asyncio.get_running_loop().time()
         if not self._to_check:
@@ -140,12 +140,12 @@ class ConnectionLimits:
 
 
 def _network_of(one: IPv4Address | IPv6Address) -> str:
-    """An IPv4 address is itself; of IPv6, whoever has one address has its whole /64."""
+    """The IPv4 address, or the /64 network of an IPv6 address."""
     return str(one) if isinstance(one, IPv4Address) else one.packed[:IPV6_NETWORK_BYTES].hex()
 
 
 def _files_max() -> int:
-    """How many files this process may have open, after asking for as many as it may ask for."""
+    """How many files this process may have open, after raising the limit as far as allowed."""
     if sys.platform == "win32":
         return 512
     import resource  # noqa: PLC0415 - not to be had everywhere

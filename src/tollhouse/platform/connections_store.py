@@ -1,4 +1,4 @@
-"""SQL that sees who else is connected to this database."""
+"""SQL of other connections to this database."""
 
 OTHERS = """
     SELECT count(*) AS count FROM pg_stat_activity

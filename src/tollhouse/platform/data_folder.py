@@ -1,8 +1,8 @@
-"""The data folder: what stands in it, whether it was used before, and that the account of the database can reach it.
+"""The data folder: its files, whether it was used before, and access for the account of the database.
 
 postgres/     the embedded database
 secret-keys   the key ring
-state         `used`, once there was a database: from then on none is created in silence
+state         `used` once a database exists: then no new one is created silently
 lock          held by the one supervisor
 """
 
@@ -26,11 +26,11 @@ SEARCH = 1
 
 
 class EmbeddedError(Exception):
-    """The embedded database cannot be had; the text says why and what to do."""
+    """The embedded database is not available; the text says why and what to do."""
 
 
 def begin(data_dir: Path) -> None:
-    """Note that a folder that nobody used yet is about to be: keys and database are made in it one after the other."""
+    """Mark an unused folder as about to be used: keys and database are created in it one after the other."""
     data_dir.mkdir(parents=True, exist_ok=True)
     state = data_dir / STATE
     if not state.exists() and not (data_dir / KEYS).exists():
@@ -38,7 +38,7 @@ def begin(data_dir: Path) -> None:
 
 
 def allow_new_database(data_dir: Path) -> None:
-    """Raises `EmbeddedError` where there was a database before: a new one would be taken for it, empty."""
+    """Raises `EmbeddedError` if the database that the folder had is missing: a new, empty one would be mistaken for it."""
     begin(data_dir)
     state = data_dir / STATE
     if not state.exists() or state.read_text() == USED:
@@ -49,7 +49,7 @@ def allow_new_database(data_dir: Path) -> None:
 
 
 def mark_used(data_dir: Path) -> None:
-    """Note that there is a database."""
+    """Record that a database exists."""
     state = data_dir / STATE
     if not state.exists() or state.read_text() != USED:
         aside = data_dir / f"{STATE}.new"
@@ -58,13 +58,13 @@ def mark_used(data_dir: Path) -> None:
 
 
 def has_database(data_dir: Path) -> bool:
-    """Whether a database was ever made in it."""
+    """Whether a database was ever created in it."""
     state = data_dir / STATE
     return (state.exists() and state.read_text() == USED) or any((data_dir / DATABASE).glob("data-*/PG_VERSION"))
 
 
 def database_folder(data_dir: Path, account: pwd.struct_passwd) -> Path:
-    """The folder of the database, which is the account's, below folders that it may pass through. Only root asks."""
+    """The folder of the database, owned by the account, below folders that it can traverse. Only for root."""
     folder = data_dir / DATABASE
     if folder.is_symlink():
         return _linked(folder)
@@ -76,7 +76,7 @@ def database_folder(data_dir: Path, account: pwd.struct_passwd) -> Path:
 
 
 def _linked(folder: Path) -> Path:
-    """Earlier versions put the database elsewhere, where only root may enter the data folder, and left a link."""
+    """Earlier versions placed the database elsewhere if only root can enter the data folder, and left a link."""
     target = folder.resolve()
     if not target.is_dir():
         raise EmbeddedError(
@@ -92,7 +92,7 @@ def _linked(folder: Path) -> Path:
 
 
 def _open_way(data_dir: Path, account: pwd.struct_passwd) -> None:
-    """Let the account, and nobody else, pass through the folders above the database: by an ACL entry, as setfacl would."""
+    """Let only this account traverse the folders above the database, with an ACL entry like setfacl."""
     for path in (data_dir, *data_dir.parents):
         if path.stat().st_mode & stat.S_IXOTH:
             continue
@@ -106,7 +106,7 @@ def _open_way(data_dir: Path, account: pwd.struct_passwd) -> None:
 
 
 def _allow_search(path: Path, uid: int) -> None:
-    """Add `user:uid:--x` to the folder's ACL. Raises `OSError` where the file system has none, AttributeError off Linux."""
+    """Add `user:uid:--x` to the folder's ACL. Raises `OSError` if the file system has no ACLs, AttributeError off Linux."""
     if sys.platform != "linux":
         raise AttributeError
     try:

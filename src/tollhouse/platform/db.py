@@ -1,10 +1,10 @@
 """PostgreSQL: a thin pool of connections with pinned prepared statements, and the transaction.
 
-A connection is lent last-in-first-out and given back without a round trip. So nothing may linger on it: no SET outside
-SET LOCAL, no session locks, no LISTEN. A connection that comes back inside a transaction, or broken, is thrown away.
+Connections are reused last-in-first-out, without a round trip. So nothing may persist on them: no SET other than
+SET LOCAL, no session locks, no LISTEN. A connection that is returned broken or inside a transaction is closed.
 
-A server may stop answering without closing anything. Every statement has a deadline on our side, later than the server's
-own: what passes it loses its connection, and the idle ones go with it.
+A server may stop responding without closing anything. Every statement has a deadline on the client, later than the
+server's: when it passes, its connection and the idle ones are closed.
 """
 
 import asyncio
@@ -33,18 +33,18 @@ LOCK_TIMEOUT_MS = 2_000
 CONNECT_TIMEOUT_S = 5.0
 ACQUIRE_TIMEOUT_S = 5.0
 STATEMENT_DEADLINE_S = 7.0
-"""Longer than the server's own limit, which leaves the connection whole."""
+"""Longer than the server's own limit, after which the connection stays usable."""
 WATCH_EVERY_S = 0.25
 LONG_STATEMENT_S = 3600.0
-"""For what is allowed to take long: migrations, checks, exports."""
+"""For work that may take long: migrations, checks, exports."""
 KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPALIVE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
-"""Socket options by name, in seconds but for the last: TCP gives a silent server up after half a minute."""
+"""Socket options by name, in seconds except the last: TCP drops a silent server after 30 seconds."""
 
 
 class Tx:
-    """A connection, inside a transaction or not. Statements are prepared once and kept for its whole life.
+    """A connection, inside or outside a transaction. Statements are prepared once per connection.
 
-    `deadline` is when the statement under way must be over, by the loop's clock.
+    `deadline` is the deadline of the current statement by the clock of the event loop.
     """
 
     def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", statement_timeout_s: float = STATEMENT_DEADLINE_S) -> None:
@@ -71,7 +71,7 @@ class Tx:
             self.deadline = math.inf
 
     async def fetch_custom_plan(self, sql: str, *args: object) -> list[Row]:
-        """All rows of a statement that is planned for these values: for lists, of whose filters most are left out."""
+        """All rows of a statement that is planned for these values: for lists, most of whose filters are unset."""
         self.deadline = self._time() + self.statement_timeout_s
         try:
             return await (await self.raw.prepare(sql, name="")).fetch(*args)
@@ -87,7 +87,7 @@ class Tx:
             self.deadline = math.inf
 
     async def execute(self, sql: str, *args: object) -> int:
-        """Run a statement; how many rows it wrote or returned."""
+        """Run a statement; the number of rows written or returned."""
         self.deadline = self._time() + self.statement_timeout_s
         try:
             statement = await self._statement(sql)
@@ -110,24 +110,24 @@ class Tx:
         await self.run("BEGIN")
 
     async def commit(self) -> None:
-        """Commit the open transaction. Raises `OutcomeUnknown` when the server went before it confirmed that."""
+        """Commit the open transaction. Raises `OutcomeUnknown` if the connection is lost before the confirmation."""
         try:
             await self.run("COMMIT")
         except CONNECTION_LOST as error:
             raise OutcomeUnknown(detail=f"commit: {type(error).__name__}") from error
 
     async def roll_back(self) -> None:
-        """Undo the open transaction."""
+        """Roll the open transaction back."""
         await self.run("ROLLBACK")
 
     async def lift_statement_timeout(self) -> None:
-        """Lift the limits of one statement for the rest of the open transaction, on the server and here."""
+        """Disable the limit of a statement for the rest of the open transaction, on the server and here."""
         await self.run(f"SET LOCAL statement_timeout = '{LONG_STATEMENT_S:.0f}s'")
         self.statement_timeout_s = LONG_STATEMENT_S
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[None]:
-        """A read-only transaction that sees one state of the database from its first statement to its last."""
+        """A read-only transaction with one snapshot for all statements."""
         await self.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
             yield
@@ -135,7 +135,7 @@ class Tx:
             await self.roll_back()
 
     async def transact(self, action: Callable[["Tx"], Awaitable[T]]) -> T:
-        """Do `action` in a transaction, again up to three times when it lost a deadlock or a serialization race."""
+        """Run `action` in a transaction, up to three more times after a deadlock or serialization failure."""
         for again in range(RETRIES, -1, -1):
             try:
                 return await self._transact_once(action)
@@ -157,16 +157,15 @@ class Tx:
     async def _statement(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
         statement = self._prepared.get(sql)
         if statement is None:
-            # Named, because with its own cache off the driver would plan an unnamed statement anew at every call.
+            # Named, because the driver plans unnamed statements at every call if its own cache is off.
             statement = self._prepared[sql] = await self.raw.prepare(sql, name=f"s{len(self._prepared)}")
         return statement
 
 
 class Pool:
-    """At most `connections` to one database, which calls us `name`. Making one dials nothing; the first statement does.
+    """A pool of at most `connections`, with `name` as application name. The first statement opens the first connection.
 
-    `partitions`, where given, are made before they are missed. `statement_timeout_s` is how
-    long one statement may take, where that is not the usual.
+    `partitions` creates missing partitions before a statement needs them. `statement_timeout_s` overrides the default.
     """
 
     def __init__(
@@ -191,7 +190,7 @@ class Pool:
         self._closed = False
 
     def connection(self) -> "PooledConnection":
-        """A connection outside any transaction: each statement is its own."""
+        """A connection outside any transaction: each statement commits by itself."""
         return PooledConnection(self)
 
     def transaction(self) -> "PooledTransaction":
@@ -199,27 +198,27 @@ class Pool:
         return PooledTransaction(self)
 
     async def fetchrow(self, sql: str, *args: object) -> Row | None:
-        """One statement on its own: the first row, or None."""
+        """Run one statement; the first row, or None."""
         async with self.connection() as tx:
             return await tx.fetchrow(sql, *args)
 
     async def fetch(self, sql: str, *args: object) -> list[Row]:
-        """One statement on its own: all rows."""
+        """Run one statement; all rows."""
         async with self.connection() as tx:
             return await tx.fetch(sql, *args)
 
     async def fetch_custom_plan(self, sql: str, *args: object) -> list[Row]:
-        """One statement on its own, planned for these values: see `Tx.fetch_custom_plan`."""
+        """Run one statement, planned for these values: see `Tx.fetch_custom_plan`."""
         async with self.connection() as tx:
             return await tx.fetch_custom_plan(sql, *args)
 
     async def execute(self, sql: str, *args: object) -> int:
-        """One statement on its own: how many rows it wrote."""
+        """Run one statement; the number of rows written."""
         async with self.connection() as tx:
             return await tx.execute(sql, *args)
 
     async def transact(self, action: Callable[[Tx], Awaitable[T]]) -> T:
-        """Do `action` in a transaction of a connection of its own: see `Tx.transact`."""
+        """Run `action` in a transaction of a new connection: see `Tx.transact`."""
         async with self.connection() as tx:
             try:
                 return await tx.transact(action)
@@ -231,7 +230,7 @@ class Pool:
                 return await tx.transact(action)
 
     async def close(self) -> None:
-        """Close what is idle; what is lent is closed when it comes back."""
+        """Close idle connections; the others are closed when they are returned."""
         self._closed = True
         while self._idle:
             raw = self._idle.pop().raw
@@ -241,7 +240,7 @@ class Pool:
                 raw.terminate()
 
     async def lend(self) -> Tx:
-        """A connection, when one is free. What is lent must be given back. Raises `TemporarilyUnavailable`."""
+        """Wait for a free connection, which must be returned. Raises `TemporarilyUnavailable`."""
         await self._wait_for_room()
         try:
             tx = self._pop_idle() or await self._dial()
@@ -262,7 +261,7 @@ class Pool:
         return tx
 
     def take_back(self, tx: Tx, error: BaseException | None) -> None:
-        """Keep a lent connection for the next, unless `error` or what it is in the middle of spoiled it."""
+        """Return a connection to the pool; close it after a connection error or inside a transaction."""
         self._borrowed.discard(tx)
         if isinstance(error, (*UNUSABLE, OutcomeUnknown)):
             tx.raw.terminate()
@@ -300,7 +299,7 @@ class Pool:
         return Tx(raw, self._answers_within_s)
 
     def _watch(self) -> None:
-        """Cut the connections whose statement is over its deadline; look again while any is lent."""
+        """Close connections whose statement exceeded its deadline; repeat while any is in use."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         for tx in [tx for tx in self._borrowed if tx.deadline < now]:
@@ -309,13 +308,13 @@ class Pool:
         self._watching = loop.call_later(WATCH_EVERY_S, self._watch) if self._borrowed else None
 
     def _drop_idle(self) -> None:
-        """They talk to the same server, and would each cost a request its answer."""
+        """Close idle connections, as they belong to the same server and each would fail a request."""
         while self._idle:
             self._idle.pop().raw.terminate()
 
 
 class PooledConnection:
-    """A connection for the length of a block. A plain class: every request passes here, most of them twice."""
+    """A connection for the length of a block. A plain class for speed: most requests use it twice."""
 
     __slots__ = ("_pool", "_tx")
 
@@ -331,7 +330,7 @@ class PooledConnection:
 
 
 class PooledTransaction(PooledConnection):
-    """A connection for the length of a block, which is one transaction."""
+    """A transaction for the length of a block."""
 
     __slots__ = ()
 
@@ -360,7 +359,7 @@ async def connect(
     name: str = NAME,
     settings: Mapping[str, str] | None = None,
 ) -> "asyncpg.Connection[asyncpg.Record]":
-    """A bare connection with our time limits on it, as start-up parameters that a pooler passes on. Never to a standby."""
+    """Connect with time limits as startup parameters, which poolers pass on. Never to a standby."""
     raw = await asyncpg.connect(
         dsn,
         timeout=timeout_s,
@@ -381,7 +380,7 @@ async def connect(
 
 
 def _keep_alive(raw: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Let the kernel notice a peer that is gone without a word. Only TCP has these options, and not all everywhere."""
+    """Let the kernel detect a lost peer. Only for TCP, and with the options of this platform."""
     transport: asyncio.Transport = getattr(raw, "_transport")  # noqa: B009 - the driver has no name for it
     wire = transport.get_extra_info("socket")
     if wire is None or wire.family not in {socket.AF_INET, socket.AF_INET6}:
@@ -394,5 +393,5 @@ def _keep_alive(raw: "asyncpg.Connection[asyncpg.Record]") -> None:
 
 
 def _statement_limit(statement_timeout_s: float | None) -> dict[str, str]:
-    """The server's limit for a statement where ours is not the usual one."""
+    """The server's statement timeout for another limit than the default."""
     return {} if statement_timeout_s is None else {"statement_timeout": str(round(statement_timeout_s * 1000))}

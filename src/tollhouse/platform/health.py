@@ -1,4 +1,4 @@
-"""One look at the database, for the readiness probe."""
+"""The database check of the readiness probe."""
 
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.db import Pool
@@ -6,7 +6,7 @@ from tollhouse.platform.migrations import MigrationsDisagreeError, require_curre
 
 
 async def require_ready(db: Pool) -> None:
-    """Raises what an unreachable database raises, and `TemporarilyUnavailable` where its schema is not this program's."""
+    """Raises connection errors, and `TemporarilyUnavailable` if the schema is not that of this version."""
     try:
         await require_current(db)
     except MigrationsDisagreeError as error:

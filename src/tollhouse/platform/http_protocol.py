@@ -1,7 +1,7 @@
-"""HTTP/1.1 with bounds: every connection has deadlines for its request and its response, and every request has a size.
+"""HTTP/1.1 with limits: connections have deadlines for requests and responses, and requests have a maximum size.
 
-What breaks a bound is answered here, before any work of the application: 400, 408, 431, and 429 or 503 where there are too
-many connections. The bounds of one connection stand here, those of all together in `connection_limits.py`.
+Violations are answered here, before the application runs: 400, 408, 431, and 429 or 503 if there are too many
+connections. The limits of all connections together are in `connection_limits.py`.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from tollhouse.platform.security_headers import SAME_ORIGIN, security_headers
 
 
 class Receiving(Enum):
-    """How much of the next request is here."""
+    """How much of the next request has arrived."""
 
     NOTHING = auto()
     HEAD = auto()
@@ -63,7 +63,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._stalled: tuple[float, int] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Begin, if there is a place for this connection."""
+        """Start, if there is room for this connection."""
         self._output = CoalescingTransport(transport)
         super().connection_made(cast("asyncio.Transport", self._output))
         error = self._limits.admit(self, self.client[0] if self.client else "")
@@ -73,12 +73,12 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end, ours or theirs."""
+        """The connection was closed by either side."""
         self._limits.leave(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse in pieces, so that a head is refused before more of it than its limit has been looked at."""
+        """Parse in pieces, so that an oversized head is rejected before more of it is parsed."""
         if self._receiving is Receiving.NOTHING:
             self._begin_head()
         place = 0
@@ -95,13 +95,13 @@ class HttpProtocol(HttpToolsProtocol):
                 self._refuse(InvalidRequest("The body's chunks or trailers are too long."))
 
     def on_message_begin(self) -> None:
-        """Parser: a request begins."""
+        """Parser: a request starts."""
         if self._receiving is not Receiving.HEAD:
             self._begin_head()
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Parser: a header, or a trailer behind a body, which nobody here reads."""
+        """Parser: a header, or an ignored trailer after the body."""
         if self._receiving is Receiving.BODY:
             return
         if len(self.headers) >= REQUEST_HEADERS_MAX:
@@ -109,7 +109,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Parser: the head is complete, and the application is called."""
+        """Parser: the head is complete; call the application."""
         if len(self.pipeline) >= PIPELINED_REQUESTS_MAX:
             self._fail(InvalidRequest())
         self._receiving, self._body_bytes, self._framing_bytes = Receiving.BODY, 0, 0
@@ -117,7 +117,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Parser: a part of the body. What comes when the response is sent already is dropped, and is not to be much."""
+        """Parser: a part of the body. After the response has been sent it is discarded, up to a limit."""
         self._body_bytes += len(body)
         self._framing_bytes = 0
         if self.cycle.response_complete:
@@ -132,7 +132,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """The application has answered: the next request of the pipeline is begun, or waited for."""
+        """The response is complete: start the next pipelined request or wait for one."""
         self._output.end_response()
         begins_next = bool(self.pipeline)
         super().on_response_complete()
@@ -140,17 +140,17 @@ class HttpProtocol(HttpToolsProtocol):
             self._limits.waits(self)
 
     def send_400_response(self, msg: str) -> None:
-        """The parser has given up: answer in our own shape."""
+        """The parser failed: respond in the format of the service."""
         self._refuse(self._error or InvalidRequest(msg))
 
     def check(self, now: float) -> None:
-        """End the connection if one of its deadlines is over."""
+        """Close the connection if one of its deadlines has passed."""
         if self._receive_by is not None and now >= self._receive_by:
             self._receive_late(now)
         self._check_reader(now)
 
     def abort(self) -> None:
-        """Drop the connection at once, and what was not sent of a response with it."""
+        """Close the connection immediately and discard the unsent part of a response."""
         self._output.reset()
 
     def _begin_head(self) -> None:
@@ -158,7 +158,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._receive_by = self.loop.time() + self._settings.request_header_timeout_s
 
     def _over(self, coming_bytes: int) -> bool:
-        """Whether nothing more is read: what a refused client still sends is dropped, and is not to be much either."""
+        """Whether input is discarded: what a rejected client still sends, up to a limit."""
         if self._refused:
             self._dropped_bytes += coming_bytes
         if self._dropped_bytes > LINGER_BYTES_MAX:
@@ -166,21 +166,23 @@ class HttpProtocol(HttpToolsProtocol):
         return self._refused or self._output.is_closing()
 
     def _fail(self, error: ApiError) -> None:
-        """Stop the parser, which then asks for a 400. Raises what it expects of a callback that failed."""
+        """Stop the parser, which then reports a 400. Raises what it expects from a failed callback."""
         self._error = error
         raise ValueError(error.code)
 
     def _receive_late(self, now: float) -> None:
         if self._busy or self.flow.read_paused:
-            self._receive_by = now + self._settings.request_header_timeout_s  # it is our turn, not the client's
+            self._receive_by = (
+                now + self._settings.request_header_timeout_s
+            )  # the service delayed the request, not the client
         elif self._receiving is Receiving.NOTHING:
-            self._output.close()  # it never asked for anything, as browsers do that connect ahead
+            self._output.close()  # no request was sent; browsers open such connections ahead
             self._receive_by = None
         elif now >= (self._receive_by or 0) + self._body_bytes / REQUEST_BODY_BYTES_PER_S_MIN:
             self._refuse(RequestTimeout())
 
     def _check_reader(self, now: float) -> None:
-        """Drop a client that does not take its response, or takes it a byte at a time."""
+        """Close the connection of a client that does not read its response, or too slowly."""
         waiting = self._output.waiting_bytes()
         if not waiting:
             self._stalled = None
@@ -197,19 +199,19 @@ class HttpProtocol(HttpToolsProtocol):
 
     @property
     def _current(self) -> RequestResponseCycle | None:
-        """The request that the parser is in, or the latest; None before the first."""
+        """The current or latest request; None before the first."""
         return self.cycle
 
     @property
     def _busy(self) -> bool:
-        """Whether an answer is being made or sent: then nothing of ours may be written in between."""
+        """Whether a response is being built or sent: nothing else may be written then."""
         current = self._current
         if current is None or current.response_complete:
             return bool(self.pipeline)
         return bool(self.pipeline) or current.response_started or not current.more_body
 
     def _refuse(self, error: ApiError) -> None:
-        """Answer what the application will not see, and end the connection."""
+        """Respond without the application, and close the connection."""
         if self._refused:
             return
         self._refused, self._receive_by = True, None

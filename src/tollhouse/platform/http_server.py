@@ -1,4 +1,4 @@
-"""The HTTP server of a web process: the listening socket, and uvicorn as we run it."""
+"""The HTTP server of a web process: the listening socket and uvicorn."""
 
 import asyncio
 import errno
@@ -18,11 +18,11 @@ STOP_WITHIN_S = 10
 
 
 class ListenError(Exception):
-    """The address cannot be listened on; the text says why and what to do."""
+    """The address cannot be used; the text says why and what to do."""
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A TCP socket that is bound and does not listen yet. Raises `ListenError`."""
+    """A bound TCP socket that does not listen yet. Raises `ListenError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -35,7 +35,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Let connections in. Raises `ListenError` where somebody else began to listen there since it was bound."""
+    """Start listening. Raises `ListenError` if another process has listened there since it was bound."""
     try:
         listener.listen(BACKLOG)
     except OSError as error:
@@ -44,15 +44,15 @@ def listen(listener: socket.socket) -> None:
 
 
 def inherited_socket(descriptor: int) -> socket.socket:
-    """The listening socket that a supervisor left under this descriptor, with the family that it has.
+    """The listening socket of a supervisor with this descriptor, with its address family.
 
-    `uvicorn --fd` would take it for a Unix socket, and then never set `TCP_NODELAY` on its connections.
+    `uvicorn --fd` treats it as a Unix socket and does not set `TCP_NODELAY` on its connections.
     """
     return socket.socket(fileno=descriptor)
 
 
 def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
-    """A server of this application; `run` or `serve` is given its listening sockets."""
+    """A server of this application; `run` or `serve` gets its listening sockets."""
     protocol = partial(HttpProtocol, limits=ConnectionLimits(settings))
     return uvicorn.Server(
         uvicorn.Config(

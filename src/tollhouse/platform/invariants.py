@@ -1,4 +1,4 @@
-"""What must always be true of the rows in the database: how an invariant is written down, and how it is looked at."""
+"""Invariants: statements about the rows in the database that must always hold, and how they are checked."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,15 +10,15 @@ from tollhouse.platform.db import Tx
 
 IDS_AT_ONCE = 5_000
 LINES_MAX = 1_000
-"""What is broken more often than this is told no further."""
+"""The maximum number of violations that are reported."""
 
 
 class Invariant(Struct, frozen=True):
-    """A statement whose every row, one text named `line`, is a breach.
+    """A statement whose every row, one text named `line`, is a violation.
 
-    With a `kind` (of `digests_store.TABLES`) it looks at the rows whose ids are its parameter `$1`, and finds them by
-    indexes: so a check can look at new rows alone, and at old ones bit by bit. Without, it looks at all there are: then it
-    must be cheap whatever has been posted, or `costly`, and is looked at when everything is.
+    With a `kind` (of `digests_store.TABLES`) it checks the rows whose ids are its parameter `$1`, which it finds by
+    indexes: a check can verify new rows only, and old ones in parts. Without a kind it checks all rows: then it must be
+    cheap for any number of rows, or `costly`, and runs in full checks only.
     """
 
     number: str
@@ -29,13 +29,13 @@ class Invariant(Struct, frozen=True):
 
 
 async def find_violations(tx: Tx, invariant: Invariant, ids: Sequence[UUID] = ()) -> list[str]:
-    """A line for each row of these that breaks the invariant; `ids` count where it has a kind."""
+    """A line for each of these rows that violates the invariant; `ids` apply if it has a kind."""
     rows = await digests_store.lines(tx, invariant.statement, None if invariant.kind is None else ids)
     return [f"{invariant.number} {invariant.meaning}: {row}" for row in rows[:LINES_MAX]]
 
 
 async def find_all_violations(tx: Tx, invariants: Sequence[Invariant]) -> list[str]:
-    """A line for each row that breaks one of them, whatever there is, best read in one snapshot; empty when all is well."""
+    """A line for each violation in the whole database, best read in one snapshot; empty if there is none."""
     found: list[str] = []
     ids = {kind: await _all_ids(tx, kind) for kind in {one.kind for one in invariants if one.kind is not None}}
     for one in invariants:

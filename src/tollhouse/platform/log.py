@@ -1,8 +1,8 @@
-"""The log: one event a line, JSON when nobody watches, with the request's id and without anything secret.
+"""The log: one event per line, JSON unless on a terminal, with the request id and without secrets.
 
-Logging never blocks and never raises: lines that cannot be written are lost, and counted (`platform/log_sink.py`).
+Logging never blocks and never raises: lines that cannot be written are dropped and counted (`platform/log_sink.py`).
 
-What may be logged is on a list. A field that is not on it is replaced by its kind, so a new call cannot leak by accident.
+Fields must be on a list. The value of any other field is replaced by its type, so a new call cannot leak by accident.
 """
 
 import json
@@ -29,20 +29,20 @@ ALLOWED = frozenset(
 
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
-"""The request that is being answered, for every line written meanwhile."""
+"""The current request, for every line that is logged during it."""
 
 STANDARD_ERROR = 2
 _ENCODER = msgspec.json.Encoder(enc_hook=repr)
 
 
 class _Writer:
-    """What structlog hands finished lines to."""
+    """Receives finished lines from structlog."""
 
     def __init__(self, *_: object) -> None:
         pass
 
     def msg(self, line: str | bytes) -> None:
-        """Have it written."""
+        """Queue a line."""
         if _sink is not None:
             _sink.put((line if isinstance(line, bytes) else line.encode("utf-8", "backslashreplace")) + b"\n")
 
@@ -53,7 +53,7 @@ _Filtering: Any = structlog.make_filtering_bound_logger(logging.INFO)
 
 
 class _Log(_Filtering):
-    """A logger that never raises: a line that cannot be made is lost, and counted."""
+    """A logger that never raises: a line that cannot be formatted is dropped and counted."""
 
     def _proxy_to_logger(self, method_name: str, event: str | None = None, *event_args: str, **event_kw: Any) -> Any:
         try:
@@ -65,10 +65,10 @@ class _Log(_Filtering):
 
 
 class _FromLibraries(logging.Handler):
-    """Messages of libraries, as lines of our log."""
+    """Messages of libraries as lines of this log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log it; a message whose arguments do not fit it is lost."""
+        """Log it; a message whose arguments do not fit is dropped."""
         try:
             say = log.error if record.levelno >= logging.ERROR else log.warning
             error = record.exc_info[1] if record.exc_info else None
@@ -82,7 +82,7 @@ _sink: LogSink | None = None
 
 
 def set_up(*, human: bool | None = None) -> None:
-    """Log to standard error: readable lines on a terminal, JSON anywhere else. Nothing written there blocks or fails."""
+    """Log to standard error: readable lines on a terminal, otherwise JSON. Writing there never blocks or fails."""
     global _sink  # noqa: PLW0603 - a process has one standard error
     if not isinstance(sys.stderr, SinkStream):
         _sink = LogSink(STANDARD_ERROR, _describe_loss)
@@ -95,11 +95,11 @@ def set_up(*, human: bool | None = None) -> None:
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, handlers=[_FromLibraries()], force=True)
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what it warns of, we answer and log ourselves
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # its warnings are answered and logged by `http_protocol`
 
 
 def lost_lines() -> int:
-    """How many lines this process could not write."""
+    """The number of lines that this process could not write."""
     return 0 if _sink is None else _sink.lost
 
 
@@ -109,7 +109,7 @@ def _describe_loss(count: int) -> bytes:
 
 
 def _redact_and_date(_logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
-    """Keep the fields of the list, and of every other one only that it was there; add which request, how grave and when."""
+    """Keep the listed fields, replace others by their type, and add request, level and time."""
     line = {name: value if name in ALLOWED else "[redacted]" for name, value in entry.items()}
     asked = request_id.get()
     if asked is not None:
@@ -120,15 +120,15 @@ def _redact_and_date(_logger: WrappedLogger, method: str, entry: EventDict) -> E
 
 
 def _as_json(_logger: WrappedLogger, _method: str, entry: EventDict) -> bytes:
-    """One line. What no JSON can hold is shown as Python shows it: writing a line may not fail a request."""
+    """One line. Values that JSON cannot represent are written as Python prints them: logging must not fail a request."""
     try:
         return _ENCODER.encode(entry)
     except UnicodeEncodeError:
-        return json.dumps(entry, default=str).encode()  # half a character: this encoder spells it out
+        return json.dumps(entry, default=str).encode()  # a lone surrogate: this encoder escapes it
 
 
 def _traceback_without_locals(_logger: WrappedLogger, _method: str, entry: EventDict) -> EventDict:
-    """Files and lines of an exception, and its type: neither its text nor its variables, which may hold secrets."""
+    """Files and lines of an exception and its type, without its text and variables, which may contain secrets."""
     error = entry.pop("exc_info", None)
     if error is True:
         error = sys.exc_info()[1]

@@ -1,7 +1,7 @@
-"""Standard error as the log writes to it: by a thread of its own, so that nothing that is logged can block or fail.
+"""Writing the log to standard error in a thread, so that logging never blocks or fails.
 
-A reader that stops, a full disk or a closed pipe cost lines, never a request. What is lost is counted, and told by a line
-as soon as one can be written again.
+A reader that stops, a full disk or a closed pipe lose lines, never a request. Lost lines are counted and reported in a
+line as soon as writing works again.
 """
 
 import atexit
@@ -13,16 +13,16 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 LINES_MAX = 10_000
-"""Lines that wait for a reader that stopped."""
+"""The maximum number of queued lines."""
 LINE_BYTES_MAX = 64 * 1024
 WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
-"""Of this length a pipe takes all or nothing: lines of several processes are never torn."""
+"""Up to this length a write to a pipe is atomic: lines of several processes do not mix."""
 END_WITHIN_S = 2.0
 FLUSH_WITHIN_S = 1.0
 
 
 class LogSink:
-    """Writes lines to a descriptor. `describe_loss` makes the line that tells how many were lost."""
+    """Writes lines to a descriptor. `describe_loss` formats the line that reports the number of lost lines."""
 
     def __init__(self, descriptor: int, describe_loss: Callable[[int], bytes]) -> None:
         self._descriptor = descriptor
@@ -38,11 +38,11 @@ class LogSink:
 
     @property
     def lost(self) -> int:
-        """How many lines were lost since the process began."""
+        """The number of lines lost since the process started."""
         return self._lost
 
     def put(self, line: bytes) -> None:
-        """Have a line written. Never blocks, never raises: a line for which there is no room is lost, and counted."""
+        """Queue a line. Never blocks, never raises: a line for which there is no room is dropped and counted."""
         if self._closed or self._waiting.qsize() >= LINES_MAX or not self._has_writer():
             self.lose(1)
         elif len(line) > LINE_BYTES_MAX:
@@ -57,7 +57,7 @@ class LogSink:
             self._untold += count
 
     def flush(self, within_s: float = FLUSH_WITHIN_S) -> None:
-        """Wait until everything put so far has been written, if that does not take too long."""
+        """Wait until everything queued so far has been written, within a bound."""
         if self._closed or self._stuck or self._writer is None:
             return
         written = threading.Event()
@@ -65,7 +65,7 @@ class LogSink:
         self._stuck = not written.wait(within_s)
 
     def close(self) -> None:
-        """Write what waits, within a bound; what is put later is lost."""
+        """Write the queued lines within a bound; later lines are dropped."""
         self._stuck = False
         self.flush(END_WITHIN_S)
         self._closed = True
@@ -77,7 +77,7 @@ class LogSink:
         try:
             writer.start()
         except RuntimeError:
-            return False  # no thread to be had now
+            return False  # no thread available
         self._writer = writer
         atexit.register(self.close)
         return True
@@ -106,7 +106,7 @@ class LogSink:
 
     @staticmethod
     def _next_piece(lines: list[bytes]) -> list[bytes]:
-        """As many lines as one write takes, at least one."""
+        """As many lines as fit in one write, at least one."""
         piece = [lines.pop(0)]
         size = len(piece[0])
         while lines and size + len(lines[0]) <= WRITE_BYTES:
@@ -136,7 +136,7 @@ class LogSink:
             self._stuck = False
 
     def _write_all(self, data: bytes) -> int | None:
-        """Write everything. None when that is done, else how many bytes were written before it failed."""
+        """Write everything. None on success, otherwise the number of bytes written before the error."""
         place = 0
         while place < len(data):
             try:
@@ -148,14 +148,14 @@ class LogSink:
         return None
 
     def _wait_for_room(self) -> None:
-        """Somebody made the descriptor non-blocking: wait here, where nobody waits for us."""
+        """Another process made the descriptor non-blocking: wait in this thread."""
         poll = select.poll()
         poll.register(self._descriptor, select.POLLOUT)
         poll.poll(1000)
 
 
 class SinkStream(io.TextIOBase):
-    """`sys.stderr` for everything that writes there by itself: it neither blocks nor fails."""
+    """A replacement of `sys.stderr` that neither blocks nor fails."""
 
     def __init__(self, sink: LogSink, descriptor: int) -> None:
         self._sink = sink
@@ -164,15 +164,15 @@ class SinkStream(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """What text is written in."""
+        """The encoding."""
         return "utf-8"
 
     def writable(self) -> bool:
-        """It is."""
+        """Writable."""
         return True
 
     def isatty(self) -> bool:
-        """Whether a person watches."""
+        """Whether standard error is a terminal."""
         return self._tty
 
     def fileno(self) -> int:
@@ -180,11 +180,11 @@ class SinkStream(io.TextIOBase):
         return self._descriptor
 
     def write(self, text: str) -> int:
-        """Have it written."""
+        """Queue a text."""
         if text:
             self._sink.put(text.encode("utf-8", "backslashreplace"))
         return len(text)
 
     def flush(self) -> None:
-        """Wait a moment, so that what is printed stands in the order in which it was."""
+        """Wait a moment, so that output stays in order."""
         self._sink.flush()

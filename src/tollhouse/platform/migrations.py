@@ -23,7 +23,7 @@ LOCK = "SELECT pg_advisory_xact_lock($1)"
 APPLIED = "SELECT number, digest FROM schema_migrations ORDER BY number"
 LAST = "SELECT number, digest FROM schema_migrations ORDER BY number DESC LIMIT 1"
 MIGRATES_WITHIN_S = 3600
-"""For one statement of a migration."""
+"""The time limit of one statement of a migration."""
 RECORD = "INSERT INTO schema_migrations (number, name, digest) VALUES ($1, $2, $3)"
 
 
@@ -36,12 +36,12 @@ class Migration(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """What the file was when it was applied."""
+        """The digest of the file, recorded when it is applied."""
         return hashlib.sha256(self.sql.encode()).digest()
 
 
 class MigrationsDisagreeError(Exception):
-    """The database was migrated by files that are not ours, or not by all of ours. The text says what to do."""
+    """The migrations of the database are not those of this version. The text says what to do."""
 
 
 def ours() -> list[Migration]:
@@ -54,9 +54,9 @@ def ours() -> list[Migration]:
 
 
 async def migrate(dsn: str, owner_dsn: str | None = None) -> list[str]:
-    """Apply what is missing; the names of what was applied. Any number of processes may call it at once.
+    """Apply missing migrations and return their names. Processes may call it concurrently.
 
-    Where `owner_dsn` is given, its role owns everything, and the role of `dsn` is let work with it.
+    With `owner_dsn`, its role owns everything, and the role of `dsn` gets the privileges of the application.
     """
     done: list[str] = []
     raw = await connect(owner_dsn or dsn)
@@ -88,7 +88,7 @@ async def migrate(dsn: str, owner_dsn: str | None = None) -> list[str]:
 
 
 async def require_current(db: Pool) -> None:
-    """Raises `MigrationsDisagreeError` unless exactly our migrations were applied to this database."""
+    """Raises `MigrationsDisagreeError` unless exactly the migrations of this version were applied."""
     try:
         row = await db.fetchrow(LAST)
     except asyncpg.UndefinedTableError:

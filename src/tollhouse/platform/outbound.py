@@ -1,9 +1,8 @@
-"""Calls to strangers' addresses: IPv4 only, from one source address, never into a network of ours, over in ten seconds.
+"""HTTP requests to untrusted servers: IPv4 only, from one source address, never into private networks, within ten seconds.
 
-What the receiver does is told as an `Outcome`, never raised. Every connection has passed the address rules when it was
-opened; one that an answer left clean serves the next call to the same host, if that comes within seconds. Where such a
-connection turns out to be closed the call is made again on a new one, so that what a receiver closes between two calls
-costs no attempt.
+The result is an `Outcome`, never an exception. The address of every connection is checked when it is opened. A connection
+is reused for the next request to the same host within seconds. If it turns out to be closed, the request is sent again
+on a new one, so that a receiver that closes idle connections costs no attempt.
 """
 
 import asyncio
@@ -42,11 +41,11 @@ BLOCKED = tuple(
         "224.0.0.0/4", "240.0.0.0/4",
     )
 )  # fmt: skip
-"""Listed by hand: `ipaddress.is_global` calls multicast and a few others global."""
+"""Listed explicitly: `ipaddress.is_global` includes multicast and a few others."""
 BAD_PORTS = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080}
 )
-"""The ports from 1024 on that browsers refuse too: other protocols could be spoken to through them."""
+"""Ports from 1024 on that browsers block too: other protocols could be attacked through them."""
 LOWEST_FREE_PORT = 1024
 LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".onion")
 PARTS = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<target>(?:[/?][!-\[\]-~]*)?)", re.IGNORECASE)
@@ -57,19 +56,19 @@ HOST_CHARS_MAX = 253
 IP_BIND_ADDRESS_NO_PORT = 24
 NAME_LOOKUPS_AT_ONCE = 32
 CONNECT_WITHIN_S = DELIVERY_DEADLINE_S - 0.25
-KEPT_FOR_S = 4  # shorter than what common servers wait for a next request
-KEPT_MAX = 256  # sockets beyond which none is kept for a next call
+KEPT_FOR_S = 4  # shorter than the keep-alive timeout of common servers
+KEPT_MAX = 256  # the maximum number of idle connections
 GONE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError)
 RETRY_AFTER_ABSURD_S = 30 * 86_400
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class InvalidTargetError(Exception):
-    """The text alone shows that this is no address to call; the message is a sentence for whoever gave it."""
+    """The URL must not be called; the message is a sentence for its owner."""
 
 
 class BlockedAddressError(OSError):
-    """The name leads into a network that we never call."""
+    """The name resolves to a network that is never called."""
 
 
 class NewConnectionFlag:
@@ -85,7 +84,7 @@ _dialled: ContextVar[NewConnectionFlag] = ContextVar("dialled")
 
 
 class Target(Struct, frozen=True):
-    """A checked URL in its parts: the host in lower-case ASCII without trailing dots, the rest as it was given."""
+    """The parts of a valid URL: the host in lower-case ASCII without trailing dots, the rest unchanged."""
 
     scheme: Literal["http", "https"]
     host: str
@@ -94,17 +93,17 @@ class Target(Struct, frozen=True):
 
     @property
     def literal(self) -> IPv4Address | None:
-        """The address, where the host is one."""
+        """The host if it is an IP address."""
         return IPv4Address(self.host) if NUMBER.fullmatch(self.host.rpartition(".")[2]) else None
 
     @property
     def url(self) -> URL:
-        """What is called. The path and query go out byte for byte as given: a query of nothing keeps its question mark."""
+        """The URL to call. Path and query are sent byte for byte: an empty query keeps its question mark."""
         return URL.build(scheme=self.scheme, host=self.host, port=self.port, path=self.target or "/", encoded=True)
 
 
 class Outcome(Struct, frozen=True):
-    """How one call ended. `error` is null exactly when it succeeded: a complete head with a 2xx status came in time."""
+    """The result of one request. `error` is None on success: a complete head with a 2xx status in time."""
 
     error: str | None
     http_status: int | None
@@ -114,12 +113,12 @@ class Outcome(Struct, frozen=True):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the receiver took it."""
+        """Whether the receiver accepted it."""
         return self.error is None
 
 
 class AddressPolicy:
-    """Which addresses may be called."""
+    """The addresses that may be called."""
 
     def __init__(self, settings: Settings) -> None:
         self._allowed = settings.webhook_allowed_networks
@@ -128,11 +127,11 @@ class AddressPolicy:
 
     @property
     def allows_local_names(self) -> bool:
-        """In a test bed with allowed networks the address decides, whatever the name."""
+        """In a test setup with allowed networks the address decides, not the name."""
         return bool(self._allowed)
 
     def errors(self, address: IPv4Address) -> bool:
-        """Whether this address is never called. No setting opens the ingress."""
+        """Whether this address is never called. No setting allows the ingress."""
         if address == self._ingress:
             return True
         if any(address in network for network in self._allowed):
@@ -141,7 +140,7 @@ class AddressPolicy:
 
 
 def parse_target(url: str) -> Target:
-    """The one parser of addresses, when they are saved and when they are called. Raises `InvalidTargetError`."""
+    """Parse a URL, when it is saved and when it is called. Raises `InvalidTargetError`."""
     if len(url) > URL_CHARS_MAX:
         raise InvalidTargetError(f"This must be at most {URL_CHARS_MAX:,} characters long.")
     if "#" in url:
@@ -165,12 +164,12 @@ def parse_target(url: str) -> Target:
 
 
 def is_local_name(host: str) -> bool:
-    """Whether this name means something only near to us: a single label, or one of the reserved endings."""
+    """Whether this name is local: a single label, or a reserved suffix."""
     return "." not in host or f".{host}".endswith(LOCAL_SUFFIXES)
 
 
 def is_this_host(address: IPv4Address) -> bool:
-    """Whether the kernel would route there from that very address. Connecting a datagram socket sends nothing."""
+    """Whether the kernel would use that address as its own source. Connecting a datagram socket sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((str(address), 9))
@@ -180,7 +179,7 @@ def is_this_host(address: IPv4Address) -> bool:
 
 
 class Outbound:
-    """`async with Outbound(settings) as outbound`: the way out, for as many calls at once as the caller makes."""
+    """`async with Outbound(settings) as outbound`: sends requests, as many at once as the caller starts."""
 
     def __init__(self, settings: Settings, *, deadline_s: float = DELIVERY_DEADLINE_S) -> None:
         self._gate = AddressPolicy(settings)
@@ -189,7 +188,7 @@ class Outbound:
         self._deadline_s = deadline_s
 
     async def __aenter__(self) -> Self:
-        """Raises `OSError` when the source address is not one of this host: better told at the start than per call."""
+        """Raises `OSError` if the source address is not one of this host: at the start rather than per request."""
         self._socket().close()
         tls = ssl.create_default_context()
         if self._ca_file is not None:
@@ -205,9 +204,9 @@ class Outbound:
         self._names.shutdown(wait=False, cancel_futures=True)
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, keep_body: bool = False) -> Outcome:
-        """Send `body` once. Redirects are not followed; of the answer's body at most 16 KiB are read, and thrown away.
+        """Send `body` once. Redirects are not followed; at most 16 KiB of the response body are read and discarded.
 
-        Only who asks a friend rather than a stranger keeps them.
+        Only requests to trusted servers keep them.
         """
         started = time.monotonic()
         response = _Answer(keep_body=keep_body)
@@ -233,7 +232,7 @@ class Outbound:
     async def _exchange(
         self, session: aiohttp.ClientSession, target: URL, body: bytes, headers: Mapping[str, str], response: "_Answer"
     ) -> None:
-        """Send, and note what the head of the answer says. A connection of which not everything was read is closed."""
+        """Send, and record the head of the response. A connection that was not read completely is closed."""
         async with session.post(target, data=body, headers=headers, allow_redirects=False) as received:
             response.status = received.status
             response.retry_after_s = _retry_after_s(received.headers)
@@ -252,7 +251,7 @@ class Outbound:
                 ssl=tls,
                 limit=0,
                 force_close=force_close,
-                keepalive_timeout=None if force_close else KEPT_FOR_S,  # both together are refused
+                keepalive_timeout=None if force_close else KEPT_FOR_S,  # aiohttp rejects both together
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S, ceil_threshold=math.inf),
@@ -262,14 +261,14 @@ class Outbound:
         )
 
     def _checked(self, url: str) -> URL:
-        """An address in the URL is judged here, a name by the resolver."""
+        """IP addresses in URLs are checked here, names by the resolver."""
         literal, read = _read(url)
         if literal is not None and self._gate.errors(literal):
             raise BlockedAddressError
         return read
 
     def _gated_socket(self, found: tuple[Any, ...]) -> socket.socket:
-        """The last gate: an address in a URL never reaches the resolver, so every socket asks again."""
+        """The last check: an IP address in a URL does not reach the resolver, so every socket checks."""
         family, address = found[0], IPv4Address(found[4][0])
         if family != socket.AF_INET or self._gate.errors(address):
             raise BlockedAddressError
@@ -294,13 +293,13 @@ class Outbound:
 
 @lru_cache(maxsize=1_024)
 def _read(url: str) -> tuple[IPv4Address | None, URL]:
-    """What the text says; the same events go to the same addresses."""
+    """The parts of this URL; cached, as events are sent to the same URLs."""
     target = parse_target(url)
     return target.literal, target.url
 
 
 class _Answer:
-    """What the head of an answer said, as far as there was one; and what came behind it, where that is kept."""
+    """The head of a response, if there was one, and its body if it is kept."""
 
     __slots__ = ("body", "retry_after_s", "status")
 
@@ -311,7 +310,7 @@ class _Answer:
 
 
 class _CheckedNames(AbstractResolver):
-    """A records only. One blocked address among them refuses the name; only checked addresses are connected to."""
+    """A records only. One blocked address rejects the name; only checked addresses are connected to."""
 
     def __init__(self, gate: AddressPolicy, threads: ThreadPoolExecutor) -> None:
         self._gate = gate
@@ -359,7 +358,7 @@ def _host(text: str) -> str:
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds, from a number or a date; None for what makes no sense. A date is read by the receiver's clock, not ours."""
+    """Seconds, from a number or a date; None if invalid. A date is compared with the receiver's clock."""
     if not (text := headers.get("Retry-After", "").strip()):
         return None
     if text.isascii() and text.isdigit() and len(text) < 10:  # noqa: PLR2004 - more digits are absurd anyway

@@ -1,4 +1,4 @@
-"""Partitions are made ahead by whoever is about to write: at start, hourly, and whenever the clock leaves what is there."""
+"""Partitions are created ahead: at the start, hourly, and whenever the clock passes the existing ones."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from tollhouse.platform.db import Pool, Tx
 
 MARGIN = timedelta(hours=1)
-"""A row may belong to a partition somewhat ahead of the clock: an access token to the one of its end."""
+"""A row may belong to a later partition: an access token to that of its expiry."""
 RETRY_AFTER = timedelta(seconds=5)
 NO_PARTITION = "no partition of relation"
 
 
 class Partitions:
-    """The moments for which this process knows that every partitioned table has a partition."""
+    """The period for which this process knows that every partitioned table has a partition."""
 
     def __init__(self) -> None:
         self._from: datetime | None = None
@@ -29,15 +29,15 @@ class Partitions:
         self._making = asyncio.Lock()
 
     def cover(self, now: datetime) -> bool:
-        """Whether a row that is written now finds its partition."""
+        """Whether rows that are written now have a partition."""
         return self._from is not None and self._until is not None and self._from <= now < self._until - MARGIN
 
     def forget(self) -> None:
-        """Trust nothing any more: the next use of the database makes what is missing."""
+        """Discard that knowledge: the next use of the database creates missing partitions."""
         self._from = self._until = self._failed_at = None
 
     async def make_missing(self, tx: "Tx") -> None:
-        """Make them, by this connection outside a transaction. A failure is logged: what needs no new partition goes on."""
+        """Create missing partitions on this connection, outside a transaction. A failure is logged."""
         async with self._making:
             now = clock.now()
             if self.cover(now) or (self._failed_at is not None and abs(now - self._failed_at) < RETRY_AFTER):
@@ -53,17 +53,17 @@ class Partitions:
 
 
 def is_missing(error: BaseException | None) -> bool:
-    """Whether a row found no partition."""
+    """Whether a row had no partition."""
     return isinstance(error, asyncpg.CheckViolationError) and str(error).startswith(NO_PARTITION)
 
 
 async def create_missing(db: "Pool") -> None:
-    """Make what is missing now. Called at start and hourly, by any process."""
+    """Create missing partitions. Called at the start and hourly, by any process."""
     await db.fetchrow(store.MAKE, clock.now())
 
 
 async def drop_ended(db: "Pool", table: str, ended_by: datetime) -> int:
-    """Drop the partitions of `table` that were over by then; how many. None while somebody else uses or drops them."""
+    """Drop the partitions of `table` that ended by then; their number. None while others use or drop them."""
     try:
         row = await db.fetchrow(store.DROP, table, ended_by)
     except asyncpg.LockNotAvailableError:

@@ -21,9 +21,9 @@ S = TypeVar("S", bound=Struct)
 
 
 class Columns(Struct, frozen=True):
-    """The columns of a field that is stored in several: the attribute of the value that each holds, by column.
+    """The columns of a field that is stored in several columns: the attribute of its value, by column.
 
-    `read` makes the value of the columns; without it, the Struct is called with them.
+    `read` creates the value from the columns; by default the Struct is called with them.
     """
 
     attributes: dict[str, str]
@@ -54,7 +54,7 @@ Internal = Annotated[T, _Internal()]
 
 
 class Column(Struct, frozen=True):
-    """A column, the path of the attribute that it holds, and the expression that is selected instead of it."""
+    """A column, the path of its attribute, and the expression that is selected instead."""
 
     name: str
     path: str
@@ -63,7 +63,7 @@ class Column(Struct, frozen=True):
 
 
 class _Member(Struct, frozen=True):
-    """A member of a Struct: its columns, and how its value is made of theirs. None: it is the one column's value."""
+    """A member of a Struct: its columns, and how its value is created from them. None: the value of the one column."""
 
     name: str
     columns: tuple[Column, ...]
@@ -71,7 +71,7 @@ class _Member(Struct, frozen=True):
 
 
 class Record(Generic[S]):
-    """The SQL of a Struct that is a row of `table`. `also` are written columns that the Struct does not have."""
+    """The SQL of a Struct that is a row of `table`. `also` are inserted columns that the Struct does not have."""
 
     def __init__(self, kind: type[S], table: str, also: Sequence[str] = ()) -> None:
         self._members = tuple(_members(kind))
@@ -100,12 +100,12 @@ class Record(Generic[S]):
         return [*values, *(also[name] for name in self._also)]
 
     def read(self, row: Row) -> S:
-        """The record of a row that has its columns, whatever else it has."""
+        """The record of a row that has at least its columns."""
         return self._read(row)
 
 
 def marked(field_type: Any) -> tuple[Any, dict[type, Any]]:
-    """The type of a field, and what is declared on it by type."""
+    """The type of a field, and its annotations by type."""
     if get_origin(field_type) is not Annotated:
         return field_type, {}
     value_type, *marks = get_args(field_type)
@@ -118,7 +118,7 @@ def is_internal(marks: dict[type, Any]) -> bool:
 
 
 def is_spread(value_type: Any, marks: dict[type, Any]) -> bool:
-    """Whether the field is a Struct whose fields are columns, and members in the API, as if they were the record's own."""
+    """Whether the fields of this Struct are columns and API members of the record itself."""
     is_struct = isinstance(value_type, type) and issubclass(value_type, Struct)
     return is_struct and not marks.keys() & {Columns, _Jsonb}
 
@@ -156,7 +156,7 @@ def _selection(members: Sequence[_Member], row: str, prefix: str) -> str:
 
 
 def _reader(kind: type[S], members: Sequence[_Member]) -> Callable[[Row], S]:
-    """Read the plain columns at once, then those that a value is made of."""
+    """Read the plain columns at once, then those of composed values."""
     plain = [member.name for member in members if member.read is None]
     made: list[tuple[str, Callable[..., Any], int, int]] = []
     columns = list(plain)
@@ -177,7 +177,7 @@ def _reader(kind: type[S], members: Sequence[_Member]) -> Callable[[Row], S]:
 
 
 def _caller(kind: type[Struct], parts: Sequence[_Member]) -> Callable[..., Struct]:
-    """How a Struct within a record is made of its columns."""
+    """How a nested Struct is created from its columns."""
     if all(part.read is None for part in parts):
         return kind
 

@@ -1,4 +1,4 @@
-"""How much of an answer is heard: what comes beside head and body, such as hints without end, costs us time too."""
+"""Limits of HTTP responses that are received: everything besides head and body, such as endless hints, is counted, too."""
 
 import asyncio
 from functools import partial
@@ -11,7 +11,7 @@ from tollhouse.kernel.limits import DELIVERY_ANSWER_BYTES_MAX
 
 
 class Connector(aiohttp.TCPConnector):
-    """Connections that stop listening when an answer is too long."""
+    """Connections that are closed when a response is too long."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)  # pyright: ignore[reportUnknownMemberType]
@@ -19,17 +19,17 @@ class Connector(aiohttp.TCPConnector):
 
 
 class _Ear(ResponseHandler):
-    """One connection's: so many bytes for each answer."""
+    """Counts the bytes of each response of one connection."""
 
     _left = DELIVERY_ANSWER_BYTES_MAX
 
     def set_response_params(self, **params: Any) -> None:
-        """Begin to listen to the next answer."""
+        """Start counting the next response."""
         self._left = DELIVERY_ANSWER_BYTES_MAX
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
-        """Take what still counts, and hang up where there is more."""
+        """Pass data up to the limit, and close the connection beyond it."""
         heard = data[: self._left]
         self._left -= len(heard)
         super().data_received(heard)

@@ -1,7 +1,7 @@
-"""Two roles: the owner of the tables migrates, the application works. What the application may not do binds it.
+"""Two database roles: the owner of the tables migrates, the application reads and writes rows.
 
-It reads and writes rows. It cannot switch off a trigger, empty or alter a table, or create one: partitions are made and
-dropped by functions that run as the owner.
+The application cannot disable triggers, truncate, alter or create tables: partitions are created and dropped by
+functions that run as the owner.
 """
 
 from urllib.parse import urlsplit, urlunsplit
@@ -27,18 +27,18 @@ QUOTED = "SELECT quote_ident($1)"
 
 
 def role_of(dsn: str) -> str | None:
-    """The role that a DSN connects as, where it names one."""
+    """The role of a DSN, if it names one."""
     return urlsplit(dsn).username
 
 
 def as_application(dsn: str) -> str:
-    """The same database as the application's role, for a server that trusts whoever reaches it."""
+    """The same database with the application role, for a server with trust authentication."""
     parts = urlsplit(dsn)
     return urlunsplit(parts._replace(netloc=f"{APPLICATION}@{parts.netloc.rpartition('@')[2]}"))
 
 
 async def grant(connection: "asyncpg.Connection[asyncpg.Record]", role: str) -> None:
-    """Let a role work with every table there is now. Run by the owner after each migration."""
+    """Grant a role the privileges of the application on all tables. Run by the owner after each migration."""
     quoted = await connection.fetchval(QUOTED, role)
     for statement in GRANTS:
         await connection.execute(statement.format(quoted))

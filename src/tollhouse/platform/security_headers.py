@@ -1,4 +1,4 @@
-"""The headers that every answer carries, whoever gives it: the application, static files, or the HTTP server itself."""
+"""The headers of every response: of the application, static files and the HTTP server itself."""
 
 from tollhouse.platform.config import Settings
 
@@ -9,16 +9,16 @@ FEATURES_OFF = (
     "hid", "idle-detection", "local-fonts", "magnetometer", "microphone", "midi", "payment", "screen-wake-lock", "serial",
     "usb", "xr-spatial-tracking",
 )  # fmt: skip
-"""What no page of ours uses. The clipboard, full screen and passkeys stay as browsers have them."""
+"""Features that no page uses. The clipboard, full screen and passkeys keep the defaults of browsers."""
 PERMISSIONS = (b"permissions-policy", ", ".join(f"{feature}=()" for feature in FEATURES_OFF).encode())
 HTTPS_ONLY = b"max-age=31536000"
 SAME_ORIGIN = (b"cross-origin-resource-policy", b"same-origin")
 CROSS_ORIGIN = (b"cross-origin-resource-policy", b"cross-origin")
-"""For what other sites may read."""
+"""For responses that other sites may read."""
 
 
 def security_headers(settings: Settings) -> list[tuple[bytes, bytes]]:
-    """The headers of every answer, but `Cross-Origin-Resource-Policy`, which depends on who may read it."""
+    """The headers of every response except `Cross-Origin-Resource-Policy`, which depends on the surface."""
     headers: list[tuple[bytes, bytes]] = [NO_SNIFFING, NO_REFERRER, PERMISSIONS]
     if settings.secure:
         subdomains = b"; includeSubDomains" if settings.hsts_subdomains else b""

@@ -1,4 +1,4 @@
-"""How the values of settings are read from their text. Each raises `ValueError` with what the value must be."""
+"""Parsing the values of settings. Each raises `ValueError` with the rule of the value."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from tollhouse.kernel import bank_codes, limits
 TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
 
 BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
-"""No segment begins with a dot: browsers would walk up there."""
+"""No segment starts with a dot: browsers would resolve it."""
 
 
 def count(text: str) -> int:
@@ -48,7 +48,7 @@ def proxies(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def connections(text: str) -> int:
-    """How many connections."""
+    """A number of connections."""
     number = count(text)
     if not 1 <= number <= limits.CONNECTIONS_MAX:
         raise ValueError(f"must be between 1 and {limits.CONNECTIONS_MAX} connections")
@@ -109,7 +109,7 @@ def holder(text: str) -> str:
 
 
 def base_url(text: str) -> str:
-    """The address that browsers and clients reach us at, without a trailing slash."""
+    """The URL of the service for browsers and clients, without a trailing slash."""
     parts = urlsplit(text)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must be an http or https URL")
@@ -121,7 +121,7 @@ def base_url(text: str) -> str:
 
 
 def days(text: str) -> int:
-    """A number of days for which something is kept."""
+    """A retention in days."""
     number = count(text)
     if number > limits.REQUEST_LOG_DAYS_MAX:
         raise ValueError(f"must be between 0 and {limits.REQUEST_LOG_DAYS_MAX} days")
@@ -129,7 +129,7 @@ def days(text: str) -> int:
 
 
 def years(text: str) -> int:
-    """Days for which audit logs are kept."""
+    """The retention of audit logs in days."""
     number = count(text)
     if 0 < number < limits.AUDIT_DAYS_MIN:
         raise ValueError(f"must be 0, for ever, or at least {limits.AUDIT_DAYS_MIN} days")
@@ -137,7 +137,7 @@ def years(text: str) -> int:
 
 
 def at_most(ceiling: int) -> Callable[[str], int]:
-    """Seconds up to a ceiling."""
+    """Seconds up to a maximum."""
 
     def read(text: str) -> int:
         number = count(text)
@@ -149,13 +149,13 @@ def at_most(ceiling: int) -> Callable[[str], int]:
 
 
 def bare_host(url: str) -> str:
-    """Host and port of an address in lower case, without the port that its scheme has anyway."""
+    """Host and port of a URL in lower case, without the default port of the scheme."""
     parts = urlsplit(url.lower())
     return parts.netloc.removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, ":"))
 
 
 def is_local_name(name: str) -> bool:
-    """Whether a host is this machine itself, whatever names it."""
+    """Whether a host is this machine."""
     return name in {"localhost", "127.0.0.1", "::1"}
 
 

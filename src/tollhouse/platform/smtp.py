@@ -1,4 +1,4 @@
-"""The way out for mail: one relay, spoken to by SMTP. A password leaves this machine over TLS alone."""
+"""Sending e-mails by SMTP through one relay. Passwords are sent over TLS only."""
 
 import asyncio
 import re
@@ -30,9 +30,9 @@ FAREWELL_S = 1
 
 
 class Relay(Struct, frozen=True):
-    """Who takes our mail. `tls` from the first byte on; else, but on this machine, where the relay offers it.
+    """The relay. `tls`: from the first byte; otherwise STARTTLS if the relay offers it, except on this machine.
 
-    Before a password it must.
+    STARTTLS is required before a password.
     """
 
     host: str
@@ -46,7 +46,7 @@ class Relay(Struct, frozen=True):
 
 
 class MailDeferredError(Exception):
-    """The relay did not take the mail, and may take it another time. `error` is one word."""
+    """The relay did not accept the e-mail but may accept it later. `error` is one word."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -54,7 +54,7 @@ class MailDeferredError(Exception):
 
 
 class MailRejectedError(Exception):
-    """The relay will never take this mail. `error` is one word."""
+    """The relay rejected the e-mail permanently. `error` is one word."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -62,7 +62,7 @@ class MailRejectedError(Exception):
 
 
 def parse_relay(url: str) -> Relay:
-    """The relay of `smtp://user:password@host:port` or `smtps://`. Raises `ValueError`, which repeats nothing of it."""
+    """The relay of `smtp://user:password@host:port` or `smtps://`. Raises `ValueError` without any part of it."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -83,7 +83,7 @@ def parse_relay(url: str) -> Relay:
 
 
 def parse_mailbox(text: str) -> str:
-    """`a@b.example` or `Name <a@b.example>`, as it stands. Raises `ValueError`."""
+    """A valid `a@b.example` or `Name <a@b.example>`, unchanged. Raises `ValueError`."""
     name, address = parseaddr(text)
     try:
         known = Address(name, addr_spec=address) if MAILBOX.fullmatch(text) else None
@@ -95,14 +95,14 @@ def parse_mailbox(text: str) -> str:
 
 
 async def send_mail(relay: Relay, message: EmailMessage) -> None:
-    """Give the relay this mail. Raises `MailDeferredError` and `MailRejectedError`."""
+    """Send this e-mail. Raises `MailDeferredError` and `MailRejectedError`."""
     try:
         async with asyncio.timeout(MAIL_DEADLINE_S):
             await _hand_over(relay, message)
     except (SMTPRecipientsRefused, SMTPRecipientRefused, SMTPDataError) as error:
         code = _code_of(error)
         raise (MailRejectedError if code >= FOR_GOOD else MailDeferredError)(f"answered_{code}") from None
-    except SMTPResponseException as error:  # a wrong password, a sender it does not like: ours to mend, the mail waits
+    except SMTPResponseException as error:  # a wrong password or sender: the operator must fix it, the e-mail waits
         raise MailDeferredError(f"answered_{error.code}") from None
     except TimeoutError:
         raise MailDeferredError("timeout") from None
@@ -110,7 +110,7 @@ async def send_mail(relay: Relay, message: EmailMessage) -> None:
         raise MailDeferredError("tls_error") from None
     except OSError:
         raise MailDeferredError("connection_error") from None
-    except SMTPException:  # no TLS before the password, or no way to log in
+    except SMTPException:  # no TLS before the password, or no supported login
         raise MailDeferredError("not_supported") from None
 
 
@@ -123,19 +123,21 @@ async def _hand_over(relay: Relay, message: EmailMessage) -> None:
         username=relay.user,
         password=relay.password,
         timeout=MAIL_DEADLINE_S,
-        local_hostname=message["From"].addresses[0].domain,  # else it would ask for ours, and everything would wait
+        local_hostname=message["From"].addresses[0].domain,  # else the host name would be looked up, which can block
     )
     try:
         await client.connect()
         await client.send_message(message)
-        with suppress(SMTPException, OSError, TimeoutError):  # it has the mail, however it parts
+        with suppress(
+            SMTPException, OSError, TimeoutError
+        ):  # the relay has accepted the e-mail, however the connection ends
             await client.quit(timeout=FAREWELL_S)
     finally:
         client.close()
 
 
 def _starts_tls(relay: Relay) -> bool | None:
-    """Whether TLS is begun by a command; None where that is the relay's to say."""
+    """Whether STARTTLS is used; None if the relay decides."""
     if relay.tls or relay.host in THIS_MACHINE:
         return False
     return None if relay.password is None else True
