@@ -33,6 +33,7 @@ class Order(Struct, frozen=True, kw_only=True):
     tags: Array[tuple[str, ...] | None]
     metadata: Json[dict[str, str]]
     maker: Annotated[Part, Columns({"maker_type": "type", "maker_client_id": "client_id"})]
+    checker: Annotated[Part | None, Columns({"checker_type": "type", "checker_client_id": "client_id"})]
     env: MerchantEnv
     ended_at: datetime | None
     secret: Internal[str]
@@ -47,7 +48,7 @@ class Order(Struct, frozen=True, kw_only=True):
 ORDER = Record(Order, "orders")
 STORED = (
     "id, amount_minor, currency, refund_minor, refund_currency, tags, metadata, maker_type, maker_client_id, "
-    "merchant_id, mode, ended_at, secret"
+    "checker_type, checker_client_id, merchant_id, mode, ended_at, secret"
 )
 
 
@@ -70,6 +71,7 @@ def order() -> Order:
         tags=("a", "b"),
         metadata={"k": "v"},
         maker=Part("oauth", "thc_1"),
+        checker=None,
         env=MerchantEnv(MerchantId(uuid4()), "test"),
         ended_at=datetime(2026, 11, 22, 15, tzinfo=UTC),
         secret="s",  # noqa: S106 - of a test
@@ -82,15 +84,19 @@ def test_columns_and_statement() -> None:
     assert ORDER.columns_of("o").endswith("o.secret, clock(o.merchant_id) AS offset")
     into, values = ORDER.insert.split(" VALUES ")
     assert into == f"INSERT INTO orders ({STORED})"
-    assert values == f"({', '.join(f'${place}' for place in range(1, 14))})"
+    assert values == f"({', '.join(f'${place}' for place in range(1, 16))})"
 
 
 def test_what_is_written_is_read(order: Order) -> None:
     row: Any = dict(zip(STORED.split(", "), ORDER.values(order), strict=True))
     assert row["metadata"] == '{"k":"v"}'
-    assert row["maker_client_id"] == "thc_1"
+    assert (row["maker_client_id"], row["checker_type"]) == ("thc_1", None)
     assert ORDER.read(row | {"tags": ["a", "b"], "offset": timedelta(), "other": 1}) == order
     assert ORDER.read(row | {"tags": None, "offset": timedelta()}).tags is None
+    checked = msgspec.structs.replace(order, checker=Part("api_key", None))
+    written: Any = dict(zip(STORED.split(", "), ORDER.values(checked), strict=True))
+    assert (written["checker_type"], written["checker_client_id"]) == ("api_key", None)
+    assert ORDER.read(written | {"offset": timedelta()}).checker == checked.checker
 
 
 def test_the_view_shows_what_is_not_internal(order: Order) -> None:
@@ -109,6 +115,7 @@ def test_the_view_shows_what_is_not_internal(order: Order) -> None:
         "tags": ("a", "b"),
         "metadata": {"k": "v"},
         "maker": {"type": "oauth", "client_id": "thc_1"},
+        "checker": None,
         "mode": "test",
         "livemode": False,
         "ended_at": "2026-11-22T15:00:00.000Z",

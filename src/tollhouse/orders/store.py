@@ -1,4 +1,4 @@
-"""What the stores of orders share: rows as objects, objects as columns, lists, external ids, the test clock."""
+"""What the stores of orders share: lists, external ids, the test clock."""
 
 from collections.abc import Callable
 from datetime import timedelta

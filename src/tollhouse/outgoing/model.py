@@ -1,13 +1,14 @@
 """Outgoing transfers, their destination and their review."""
 
 from datetime import date, datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.approvals.model import Approvals
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.records import Columns, Record
 
 Kind = Literal["withdrawal", "refund"]
 Review = Literal["not_required", "required", "approved", "rejected", "before_reviews"]
@@ -20,6 +21,10 @@ class DailyCount(Struct, frozen=True):
     method_id: str
     day: date
     amount_minor: int
+
+
+def _read_approvals(given: list[str], by_command: int, needed: int) -> Approvals:
+    return Approvals(tuple(given), by_command, needed)
 
 
 class OutgoingTransfer(Struct, frozen=True, kw_only=True):
@@ -38,11 +43,22 @@ class OutgoingTransfer(Struct, frozen=True, kw_only=True):
     receiver: str
     receiver_name: str | None = None
     payer_account: str | None = None
-    count: DailyCount | None = None
+    count: Annotated[
+        DailyCount | None, Columns({"method_id": "method_id", "limit_day": "day", "counted_minor": "amount_minor"})
+    ] = None
     review: Review = "not_required"
-    approvals: Approvals = Approvals((), 0, 0)
+    approvals: Annotated[
+        Approvals,
+        Columns(
+            {"approvals": "given", "approvals_by_command": "by_command", "approvals_needed": "needed"},
+            _read_approvals,
+        ),
+    ] = Approvals((), 0, 0)
     reviewed_at: datetime | None = None
     review_note: str | None = None
     created_at: datetime
     released_at: datetime | None = None
     closed_at: datetime | None = None
+
+
+OUTGOING_TRANSFER = Record(OutgoingTransfer, "outgoing_transfers")

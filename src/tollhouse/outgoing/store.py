@@ -6,8 +6,8 @@ from uuid import UUID
 from tollhouse.approvals.model import Approvals
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.outgoing.model import DailyCount, OutgoingTransfer, Review
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.outgoing.model import OUTGOING_TRANSFER, DailyCount, OutgoingTransfer, Review
+from tollhouse.platform.db import Pool, Tx
 
 # The day is by the test clock. A null limit is no limit.
 ADD_TO_DAY = """
@@ -26,23 +26,9 @@ TODAY = """
     SELECT (($3::timestamptz + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))
             AT TIME ZONE 'UTC')::date
 """
-INSERT = """
-    INSERT INTO outgoing_transfers (id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, receiver_name,
-                                    payer_account, method_id, limit_day, counted_minor, review, approvals_needed, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-"""
-GET = """
-    SELECT id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, receiver_name, payer_account, method_id,
-           limit_day, counted_minor, review, approvals_needed, approvals, approvals_by_command, reviewed_at, review_note,
-           created_at, released_at, closed_at
-    FROM outgoing_transfers WHERE id = $1
-"""
-LOCK = """
-    SELECT id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, receiver_name, payer_account, method_id,
-           limit_day, counted_minor, review, approvals_needed, approvals, approvals_by_command, reviewed_at, review_note,
-           created_at, released_at, closed_at
-    FROM outgoing_transfers WHERE id = $1 FOR NO KEY UPDATE
-"""
+INSERT = OUTGOING_TRANSFER.insert
+GET = f"SELECT {OUTGOING_TRANSFER.columns} FROM outgoing_transfers WHERE id = $1"
+LOCK = f"{GET} FOR NO KEY UPDATE"
 APPROVE = """
     UPDATE outgoing_transfers
     SET approvals = $2, approvals_by_command = $3, approvals_needed = $4, review = $5, reviewed_at = $6,
@@ -56,18 +42,13 @@ REJECT = """
 RELEASE = "UPDATE outgoing_transfers SET released_at = $2 WHERE id = $1 AND released_at IS NULL AND closed_at IS NULL"
 CLOSE = "UPDATE outgoing_transfers SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL"
 # For bank exports. Rows, and then merchants, are locked in the order of their ids.
-LOCK_PREPARED = """
-    SELECT o.id, o.kind, o.merchant_id, o.mode, o.rail, o.currency, o.amount_minor, o.receiver, o.receiver_name,
-           o.payer_account, o.method_id, o.limit_day, o.counted_minor, o.review, o.approvals_needed, o.approvals,
-           o.approvals_by_command, o.reviewed_at, o.review_note, o.created_at, o.released_at, o.closed_at
-    FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
+LOCK_PREPARED = f"""
+    SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
     WHERE b.status = 'prepared' AND ($1::uuid[] IS NULL OR o.id = ANY ($1)) ORDER BY o.id FOR NO KEY UPDATE OF o
 """
-LIST_PREPARED = """
-    SELECT o.id, o.kind, o.merchant_id, o.mode, o.rail, o.currency, o.amount_minor, o.receiver, o.receiver_name,
-           o.payer_account, o.method_id, o.limit_day, o.counted_minor, o.review, o.approvals_needed, o.approvals,
-           o.approvals_by_command, o.reviewed_at, o.review_note, o.created_at, o.released_at, o.closed_at
-    FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id WHERE b.status = 'prepared' ORDER BY o.id
+LIST_PREPARED = f"""
+    SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
+    WHERE b.status = 'prepared' ORDER BY o.id
 """
 LOCK_ACTIVE_MERCHANTS = "SELECT id FROM merchants WHERE id = ANY ($1::uuid[]) AND suspended_at IS NULL ORDER BY id FOR SHARE"
 
@@ -95,23 +76,19 @@ async def subtract_from_day(tx: Tx, env: MerchantEnv, count: DailyCount) -> None
 
 async def insert(tx: Tx, new: OutgoingTransfer) -> None:
     """Insert a transfer."""
-    env, count = new.env, new.count
-    what = (new.rail, new.currency, new.amount_minor, new.receiver, new.receiver_name, new.payer_account)
-    counted = (None, None, None) if count is None else (count.method_id, count.day, count.amount_minor)
-    review = (new.review, new.approvals.needed, new.created_at)
-    await tx.execute(INSERT, new.id, new.kind, env.merchant_id, env.mode, *what, *counted, *review)
+    await tx.execute(INSERT, *OUTGOING_TRANSFER.values(new))
 
 
 async def get(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:
     """The transfer of this id."""
     row = await db.fetchrow(GET, transfer_id)
-    return None if row is None else _transfer(row)
+    return None if row is None else OUTGOING_TRANSFER.read(row)
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer | None:
     """Lock the transfer and return it."""
     row = await tx.fetchrow(LOCK, transfer_id)
-    return None if row is None else _transfer(row)
+    return None if row is None else OUTGOING_TRANSFER.read(row)
 
 
 async def approve(
@@ -139,37 +116,14 @@ async def close(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
 
 async def lock_prepared(tx: Tx, transfer_ids: list[UUID] | None) -> list[OutgoingTransfer]:
     """Lock the prepared bank transfers, or those of these ids."""
-    return [_transfer(row) for row in await tx.fetch(LOCK_PREPARED, transfer_ids)]
+    return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LOCK_PREPARED, transfer_ids)]
 
 
 async def list_prepared(tx: Tx) -> list[OutgoingTransfer]:
     """The prepared bank transfers, without a lock."""
-    return [_transfer(row) for row in await tx.fetch(LIST_PREPARED)]
+    return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LIST_PREPARED)]
 
 
 async def lock_active_merchants(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:
     """The merchants among these that are not suspended, locked against suspension."""
     return {MerchantId(row["id"]) for row in await tx.fetch(LOCK_ACTIVE_MERCHANTS, list(merchant_ids))}
-
-
-def _transfer(row: Row) -> OutgoingTransfer:
-    method_id = row["method_id"]
-    return OutgoingTransfer(
-        id=row["id"],
-        kind=row["kind"],
-        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
-        rail=row["rail"],
-        currency=row["currency"],
-        amount_minor=row["amount_minor"],
-        receiver=row["receiver"],
-        receiver_name=row["receiver_name"],
-        payer_account=row["payer_account"],
-        count=None if method_id is None else DailyCount(method_id, row["limit_day"], row["counted_minor"]),
-        review=row["review"],
-        approvals=Approvals(tuple(row["approvals"]), row["approvals_by_command"], row["approvals_needed"]),
-        reviewed_at=row["reviewed_at"],
-        review_note=row["review_note"],
-        created_at=row["created_at"],
-        released_at=row["released_at"],
-        closed_at=row["closed_at"],
-    )

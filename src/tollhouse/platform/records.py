@@ -9,6 +9,7 @@ A field is a column of the same name. What differs is declared on the field:
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, itemgetter
+from types import NoneType
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
@@ -23,7 +24,7 @@ S = TypeVar("S", bound=Struct)
 class Columns(Struct, frozen=True):
     """The columns of a field that is stored in several columns: the attribute of its value, by column.
 
-    `read` creates the value from the columns; by default the Struct is called with them.
+    `read` creates the value from the columns; by default the Struct is called with them. None is NULL in every column.
     """
 
     attributes: dict[str, str]
@@ -54,10 +55,14 @@ Internal = Annotated[T, _Internal()]
 
 
 class Column(Struct, frozen=True):
-    """A column, the path of its attribute, and the expression that is selected instead."""
+    """A column and the path of its attribute. Of a value that may be None, `path` is the value and `part` the attribute.
+
+    `expression` is selected instead of the column.
+    """
 
     name: str
     path: str
+    part: str | None = None
     expression: str | None = None
     is_json: bool = False
 
@@ -85,6 +90,7 @@ class Record(Generic[S]):
         """The INSERT statement; `values` are its parameters."""
         self._also = tuple(also)
         self._values = attrgetter(*(column.path for column in written))
+        self._parts = tuple((at, column.part) for at, column in enumerate(written) if column.part is not None)
         self._json_places = tuple(at for at, column in enumerate(written) if column.is_json)
         self._read = _reader(kind, self._members)
 
@@ -95,6 +101,8 @@ class Record(Generic[S]):
     def values(self, record: S, **also: object) -> Sequence[object]:
         """The parameters of `insert`."""
         values = list(self._values(record))
+        for at, part in self._parts:
+            values[at] = None if values[at] is None else getattr(values[at], part)
         for at in self._json_places:
             values[at] = None if values[at] is None else msgspec.json.encode(values[at]).decode()
         return [*values, *(also[name] for name in self._also)]
@@ -130,10 +138,9 @@ def _members(kind: type[Struct], path: str = "") -> Iterator[_Member]:
         stored, selected = marks.get(Columns), marks.get(Selected)
         columns, read = (Column(field.name, of_value),), None
         if isinstance(stored, Columns):
-            columns = tuple(Column(name, f"{of_value}.{attribute}") for name, attribute in stored.attributes.items())
-            read = stored.read or value_type
+            columns, read = _stored_in(stored, value_type, of_value)
         elif isinstance(selected, Selected):
-            columns = (Column(field.name, of_value, selected.expression),)
+            columns = (Column(field.name, of_value, expression=selected.expression),)
         elif _Jsonb in marks:
             columns, read = (Column(field.name, of_value, is_json=True),), _json_reader(value_type)
         elif _TextArray in marks:
@@ -142,6 +149,15 @@ def _members(kind: type[Struct], path: str = "") -> Iterator[_Member]:
             parts = tuple(_members(value_type, f"{of_value}."))
             columns, read = tuple(_all_columns(parts)), _caller(value_type, parts)
         yield _Member(field.name, columns, read)
+
+
+def _stored_in(stored: Columns, value_type: Any, path: str) -> tuple[tuple[Column, ...], Callable[..., Any]]:
+    if NoneType not in get_args(value_type):
+        columns = tuple(Column(name, f"{path}.{attribute}") for name, attribute in stored.attributes.items())
+        return columns, stored.read or value_type
+    columns = tuple(Column(name, path, part=attribute) for name, attribute in stored.attributes.items())
+    make = stored.read or next(kind for kind in get_args(value_type) if kind is not NoneType)
+    return columns, lambda *values: None if values[0] is None else make(*values)
 
 
 def _all_columns(members: Sequence[_Member]) -> Iterator[Column]:

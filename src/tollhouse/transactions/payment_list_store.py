@@ -11,9 +11,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row
 from tollhouse.transactions.payment_list import PaymentListFilter, PaymentRow
 
-# Keyset bounds are always present, so that the index is used. Links are searched once and joined to the rows shown only.
-# A pending attempt may count as expired: the last condition decides.
-LIST = """
+SELECT_ROWS = """
     SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
            t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
            l.project_id, l.display_name, l.external_id, l.customer_email,
@@ -21,7 +19,11 @@ LIST = """
                      AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
                           + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))
                 THEN 'expired' ELSE t.status END AS status
-    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
+    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)"""
+# Keyset bounds are always present, so that the index is used. Links are searched once and joined to the rows shown only.
+# A pending attempt may count as expired: the last condition decides.
+LIST = f"""
+    {SELECT_ROWS}
     WHERE t.merchant_id = $1 AND t.mode = $2
       AND ($4::text IS NULL OR t.status = $4 OR ($4 = 'expired' AND t.status = 'pending'))
       AND ($5::text IS NULL OR t.currency = $5) AND ($6::uuid IS NULL OR t.payment_link_id = $6)
@@ -56,15 +58,8 @@ COUNT = """
                   + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))))))
 """
 # The newest payments of a link, by the link's index.
-LIST_OF_LINK = """
-    SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
-           t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
-           l.project_id, l.display_name, l.external_id, l.customer_email,
-           CASE WHEN t.status = 'pending' AND t.received_minor = 0
-                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
-                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))
-                THEN 'expired' ELSE t.status END AS status
-    FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
+LIST_OF_LINK = f"""
+    {SELECT_ROWS}
     WHERE t.merchant_id = $1 AND t.mode = $2 AND t.payment_link_id = $4
     ORDER BY t.created_at DESC, t.id DESC LIMIT $5
 """
