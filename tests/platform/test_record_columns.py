@@ -37,6 +37,7 @@ class Order(Struct, frozen=True, kw_only=True):
     env: MerchantEnv
     ended_at: datetime | None
     secret: Internal[str]
+    counted: Internal[Array[Annotated[tuple[int, ...], Selected("counts({row})")]]] = ()
     offset: Internal[Annotated[timedelta, Selected("clock({row}.merchant_id)")]] = timedelta()
 
     @property
@@ -79,9 +80,9 @@ def order() -> Order:
 
 
 def test_columns_and_statement() -> None:
-    assert ORDER.columns == f"{STORED}, clock(orders.merchant_id) AS offset"
+    assert ORDER.columns == f"{STORED}, counts(orders) AS counted, clock(orders.merchant_id) AS offset"
     assert ORDER.columns_of("o").startswith("o.id, o.amount_minor, ")
-    assert ORDER.columns_of("o").endswith("o.secret, clock(o.merchant_id) AS offset")
+    assert ORDER.columns_of("o").endswith("o.secret, counts(o) AS counted, clock(o.merchant_id) AS offset")
     into, values = ORDER.insert.split(" VALUES ")
     assert into == f"INSERT INTO orders ({STORED})"
     assert values == f"({', '.join(f'${place}' for place in range(1, 16))})"
@@ -91,12 +92,13 @@ def test_what_is_written_is_read(order: Order) -> None:
     row: Any = dict(zip(STORED.split(", "), ORDER.values(order), strict=True))
     assert row["metadata"] == '{"k":"v"}'
     assert (row["maker_client_id"], row["checker_type"]) == ("thc_1", None)
-    assert ORDER.read(row | {"tags": ["a", "b"], "offset": timedelta(), "other": 1}) == order
-    assert ORDER.read(row | {"tags": None, "offset": timedelta()}).tags is None
+    assert ORDER.read(row | {"tags": ["a", "b"], "counted": [], "offset": timedelta(), "other": 1}) == order
+    other = ORDER.read(row | {"tags": None, "counted": [1], "offset": timedelta()})
+    assert (other.tags, other.counted) == (None, (1,))
     checked = msgspec.structs.replace(order, checker=Part("api_key", None))
     written: Any = dict(zip(STORED.split(", "), ORDER.values(checked), strict=True))
     assert (written["checker_type"], written["checker_client_id"]) == ("api_key", None)
-    assert ORDER.read(written | {"offset": timedelta()}).checker == checked.checker
+    assert ORDER.read(written | {"counted": [], "offset": timedelta()}).checker == checked.checker
 
 
 def test_the_view_shows_what_is_not_internal(order: Order) -> None:

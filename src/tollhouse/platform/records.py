@@ -80,7 +80,6 @@ class Record(Generic[S]):
 
     def __init__(self, kind: type[S], table: str, also: Sequence[str] = ()) -> None:
         self._members = tuple(_members(kind))
-        self.table = table
         self.columns = _selection(self._members, table, "")
         """The columns for `SELECT` and `RETURNING`, where the table has no alias."""
         written = [column for column in _all_columns(self._members) if column.expression is None]
@@ -136,13 +135,13 @@ def _members(kind: type[Struct], path: str = "") -> Iterator[_Member]:
         value_type, marks = marked(field.type)
         of_value = f"{path}{field.name}"
         stored, selected = marks.get(Columns), marks.get(Selected)
-        columns, read = (Column(field.name, of_value),), None
+        expression = selected.expression if isinstance(selected, Selected) else None
+        columns = (Column(field.name, of_value, expression=expression, is_json=_Jsonb in marks),)
+        read = None
         if isinstance(stored, Columns):
             columns, read = _stored_in(stored, value_type, of_value)
-        elif isinstance(selected, Selected):
-            columns = (Column(field.name, of_value, expression=selected.expression),)
         elif _Jsonb in marks:
-            columns, read = (Column(field.name, of_value, is_json=True),), _json_reader(value_type)
+            read = _json_reader(value_type)
         elif _TextArray in marks:
             read = _tuple_or_none
         elif is_spread(value_type, marks):
