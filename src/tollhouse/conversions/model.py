@@ -24,6 +24,7 @@ BASIS_POINTS = 10_000
 RATE_TEXT = re.compile(r"(?P<whole>[0-9]{1,18})(?:\.(?P<part>[0-9]{1,18}))?")
 ConversionStatus = Literal["completed"]
 Trigger = Literal["on_payment", "on_threshold"]
+UnavailableReason = Literal["rate_stale", "disabled"]
 
 
 class Rate(Struct, frozen=True):
@@ -45,6 +46,14 @@ class Rate(Struct, frozen=True):
 
 def _read_rate(number: Decimal, as_of: datetime) -> Rate:
     return rate_of(f"{number:f}", as_of)
+
+
+class PairRate(Struct, frozen=True):
+    """A pair, its current rate, and why it is unavailable; None where it is available."""
+
+    pair: ConversionPair
+    rate: Rate | None
+    unavailable_reason: UnavailableReason | None
 
 
 class Exchange(Struct, frozen=True):

@@ -10,8 +10,7 @@ from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.catalogue.conversion_pairs import ConversionPair, pair
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.conversions.errors import PairUnavailable
-from tollhouse.conversions.model import Exchange, exchange_to
-from tollhouse.conversions.prices import PairRate
+from tollhouse.conversions.model import Exchange, PairRate, exchange_to
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages

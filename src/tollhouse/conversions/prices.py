@@ -6,19 +6,17 @@ Every price is per euro, so all rates derive from one list and no chain of conve
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import Literal
 
 from msgspec import Struct
 
 from tollhouse.catalogue.conversion_pairs import ConversionPair, sandbox_price
 from tollhouse.conversions import prices_store
-from tollhouse.conversions.model import RATE_TEXT, Rate, rate_between
+from tollhouse.conversions.model import RATE_TEXT, PairRate, rate_between
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.platform.db import Pool, Tx
 
 EURO = "EUR"
-UnavailableReason = Literal["rate_stale", "disabled"]
 
 
 class Price(Struct, frozen=True):
@@ -35,14 +33,6 @@ class PostedPrice(Struct, frozen=True):
     per_euro: str
     operator: str
     at: Timestamp
-
-
-class PairRate(Struct, frozen=True):
-    """A pair, its current rate, and why it is unavailable; None where it is available."""
-
-    pair: ConversionPair
-    rate: Rate | None
-    unavailable_reason: UnavailableReason | None
 
 
 async def list_prices(db: Pool | Tx, mode: Mode, codes: frozenset[str], now: datetime) -> Mapping[str, Price]:

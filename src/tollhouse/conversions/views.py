@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from tollhouse.catalogue.record_views import After, RecordView, view_of
-from tollhouse.conversions.model import Conversion, ConversionRule, Exchange
-from tollhouse.conversions.prices import PairRate, UnavailableReason
+from tollhouse.conversions.model import Conversion, ConversionRule, Exchange, PairRate, UnavailableReason
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode

@@ -2,7 +2,7 @@
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import asyncpg
 
@@ -10,13 +10,18 @@ from tollhouse.kernel import clock
 from tollhouse.platform import partitions_store as store
 from tollhouse.platform.log import log
 
-if TYPE_CHECKING:
-    from tollhouse.platform.db import Pool, Tx
-
 MARGIN = timedelta(hours=1)
 """A row may belong to a later partition: an access token to that of its expiry."""
 RETRY_AFTER = timedelta(seconds=5)
 NO_PARTITION = "no partition of relation"
+
+
+class Database(Protocol):
+    """A pool or a transaction."""
+
+    async def fetchrow(self, query: str, /, *args: Any) -> asyncpg.Record | None:
+        """The first row."""
+        ...
 
 
 class Partitions:
@@ -36,7 +41,7 @@ class Partitions:
         """Discard that knowledge: the next use of the database creates missing partitions."""
         self._from = self._until = self._failed_at = None
 
-    async def make_missing(self, tx: "Tx") -> None:
+    async def make_missing(self, tx: Database) -> None:
         """Create missing partitions on this connection, outside a transaction. A failure is logged."""
         async with self._making:
             now = clock.now()
@@ -57,12 +62,12 @@ def is_missing(error: BaseException | None) -> bool:
     return isinstance(error, asyncpg.CheckViolationError) and str(error).startswith(NO_PARTITION)
 
 
-async def create_missing(db: "Pool") -> None:
+async def create_missing(db: Database) -> None:
     """Create missing partitions. Called at the start and hourly, by any process."""
     await db.fetchrow(store.MAKE, clock.now())
 
 
-async def drop_ended(db: "Pool", table: str, ended_by: datetime) -> int:
+async def drop_ended(db: Database, table: str, ended_by: datetime) -> int:
     """Drop the partitions of `table` that ended by then; their number. None while others use or drop them."""
     try:
         row = await db.fetchrow(store.DROP, table, ended_by)
