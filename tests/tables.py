@@ -15,16 +15,8 @@ READS = re.compile(r"\b(?:FROM|JOIN|USING)\s+(?:ONLY\s+)?(\w+)")
 BY_FUNCTION = "(function)"
 """Written by a function of the database alone: the ledger's `ledger_post`."""
 SHARED: Mapping[str, list[str]] = {
-    "api_keys": ["identity", "merchants"],
-    "audit_lines": ["audit", "audit_log"],
-    "idempotency_keys": ["idempotency", "identity"],
-    "merchants": ["console", "merchants"],
-    "oauth_clients": ["console", "oauth"],
     "oauth_codes": ["identity", "oauth"],
     "oauth_grants": ["identity", "oauth"],
-    "projects": ["catalogue", "console"],
-    "webhook_environments": ["events", "webhooks"],
-    "webhook_secrets": ["events", "webhooks"],
 }
 """Tables that more than one package writes, each a debt: a new one is not allowed, and one that is paid leaves the list."""
 

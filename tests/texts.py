@@ -29,8 +29,6 @@ WORDS = PACKAGE / "http" / "labels.py"
 MODULES = sorted(PACKAGE.glob("**/*.py"))
 NO_PAGES = {"cli", "demo", "docs", "migrations", "platform", "chaos"}
 """Parts whose sentences no page shows, or that are English by nature."""
-FOUNDATIONS = {"idempotency.py"}
-"""Modules of the package itself whose refusals a page may show."""
 API_ONLY = re.compile(
     r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|catalogue_api|users|scales|openapi\w*)\.py"
 )
@@ -149,7 +147,7 @@ def finished_sentences(path: Path) -> list[str]:
 def _sentences(path: Path) -> Iterator[tuple[ast.expr, str]]:
     """The strings of a module that a page may show."""
     part = path.relative_to(PACKAGE).parts[0]
-    if part in NO_PAGES or (part.endswith(".py") and part not in FOUNDATIONS) or API_ONLY.fullmatch(path.name):
+    if part in NO_PAGES or part.endswith(".py") or API_ONLY.fullmatch(path.name):
         return
     rule = re.compile(".+") if path == WORDS else PHRASE if PHRASES.fullmatch(path.name) else None
     for node, text in _literals(ast.parse(path.read_text())):

@@ -23,7 +23,7 @@ from tollhouse.identity.store import BEARER, HORIZON, RECORD_GRANT_USE
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.main import WEB_POOL
 from tollhouse.oauth.clients_store import FIND_CREDENTIALS
-from tollhouse.oauth.store import EXCHANGE, REFRESH, EXCHANGE_LOCK_SHARED
+from tollhouse.oauth.store import EXCHANGE, EXCHANGE_LOCK_SHARED, REFRESH
 
 BITS = [(1 << place, permission.scope) for place, permission in enumerate(PERMISSIONS)]
 MINUTE = timedelta(seconds=60)

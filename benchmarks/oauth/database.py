@@ -16,7 +16,7 @@ from benchmarks.oauth.seed import CALLBACK, CLIENT, GRANTS, VERIFIER
 from tollhouse.identity.store import BEARER
 from tollhouse.kernel.scopes import ALL
 from tollhouse.oauth.clients_store import FIND_CREDENTIALS
-from tollhouse.oauth.store import EXCHANGE, REFRESH, EXCHANGE_LOCK_SHARED
+from tollhouse.oauth.store import EXCHANGE, EXCHANGE_LOCK_SHARED, REFRESH
 from tollhouse.platform.embedded import Cluster
 
 PARAMETER = re.compile(r"\$(\d+)")

@@ -1,7 +1,7 @@
 """The key ring must be the one this database was used with: a lost or wrong key is noticed before anything starts."""
 
 from tollhouse import key_checks_store as store
-from tollhouse.events import secrets
+from tollhouse.events import rotation, secrets
 from tollhouse.identity import second_factor_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -9,7 +9,6 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.platform.db import Pool
 from tollhouse.platform.encryption import CHECK_BYTES, DecryptionError, Encrypted, KeyRing
-from tollhouse.webhooks import rotation
 
 RING = "TOLLHOUSE_SECRET_KEYS"
 

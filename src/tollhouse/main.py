@@ -15,7 +15,7 @@ from tollhouse.http.operations import Operation
 from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job
 from tollhouse.http.templates import Templates
-from tollhouse.idempotency import DatabaseIdempotencyStore
+from tollhouse.idempotency.claims import DatabaseIdempotencyStore
 from tollhouse.platform import common_passwords, partitions
 from tollhouse.platform.config import Settings
 from tollhouse.platform.connections import application_name

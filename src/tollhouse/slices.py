@@ -15,6 +15,7 @@ from tollhouse.fulfillments.slice import SLICE as FULFILLMENTS
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.operations import Operation, Surface
 from tollhouse.http.slice import Slice
+from tollhouse.idempotency.slice import SLICE as IDEMPOTENCY
 from tollhouse.identity.slice import SLICE as IDENTITY
 from tollhouse.ledger.slice import SLICE as LEDGER
 from tollhouse.ledger_pages.slice import SLICE as LEDGER_PAGES
@@ -61,6 +62,7 @@ SLICES: Sequence[Slice] = (
     EVENTS,
     MAIL,
     IDENTITY,
+    IDEMPOTENCY,
 )
 INVARIANTS: Sequence[Invariant] = [invariant for one in SLICES for invariant in one.invariants]
 EVENT_SPECS: Sequence[EventSpec] = sorted(

@@ -15,7 +15,7 @@ from tollhouse.http.operations import PAGES, Operation, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.http.services import Services
-from tollhouse.idempotency import DatabaseIdempotencyStore
+from tollhouse.idempotency.claims import DatabaseIdempotencyStore
 from tollhouse.identity.guards import anyone
 
 MANUAL = Path(__file__).parent.parent.parent / "docs" / "framework.md"

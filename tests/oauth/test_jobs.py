@@ -10,6 +10,7 @@ import pytest
 from tests.cast import Actor, application, sign_up
 from tests.running import Service
 from tollhouse.http.services import Services
+from tollhouse.idempotency import jobs as idempotency_jobs
 from tollhouse.identity import cleaning as identity_cleaning
 from tollhouse.oauth import jobs
 from tollhouse.platform import partitions
@@ -108,7 +109,7 @@ async def test_failures_and_idempotency_keys_are_deleted(services: Services, bob
             assert await count(bob, "failed_attempts") == 0
     await identity_cleaning.delete_failures(services)
     assert await count(bob, "failed_attempts") == 2
-    await identity_cleaning.delete_idempotency_keys(services)
+    await idempotency_jobs.delete_old_keys(services)
     assert await count(bob, "idempotency_keys") == 1
 
 

@@ -16,7 +16,7 @@ from tollhouse.http.openapi_schemas import Json
 from tollhouse.http.operations import AUTHORIZE, DASHBOARD, INTEGRATION, PROTOCOL, Operation, Operations, Surface
 from tollhouse.http.responses import ENCODER
 from tollhouse.http.services import Services
-from tollhouse.idempotency import IdempotencyInProgress, IdempotencyKeyReused
+from tollhouse.idempotency.claims import IdempotencyInProgress, IdempotencyKeyReused
 from tollhouse.identity import guards
 from tollhouse.identity.guards import CredentialGuard, SessionGuard, anyone
 from tollhouse.identity.model import (

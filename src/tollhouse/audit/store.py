@@ -21,6 +21,11 @@ INSERT_FOR_USER = """
     INSERT INTO audit_lines (merchant_id, id, created_at, deed, author_kind, author, address, request_id)
     SELECT u.merchant_id, $2, $3, $4, $5, $6, $7, $8 FROM users u WHERE u.id = $1
 """
+# Older than `$1`, at most `$2` at a time. A trigger refuses to delete events younger than one year.
+DELETE_EVENTS = """
+    DELETE FROM audit_lines WHERE (merchant_id, id) IN (
+        SELECT merchant_id, id FROM audit_lines WHERE created_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
 
 
 class Subject(Struct, frozen=True):

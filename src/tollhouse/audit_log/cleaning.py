@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tollhouse.audit_log import cleaning_store
+from tollhouse.audit import store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform.cleanup import delete_in_batches
@@ -11,4 +11,4 @@ from tollhouse.platform.cleanup import delete_in_batches
 async def delete_old_events(services: Services) -> None:
     """Delete events older than `TOLLHOUSE_AUDIT_KEPT_DAYS`; 0 keeps them all."""
     if days := services.settings.audit_kept_days:
-        await delete_in_batches(services.db, cleaning_store.DELETE_EVENTS, clock.now() - timedelta(days=days))
+        await delete_in_batches(services.db, store.DELETE_EVENTS, clock.now() - timedelta(days=days))

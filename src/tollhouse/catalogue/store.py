@@ -48,6 +48,14 @@ CHANGE = """
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
     RETURNING id, mode, name, website_url, description, status, rejected_because, created_at, updated_at
 """
+APPROVE = """
+    UPDATE projects SET status = 'approved', rejected_because = NULL, updated_at = $2
+    WHERE id = $1 AND status <> 'approved' AND ($3::timestamptz IS NULL OR updated_at = $3) RETURNING merchant_id, mode
+"""
+REJECT = """
+    UPDATE projects SET status = 'rejected', rejected_because = $3, updated_at = $2
+    WHERE id = $1 AND status <> 'rejected' AND ($4::timestamptz IS NULL OR updated_at = $4) RETURNING merchant_id, mode
+"""
 
 
 async def insert(tx: Tx, env: MerchantEnv, project: Project) -> None:
@@ -120,3 +128,15 @@ def _reviewed(row: Row) -> ReviewedProject:
 
 def _project(row: Row) -> Project:
     return Project(row["id"], row["name"], row["website_url"], row["description"], row["status"], row["created_at"])
+
+
+async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:
+    """Approve a project unless it is approved or was changed since `seen`. Returns its environment, else None."""
+    row = await tx.fetchrow(APPROVE, project_id, now, seen)
+    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+
+
+async def reject(tx: Tx, project_id: UUID, reason: str, now: datetime, seen: datetime | None) -> MerchantEnv | None:
+    """Reject a project unless it is rejected or was changed since `seen`. Returns its environment, else None."""
+    row = await tx.fetchrow(REJECT, project_id, now, reason, seen)
+    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])

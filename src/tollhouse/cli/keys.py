@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from tollhouse import key_checks
 from tollhouse.cli.actions import Json, stderr
 from tollhouse.cli.database import NoDatabaseError, run_with_services
+from tollhouse.events import rotation
 from tollhouse.http.services import Services
 from tollhouse.identity import second_factor_keys
 from tollhouse.kernel import clock
@@ -16,7 +17,6 @@ from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.oauth import mac_keys_store
 from tollhouse.platform import connections
 from tollhouse.supervisor import new_key
-from tollhouse.webhooks import rotation
 
 app = App(name="keys", help="Create encryption keys and rotate them without downtime. See docs/keys.md.")
 

@@ -10,6 +10,7 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.audit import actor, record
 from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
+from tollhouse.catalogue import store as projects_store
 from tollhouse.catalogue.currencies import Currency, priced
 from tollhouse.console import store
 from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectChangedError, SubjectNotFoundError
@@ -26,6 +27,8 @@ from tollhouse.ledger.post import post
 from tollhouse.ledger.store import get_balance
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Email
+from tollhouse.merchants import store as merchants_store
+from tollhouse.oauth import clients_store
 from tollhouse.platform.db import Tx
 
 SOURCE = "adjustment"
@@ -55,15 +58,16 @@ class Client(NamedTuple):
 
 async def suspend(tx: Tx, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
     """Suspend a merchant: every request with its credentials fails."""
-    if not await store.suspend(tx, merchant_id, context.at):
+    if not await merchants_store.suspend(tx, merchant_id, context.at):
         raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is already suspended.", id=str(merchant_id)))
+    await tx.execute(clients_store.END_AUTHORIZATIONS, merchant_id)
     return await record_action(tx, context, "merchant_suspended", merchant_id, subject_id=merchant_id)
 
 
 async def reactivate(tx: Tx, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
     """Reactivate a suspended merchant."""
     await rules.ensure_independent(tx, merchant_id, context.reviewer)
-    if not await store.reactivate(tx, merchant_id):
+    if not await merchants_store.reactivate(tx, merchant_id):
         raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is not suspended.", id=str(merchant_id)))
     return await record_action(tx, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)
 
@@ -80,7 +84,7 @@ async def approve(tx: Tx, project_id: UUID, context: OperatorContext, seen: date
     approvals = rules.approve(await store.approvals(tx, project_id, needed), context.reviewer)
     if not approvals.complete:
         return await record_action(tx, context, "project_approval_given", env, subject_id=project_id)
-    if await store.approve(tx, project_id, context.at, seen) is None:
+    if await projects_store.approve(tx, project_id, context.at, seen) is None:
         raise AssertionError("a locked project does not change")
     return await record_action(tx, context, "project_approved", env, subject_id=project_id)
 
@@ -89,7 +93,7 @@ async def reject(tx: Tx, project_id: UUID, context: OperatorContext, seen: datet
     """Reject a project; its merchant sees the reason. `seen` as in `approve`."""
     if context.reason is None:
         raise OperatorRefusedError("Enter a reason for the rejection.")
-    env = await store.reject(tx, project_id, context.reason, context.at, seen)
+    env = await projects_store.reject(tx, project_id, context.reason, context.at, seen)
     if env is None:
         raise await _project_error(tx, project_id, "rejected")
     return await record_action(tx, context, "project_rejected", env, subject_id=project_id)

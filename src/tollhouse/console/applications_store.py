@@ -8,6 +8,7 @@ from tollhouse.console.model import ApplicationSummary
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth import clients_store
 from tollhouse.platform.db import Pool, Row, Tx
 
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
@@ -35,14 +36,6 @@ ACTIVE_CONNECTIONS = """
         SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
         WHERE c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2 LIMIT $3) AS active
 """
-# Pending authorization requests and unused codes end, as when the owner saves the settings.
-SUSPEND = """
-    UPDATE oauth_clients SET suspended_at = $2, auth_epoch = auth_epoch + 1
-    WHERE id = $1 AND suspended_at IS NULL AND status <> 'revoked' RETURNING merchant_id, name
-"""
-REACTIVATE = """
-    UPDATE oauth_clients SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL RETURNING merchant_id, name
-"""
 
 
 async def applications(
@@ -66,12 +59,12 @@ async def active_connections(db: Pool, client_id: ClientId, now: datetime, limit
 
 async def suspend(tx: Tx, client_id: str, now: datetime) -> tuple[UUID, str] | None:
     """Suspend an application. Returns its owner and name; None if it cannot be suspended."""
-    return _owner(await tx.fetchrow(SUSPEND, client_id, now) if CLIENT_ID.fullmatch(client_id) else None)
+    return _owner(await tx.fetchrow(clients_store.SUSPEND, client_id, now) if CLIENT_ID.fullmatch(client_id) else None)
 
 
 async def reactivate(tx: Tx, client_id: str) -> tuple[UUID, str] | None:
     """Reactivate an application. Returns its owner and name; None if it is not suspended."""
-    return _owner(await tx.fetchrow(REACTIVATE, client_id) if CLIENT_ID.fullmatch(client_id) else None)
+    return _owner(await tx.fetchrow(clients_store.REACTIVATE, client_id) if CLIENT_ID.fullmatch(client_id) else None)
 
 
 def _owner(row: Row | None) -> tuple[UUID, str] | None:

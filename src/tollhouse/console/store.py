@@ -6,7 +6,6 @@ from uuid import UUID
 from tollhouse.approvals.model import Approvals
 from tollhouse.console.model import HistoryEntry, Merchant, OperatorAction, ProjectSummary
 from tollhouse.kernel.clock import stamp, stamp_or_none
-from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
 
@@ -21,16 +20,6 @@ MERCHANTS = """
 MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WHERE id = $1"
 EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
 IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
-# Pending authorization requests and unused codes of its applications end.
-SUSPEND = """
-    WITH suspended AS (
-        UPDATE merchants SET suspended_at = $2 WHERE id = $1 AND suspended_at IS NULL RETURNING id
-    ), ended AS (
-        UPDATE oauth_clients c SET auth_epoch = auth_epoch + 1 FROM suspended WHERE c.merchant_id = suspended.id
-    )
-    SELECT id FROM suspended
-"""
-REACTIVATE = "UPDATE merchants SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL RETURNING id"
 PROJECTS = """
     SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
            p.rejected_because, p.created_at, p.updated_at
@@ -56,14 +45,6 @@ APPROVALS = """
     WHERE a.merchant_id = p.merchant_id AND a.subject_id = $1 AND a.action = 'project_approval_given'
       AND a.at >= p.updated_at
     ORDER BY a.at, a.id
-"""
-APPROVE = """
-    UPDATE projects SET status = 'approved', rejected_because = NULL, updated_at = $2
-    WHERE id = $1 AND status <> 'approved' AND ($3::timestamptz IS NULL OR updated_at = $3) RETURNING merchant_id, mode
-"""
-REJECT = """
-    UPDATE projects SET status = 'rejected', rejected_because = $3, updated_at = $2
-    WHERE id = $1 AND status <> 'rejected' AND ($4::timestamptz IS NULL OR updated_at = $4) RETURNING merchant_id, mode
 """
 INSERT_ACTION = """
     INSERT INTO operator_actions
@@ -128,16 +109,6 @@ async def is_merchant(tx: Tx, merchant_id: UUID) -> bool:
     return bool(await tx.fetchval(IS_MERCHANT, merchant_id))
 
 
-async def suspend(tx: Tx, merchant_id: UUID, now: datetime) -> bool:
-    """Suspend a merchant; False if it is not active."""
-    return await tx.fetchval(SUSPEND, merchant_id, now) is not None
-
-
-async def reactivate(tx: Tx, merchant_id: UUID) -> bool:
-    """Reactivate a merchant; False if it is not suspended."""
-    return await tx.execute(REACTIVATE, merchant_id) == 1
-
-
 async def projects(db: Pool, *, status: str = "", limit: int | None = None, offset: int = 0) -> list[ProjectSummary]:
     """Projects with this status, newest first."""
     return [_project(row) for row in await db.fetch(PROJECTS, status, limit, offset)]
@@ -169,18 +140,6 @@ async def approvals(tx: Tx, project_id: UUID, needed: int) -> Approvals:
     rows = await tx.fetch(APPROVALS, project_id)
     given = tuple(row["operator"] for row in rows)
     return Approvals(given, sum(row["on_command_line"] for row in rows), needed)
-
-
-async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:
-    """Approve a project unless it is approved or was changed since `seen`. Returns its environment, else None."""
-    row = await tx.fetchrow(APPROVE, project_id, now, seen)
-    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
-
-
-async def reject(tx: Tx, project_id: UUID, reason: str, now: datetime, seen: datetime | None) -> MerchantEnv | None:
-    """Reject a project unless it is rejected or was changed since `seen`. Returns its environment, else None."""
-    row = await tx.fetchrow(REJECT, project_id, now, reason, seen)
-    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
 
 
 async def insert_action(tx: Tx, action: OperatorAction, now: datetime) -> None:

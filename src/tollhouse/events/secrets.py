@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from tollhouse.events import secrets_store, store
+from tollhouse.events import environments_store, secrets_store, store
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.limits import PENDING_SECRET_S
 from tollhouse.platform.db import Pool, Tx
@@ -35,8 +35,8 @@ async def get_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SecretSta
 
 async def lock(tx: Tx, env: MerchantEnv) -> None:
     """Lock the webhook settings of this environment. Required by every function below."""
-    await tx.execute(secrets_store.INSERT_ENVIRONMENT, env.merchant_id, env.mode)
-    await tx.fetchrow(secrets_store.LOCK_ENVIRONMENT, env.merchant_id, env.mode)
+    await tx.execute(environments_store.INSERT, env.merchant_id, env.mode)
+    await tx.fetchrow(environments_store.LOCK, env.merchant_id, env.mode)
 
 
 async def generate(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str:

@@ -1,7 +1,5 @@
 """SQL of signing secrets. Every change requires the lock on the environment's row."""
 
-INSERT_ENVIRONMENT = "INSERT INTO webhook_environments (merchant_id, mode) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-LOCK_ENVIRONMENT = "SELECT merchant_id FROM webhook_environments WHERE merchant_id = $1 AND mode = $2 FOR UPDATE"
 ACTIVE = """
     SELECT activated_at FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'active'
 """

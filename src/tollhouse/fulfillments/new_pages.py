@@ -21,7 +21,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.schema_fields import form_fields, read_values, to_object
 from tollhouse.http.services import Work
-from tollhouse.idempotency import create_once
+from tollhouse.idempotency.claims import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv

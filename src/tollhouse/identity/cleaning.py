@@ -1,4 +1,4 @@
-"""The jobs that delete expired sessions, devices, failed attempts and idempotency keys.
+"""The jobs that delete expired sessions, devices and failed attempts.
 
 Expiry is checked when a row is used; the jobs only bound the size of the tables.
 """
@@ -8,7 +8,7 @@ from datetime import timedelta
 from tollhouse.http.services import Services
 from tollhouse.identity import cleaning_store
 from tollhouse.kernel import clock
-from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S, KNOWN_DEVICE_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
+from tollhouse.kernel.limits import KNOWN_DEVICE_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
 from tollhouse.platform.cleanup import delete_in_batches
 
 
@@ -30,11 +30,6 @@ async def delete_devices(services: Services) -> None:
 async def delete_failures(services: Services) -> None:
     """Delete failed attempts that no longer count."""
     await _delete(services, cleaning_store.DELETE_FAILURES, 0)
-
-
-async def delete_idempotency_keys(services: Services) -> None:
-    """Delete idempotency keys older than 30 days."""
-    await _delete(services, cleaning_store.DELETE_IDEMPOTENCY_KEYS, IDEMPOTENCY_KEPT_S)
 
 
 async def _delete(services: Services, statement: str, age_s: int) -> None:

@@ -18,8 +18,3 @@ DELETE_FAILURES = """
     DELETE FROM failed_attempts WHERE name_hash IN (
         SELECT name_hash FROM failed_attempts WHERE forget_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
-DELETE_IDEMPOTENCY_KEYS = """
-    DELETE FROM idempotency_keys WHERE (merchant_id, mode, caller, key_hash) IN (
-        SELECT merchant_id, mode, caller, key_hash FROM idempotency_keys WHERE created_at <= $1
-        ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-"""

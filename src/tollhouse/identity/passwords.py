@@ -11,7 +11,7 @@ from tollhouse.audit.actor import Actor
 from tollhouse.audit.changes import new_values
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
-from tollhouse.identity import second_factor_store, sessions_store, throttle, users_store
+from tollhouse.identity import api_keys_store, second_factor_store, sessions_store, throttle, users_store
 from tollhouse.identity.credentials import SPAN, email_errors, email_key, password_errors, verify_password
 from tollhouse.identity.model import Person
 from tollhouse.identity.throttle import FailureLimit, RateLimited
@@ -130,7 +130,7 @@ async def version(request: Request, user_id: UUID) -> str:
 async def _revoke_all(tx: Tx, user: Row, by: Actor, now: datetime) -> None:
     """Revoke API keys, grants and second factor. All sessions have ended, so none is created concurrently."""
     merchant_id, reason = MerchantId(user["merchant_id"]), new_values(reason="address never verified")
-    for key in await users_store.revoke_api_keys(tx, merchant_id, now):
+    for key in await api_keys_store.revoke_all(tx, merchant_id, now):
         env = MerchantEnv(merchant_id, key["mode"])
         await record.event(tx, env, "api_key.revoked", now, subject=key["id"], name=key["name"], changed=reason, by=by)
     for grant in await users_store.revoke_grants(tx, merchant_id, now):

@@ -9,6 +9,5 @@ SLICE = Slice(
         Job(HOURLY_S, cleaning.delete_sessions),
         Job(HOURLY_S, cleaning.delete_operator_sessions),
         Job(HOURLY_S, cleaning.delete_devices),
-        Job(HOURLY_S, cleaning.delete_idempotency_keys),
     ),
 )

@@ -43,9 +43,6 @@ CHANGE = """
     WHERE id = $1 AND password_changed_at IS NOT DISTINCT FROM $4
 """
 CHANGED_AT = "SELECT password_changed_at FROM users WHERE id = $1"
-REVOKE_API_KEYS = """
-    UPDATE api_keys SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL RETURNING id, mode, name
-"""
 # Codes first: the grant of a code that is exchanged concurrently is visible to the next statement.
 DELETE_CODES = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL"
 REVOKE_GRANTS = """
@@ -114,11 +111,6 @@ async def password_changed_at(db: Pool, user_id: UUID) -> datetime | None:
 async def verify_email(tx: Tx, user_id: UUID, now: datetime) -> None:
     """Mark the e-mail address as verified; the first time counts."""
     await tx.execute(VERIFY_EMAIL, user_id, now)
-
-
-async def revoke_api_keys(tx: Tx, merchant_id: UUID, now: datetime) -> list[Row]:
-    """Revoke every API key of the merchant; the revoked ones."""
-    return await tx.fetch(REVOKE_API_KEYS, merchant_id, now)
 
 
 async def revoke_grants(tx: Tx, merchant_id: UUID, now: datetime) -> list[Row]:

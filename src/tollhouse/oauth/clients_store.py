@@ -74,6 +74,16 @@ REVOKE = """
     UPDATE oauth_clients SET status = 'revoked', revoked_at = $3, version = version + 1, updated_at = $3
     WHERE merchant_id = $1 AND id = $2 AND status <> 'revoked'
 """
+# Pending authorization requests and unused codes of a merchant's applications end.
+END_AUTHORIZATIONS = "UPDATE oauth_clients SET auth_epoch = auth_epoch + 1 WHERE merchant_id = $1"
+# Pending authorization requests and unused codes end, as when the owner saves the settings.
+SUSPEND = """
+    UPDATE oauth_clients SET suspended_at = $2, auth_epoch = auth_epoch + 1
+    WHERE id = $1 AND suspended_at IS NULL AND status <> 'revoked' RETURNING merchant_id, name
+"""
+REACTIVATE = """
+    UPDATE oauth_clients SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL RETURNING merchant_id, name
+"""
 # One row revokes all grants, unexchanged codes and pending requests of the current epochs.
 REVOKE_ALL_GRANTS = """
     WITH cutoff AS (

@@ -16,7 +16,7 @@ from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
-from tollhouse.idempotency import IdempotencyKeyReused, create_once
+from tollhouse.idempotency.claims import IdempotencyKeyReused, create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.identity.verified import EmailUnverified

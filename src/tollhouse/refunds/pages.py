@@ -16,7 +16,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
-from tollhouse.idempotency import create_once
+from tollhouse.idempotency.claims import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel import messages

@@ -17,7 +17,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.idempotency import IdempotencyKeyReused, create_once
+from tollhouse.idempotency.claims import IdempotencyKeyReused, create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import parse_time_or_date, stamp

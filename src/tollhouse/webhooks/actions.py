@@ -8,7 +8,7 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
-from tollhouse.events import secrets
+from tollhouse.events import environments_store, secrets
 from tollhouse.events import store as events_store
 from tollhouse.events.destination import destination_key
 from tollhouse.events.record import record_test
@@ -55,7 +55,7 @@ async def save(work: Work, env: MerchantEnv, new: NewConfiguration) -> tuple[Web
     await secrets.lock(work.tx, env)
     before = await store.get_configuration(work.tx, env)
     key = destination_key(env, new.url)
-    await work.tx.execute(store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, work.now)
+    await work.tx.execute(environments_store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, work.now)
     if not new.enabled:
         await events_store.cancel_pending(work.tx, env)
     state = await secrets.get_state(work.tx, env, work.now)
@@ -75,7 +75,7 @@ async def disable_delivery(work: Work, env: MerchantEnv) -> WebhookConfiguration
     """Disable delivery in the environment and cancel pending events. URL, secret and history stay."""
     await secrets.lock(work.tx, env)
     was_enabled = await store.is_delivery_enabled(work.tx, env)
-    await work.tx.execute(store.DISABLE_DELIVERY, env.merchant_id, env.mode, work.now)
+    await work.tx.execute(environments_store.DISABLE_DELIVERY, env.merchant_id, env.mode, work.now)
     await events_store.cancel_pending(work.tx, env)
     if was_enabled:
         await record.event(work.tx, env, "webhooks.off", work.now)
@@ -168,7 +168,7 @@ async def redeliver_unless_due(work: Work, env: MerchantEnv, event_id: UUID) -> 
 
 async def _switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
     if not await store.is_delivery_enabled(tx, env):
-        await tx.execute(store.ENABLE_DELIVERY, env.merchant_id, env.mode)
+        await tx.execute(environments_store.ENABLE_DELIVERY, env.merchant_id, env.mode)
         await record.event(tx, env, "webhooks.on", now)
 
 

@@ -11,7 +11,7 @@ from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.idempotency import create_once
+from tollhouse.idempotency.claims import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import parse_time_or_date, stamp

@@ -21,17 +21,6 @@ CONFIGURATION = """
                    WHERE s.merchant_id = $1 AND s.mode = $2 AND s.state = 'active') AS has_secret
     FROM webhook_environments n WHERE n.merchant_id = $1 AND n.mode = $2
 """
-SAVE = """
-    UPDATE webhook_environments
-    SET url = $3, destination_key = $4, event_types = $5, created_at = coalesce(created_at, $7), updated_at = $7,
-        delivery_disabled_at = CASE WHEN $6 THEN NULL ELSE coalesce(delivery_disabled_at, $7) END
-    WHERE merchant_id = $1 AND mode = $2
-"""
-ENABLE_DELIVERY = "UPDATE webhook_environments SET delivery_disabled_at = NULL WHERE merchant_id = $1 AND mode = $2"
-DISABLE_DELIVERY = """
-    UPDATE webhook_environments SET delivery_disabled_at = coalesce(delivery_disabled_at, $3)
-    WHERE merchant_id = $1 AND mode = $2
-"""
 EVENTS = """
     SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
            delivered_at, body

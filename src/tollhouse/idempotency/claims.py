@@ -13,6 +13,7 @@ import asyncpg
 
 from tollhouse.http.dispatch import CANONICAL, StoredResponse
 from tollhouse.http.request import Request
+from tollhouse.idempotency import store
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
@@ -21,19 +22,6 @@ from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Tx
 
 SEE_OTHER = 303
-
-CLAIM = """
-    INSERT INTO idempotency_keys (merchant_id, mode, caller, key_hash, fingerprint, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
-"""
-READ = """
-    SELECT fingerprint, status, answer FROM idempotency_keys
-    WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4
-"""
-STORE_RESPONSE = """
-    UPDATE idempotency_keys SET status = $5, answer = $6
-    WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4
-"""
 
 
 class IdempotencyKeyReused(ApiError):
@@ -61,12 +49,12 @@ class DatabaseIdempotencyStore:
         Raises `IdempotencyKeyReused` and `IdempotencyInProgress`.
         """
         try:
-            claimed = await tx.execute(CLAIM, *_primary_key(caller, key), fingerprint, request.now)
+            claimed = await tx.execute(store.CLAIM, *_primary_key(caller, key), fingerprint, request.now)
         except asyncpg.LockNotAvailableError:
             raise IdempotencyInProgress from None
         if claimed:
             return None
-        earlier = await tx.fetchrow(READ, *_primary_key(caller, key))
+        earlier = await tx.fetchrow(store.READ, *_primary_key(caller, key))
         if earlier is None:  # the first request was rolled back between the two statements
             raise IdempotencyInProgress
         if earlier["fingerprint"] != fingerprint:
@@ -75,7 +63,7 @@ class DatabaseIdempotencyStore:
 
     async def store_response(self, tx: Tx, caller: Caller, key: str, stored: StoredResponse) -> None:
         """Store the response of the claimed key."""
-        await tx.execute(STORE_RESPONSE, *_primary_key(caller, key), stored.status, stored.body)
+        await tx.execute(store.STORE_RESPONSE, *_primary_key(caller, key), stored.status, stored.body)
 
 
 IDEMPOTENCY = DatabaseIdempotencyStore()

@@ -5,13 +5,12 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.events import secrets
+from tollhouse.events import rotation_store, secrets
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
 from tollhouse.platform.log import log
-from tollhouse.webhooks import rotation_store
 
 BATCH = 100
 Place = tuple[UUID, str, int]

@@ -1,0 +1,1 @@
+"""Idempotency keys: requests that can be repeated without repeating their effect."""
