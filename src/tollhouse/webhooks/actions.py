@@ -55,7 +55,9 @@ async def save(work: Work, env: MerchantEnv, new: NewConfiguration) -> tuple[Web
     await secrets.lock(work.tx, env)
     before = await store.get_configuration(work.tx, env)
     key = destination_key(env, new.url)
-    await work.tx.execute(environments_store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, work.now)
+    await work.tx.execute(
+        environments_store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, work.now
+    )
     if not new.enabled:
         await events_store.cancel_pending(work.tx, env)
     state = await secrets.get_state(work.tx, env, work.now)
