@@ -260,7 +260,7 @@ async def test_a_new_connection_that_is_closed_is_the_answer() -> None:
 
 
 async def test_of_many_connections_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tollhouse.platform.outbound.KEPT_MAX", 0)
+    monkeypatch.setattr("tollhouse.platform.outbound.IDLE_CONNECTIONS_MAX", 0)
     async with RawServer(answers_and_leaves) as server, Outbound(settings_for("postgresql:///nowhere")) as way_out:
         for _ in range(3):
             assert (await way_out.post(f"http://127.0.0.1:{server.port}/", BODY, HEADERS)).succeeded

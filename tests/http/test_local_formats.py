@@ -7,7 +7,7 @@ import pytest
 from tollhouse.http.forms import parse_form
 from tollhouse.http.languages import preferred
 from tollhouse.http.local_formats import Formats
-from tollhouse.http.preferences import OWN_PAGE
+from tollhouse.http.preferences import LOCAL_PATH
 from tollhouse.kernel.zones import zone_of
 
 ENGLISH, GERMAN = Formats("en"), Formats("de")
@@ -102,7 +102,7 @@ def test_the_browser_says_which_language(accepted: str, language: str) -> None:
     ],
 )
 def test_the_way_back_leads_to_our_own_pages(address: str, *, ours: bool) -> None:
-    assert (OWN_PAGE.fullmatch(address) is not None) is ours
+    assert (LOCAL_PATH.fullmatch(address) is not None) is ours
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ def test_a_seal_opens_where_it_belongs_and_nowhere_else() -> None:
 
 def test_every_key_of_the_ring_vouches() -> None:
     mac = KeyRing((OLD,)).mac(b"message")
-    assert KeyRing((NEW, OLD)).vouches(b"message", mac[:16])
-    assert not KeyRing((NEW, OLD)).vouches(b"massage", mac)
-    assert not KeyRing((NEW,)).vouches(b"message", mac)
-    assert not KeyRing((OLD,)).vouches(b"message", mac[:15])
+    assert KeyRing((NEW, OLD)).verify_mac(b"message", mac[:16])
+    assert not KeyRing((NEW, OLD)).verify_mac(b"massage", mac)
+    assert not KeyRing((NEW,)).verify_mac(b"message", mac)
+    assert not KeyRing((OLD,)).verify_mac(b"message", mac[:15])
 
 
 def test_the_form_of_a_secret() -> None:

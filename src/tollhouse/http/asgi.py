@@ -238,15 +238,15 @@ async def _read(headers: Headers, receive: Receive, bytes_max: int) -> bytes:
     if announced is not None and announced.isdecimal() and int(announced) > bytes_max:
         raise PayloadTooLarge(_over(bytes_max))
     chunks: list[bytes] = []
-    heard_bytes = 0
+    received_bytes = 0
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         chunks.append(message.get("body", b""))
-        heard_bytes += len(chunks[-1])
-        if heard_bytes > bytes_max:
+        received_bytes += len(chunks[-1])
+        if received_bytes > bytes_max:
             raise PayloadTooLarge(_over(bytes_max))
         more = message.get("more_body", False)
     return b"".join(chunks)

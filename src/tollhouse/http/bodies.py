@@ -39,10 +39,12 @@ def documented(**bounds: Any) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema=bounds)
 
 
-def decode_body(parsed: Any, kind: type[Any], context: ValidationContext | None = None, *, judged: bool = False) -> Any:
+def decode_body(
+    parsed: Any, kind: type[Any], context: ValidationContext | None = None, *, always_check_rules: bool = False
+) -> Any:
     """The validated Struct of a parsed body. Raises `ValidationFailed` with every field error.
 
-    If types do not fit, the rules are checked as well if there are `facts`; `judged`: always.
+    If types do not fit, the rules are checked as well if there are `facts`; `always_check_rules`: always.
     """
     if not isinstance(parsed, dict):
         raise ValidationFailed(FieldError("", "invalid_type", "The body must be a JSON object."))
@@ -54,10 +56,10 @@ def decode_body(parsed: Any, kind: type[Any], context: ValidationContext | None 
         except msgspec.ValidationError:
             pass
         else:
-            if judged and context is not None:
+            if always_check_rules and context is not None:
                 _refuse(_rule_errors(body, context))
             return body
-    return _read(Reader(), members, kind, context, judged=judged)
+    return _read(Reader(), members, kind, context, always_check_rules=always_check_rules)
 
 
 def decode_query(raw: bytes, kind: type[Any], context: ValidationContext | None = None) -> Any:
@@ -74,18 +76,18 @@ def decode_query(raw: bytes, kind: type[Any], context: ValidationContext | None 
                 reader.field_errors.append(FieldError(name, "repeated", messages.SENT_TWICE))
         else:
             values[name] = value
-    return _read(reader, values, kind, context, judged=True)
+    return _read(reader, values, kind, context, always_check_rules=True)
 
 
 def _read(
-    reader: Reader, members: dict[str, Any], kind: type[Any], context: ValidationContext | None, *, judged: bool
+    reader: Reader, members: dict[str, Any], kind: type[Any], context: ValidationContext | None, *, always_check_rules: bool
 ) -> Any:
     read = reader.read(members, type_of(kind), "")
     faulty = {error.field for error in reader.field_errors}
     if context is None:
         _refuse(reader.field_errors)
     body = msgspec.convert(read, kind)
-    if context is not None and (judged or faulty):
+    if context is not None and (always_check_rules or faulty):
         reader.field_errors += [error for error in _rule_errors(body, context) if not _is_within(error.field, faulty)]
     _refuse(reader.field_errors)
     return body

@@ -95,11 +95,11 @@ class Dispatcher:
             supplied = {**supply, "work": work, "tx": work.tx}
             if key is None:
                 return await _call(operation, supplied, parsed)
-            return await self._once(work.tx, request, operation, key=key, parsed=parsed, supply=supplied)
+            return await self._with_idempotency_key(work.tx, request, operation, key=key, parsed=parsed, supply=supplied)
 
         return await request.transact(action)
 
-    async def _once(
+    async def _with_idempotency_key(
         self, tx: Tx, request: Request, operation: Operation, *, key: str, parsed: Any, supply: dict[str, Any]
     ) -> Any:
         fingerprint = hashlib.sha256(CANONICAL.encode([request.method, request.path, parsed])).digest()
@@ -136,7 +136,7 @@ async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> An
     if operation.accepts is not None:
         # If an object is looked up, the rules of the body are checked before: 422 comes before 404.
         supply["body"] = decode_body(
-            parsed, operation.accepts, _facts(request, supply["caller"]), judged=bool(request.params)
+            parsed, operation.accepts, _facts(request, supply["caller"]), always_check_rules=bool(request.params)
         )
     supply |= _path_values(request, operation)
     return await operation.handler(**{name: supply[name] for name in operation.needs})

@@ -21,15 +21,15 @@ def parse_json(raw: bytes) -> Any:
     if raw.count(b"[") + raw.count(b"{") > NESTING_MAX and _is_deep(parsed):
         raise InvalidRequest("The request body must be nested at most 64 levels deep.")
     # Parsers differ on repeated members: the last one wins here, the first one elsewhere.
-    json.loads(raw, object_pairs_hook=_refuse_twins, parse_int=str, parse_float=str)
-    if b"\\u0000" in raw and _holds_nul(parsed):
+    json.loads(raw, object_pairs_hook=_reject_duplicates, parse_int=str, parse_float=str)
+    if b"\\u0000" in raw and _contains_nul(parsed):
         raise InvalidRequest("The request body must not contain NUL characters.")
     if b"\\ud" in raw.lower() and not _is_text(parsed):
         raise InvalidRequest("The request body is not valid Unicode.")
     return parsed
 
 
-def _refuse_twins(members: list[tuple[str, Any]]) -> None:
+def _reject_duplicates(members: list[tuple[str, Any]]) -> None:
     if len({name for name, _ in members}) < len(members):
         raise InvalidRequest("The request body has an object with duplicate members.")
 
@@ -47,7 +47,7 @@ def _inside(parsed: Any) -> list[Any]:
     return cast("list[Any]", parsed) if isinstance(parsed, list) else []
 
 
-def _holds_nul(parsed: Any) -> bool:
+def _contains_nul(parsed: Any) -> bool:
     return any("\0" in text for text in _texts(parsed))
 
 

@@ -206,8 +206,8 @@ def _after(cursor: str, context: ValidationContext) -> bytes | None:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
-    is_ours = raw[:TAG_BYTES] == _tag(context) and base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor
-    return raw[TAG_BYTES:] if is_ours else None
+    is_valid = raw[:TAG_BYTES] == _tag(context) and base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor
+    return raw[TAG_BYTES:] if is_valid else None
 
 
 def _bytes_of(place: Position) -> bytes:

@@ -94,7 +94,7 @@ class Formats:
 
     def _with_zone(self, when: str | datetime, pattern: str) -> str:
         there = self._there(when)
-        return f"{format_datetime(there, pattern, locale=self._locale)} {_beside_utc(there)}"
+        return f"{format_datetime(there, pattern, locale=self._locale)} {_utc_offset(there)}"
 
     def _there(self, when: str | datetime) -> datetime:
         return (datetime.fromisoformat(when) if isinstance(when, str) else when).astimezone(self._zone)
@@ -105,7 +105,7 @@ class Formats:
         return date.fromisoformat(when) if isinstance(when, str) else when
 
 
-def _beside_utc(there: datetime) -> str:
+def _utc_offset(there: datetime) -> str:
     """The UTC offset of the zone at this time: `UTC`, `UTC+1`, `UTC+5:30`."""
     minutes = int((there.utcoffset() or timedelta()).total_seconds()) // 60
     if minutes == 0:

@@ -7,7 +7,7 @@ from tollhouse.kernel.errors import ApiError
 
 EXAMPLE = "#/components/examples/{name}"
 REQUEST_ID = "019a8f6e-2d4b-7c31-9e55-0a1b2c3d4e5f"
-BESIDE: Json = {
+EXTRA_MEMBERS: Json = {
     "validation_failed": {
         "errors": [{"field": "amount", "code": "missing", "message": "This field is required."}],
     },
@@ -49,5 +49,5 @@ class ErrorComponents:
         name = kind.code if count == 0 else f"{kind.code}_{count + 1}"
         said: Json = {"error": kind.code, "error_description": message, "request_id": REQUEST_ID}
         self._named[kind.code, message] = name
-        self.examples[name] = {"summary": message, "value": said | BESIDE.get(kind.code, {})}
+        self.examples[name] = {"summary": message, "value": said | EXTRA_MEMBERS.get(kind.code, {})}
         return name

@@ -54,7 +54,7 @@ class Schemas:
                 _show_times(components[name], kind)
             if kind in given - asked and not kind.__struct_config__.omit_defaults:
                 _require_defaults(components[name])
-            _forget_absence(components[name])
+            _remove_null_default(components[name])
 
     def of(self, kind: Any) -> Json:
         """The schema of one of these types."""
@@ -119,7 +119,7 @@ def _require_defaults(schema: Json) -> None:
         member.pop("default", None)
 
 
-def _forget_absence(schema: Json) -> None:
+def _remove_null_default(schema: Json) -> None:
     """None stands for an omitted member; as a default it would be meaningless and might not fit the type."""
     for member in cast("Json", schema["properties"]).values():
         if member.get("default", ...) is None:

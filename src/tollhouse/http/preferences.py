@@ -10,8 +10,8 @@ from starlette.responses import Response
 from tollhouse.http.languages import LANGUAGES, preferred
 from tollhouse.http.request import Request
 
-KEPT_S = 365 * 86_400
-OWN_PAGE = re.compile(r"/(?![/\\])[!-\[\]-~]{0,2000}")
+COOKIE_AGE_S = 365 * 86_400
+LOCAL_PATH = re.compile(r"/(?![/\\])[!-\[\]-~]{0,2000}")
 """A path of this host in printable ASCII, without a backslash. `//other` and `/\\other` would be other hosts."""
 
 
@@ -45,13 +45,13 @@ def return_path(request: Request) -> str:
     if request.method not in {"GET", "HEAD"}:
         return ""
     address = quote(request.path) + (f"?{request.query.decode('latin-1')}" if request.query else "")
-    return address if OWN_PAGE.fullmatch(address) else "/"
+    return address if LOCAL_PATH.fullmatch(address) else "/"
 
 
 def return_page(request: Request) -> str:
     """The return path of the form, else the home page."""
     back = request.form().one("back") or "/"
-    return back if OWN_PAGE.fullmatch(back) else "/"
+    return back if LOCAL_PATH.fullmatch(back) else "/"
 
 
 def save_preference(request: Request, choice: Preference, response: Response) -> Response:
@@ -59,7 +59,9 @@ def save_preference(request: Request, choice: Preference, response: Response) ->
     value = request.form().one(choice.name)
     if value in choice.values:
         over_https = request.services.settings.secure
-        response.set_cookie(choice.cookie, value, max_age=KEPT_S, path="/", secure=over_https, httponly=True, samesite="lax")
+        response.set_cookie(
+            choice.cookie, value, max_age=COOKIE_AGE_S, path="/", secure=over_https, httponly=True, samesite="lax"
+        )
     return response
 
 

@@ -17,7 +17,7 @@ from tollhouse.kernel.clock import stamp
 
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
 """The packages that have templates."""
-READERS_KEPT = 64
+CACHED_READERS_MAX = 64
 """The number of cached pairs of language and time zone. Others are loaded again from compiled code."""
 
 
@@ -35,8 +35,8 @@ class Templates:
         css = sorted((one.name, one.read_bytes()) for one in static.iterdir() if one.name.endswith(".css"))
         self._css_version = hashlib.sha256(b"".join(rules for _, rules in css)).hexdigest()[:12]
         self._texts = cache(Texts)
-        self._code = {language: CodeKept() for language in LANGUAGES}
-        self._pages = lru_cache(READERS_KEPT)(self._of)
+        self._code = {language: MemoryBytecodeCache() for language in LANGUAGES}
+        self._pages = lru_cache(CACHED_READERS_MAX)(self._of)
 
     def render(self, page: str, language: str = ENGLISH, zone: tzinfo = UTC, /, **facts: Any) -> str:
         """The HTML of `page` with this context, in the time zone `zone`. A missing variable is an error."""
@@ -81,7 +81,7 @@ def iso(when: str | datetime) -> str:
     return when if isinstance(when, str) else stamp(when)
 
 
-class CodeKept(BytecodeCache):
+class MemoryBytecodeCache(BytecodeCache):
     """The compiled code of each template in memory, shared by all time zones."""
 
     def __init__(self) -> None:

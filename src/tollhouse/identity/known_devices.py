@@ -23,7 +23,7 @@ def find_known_device(request: Request, kind: str, account: str) -> str | None:
         mac = bytes.fromhex(proof)
     except ValueError:
         return None
-    is_valid = len(mac) == MAC_BYTES and request.services.keys.vouches(_mac_input(kind, account, nonce), mac)
+    is_valid = len(mac) == MAC_BYTES and request.services.keys.verify_mac(_mac_input(kind, account, nonce), mac)
     return nonce if is_valid else None
 
 

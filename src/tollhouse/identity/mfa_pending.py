@@ -34,7 +34,9 @@ def account_id(request: Request, kind: Kind) -> UUID | None:
     expires_ms, mac_hex = rest
     try:
         mac = bytes.fromhex(mac_hex)
-        is_valid = len(mac) == MAC_BYTES and request.services.keys.vouches(_mac_input(kind, f"{account}.{expires_ms}"), mac)
+        is_valid = len(mac) == MAC_BYTES and request.services.keys.verify_mac(
+            _mac_input(kind, f"{account}.{expires_ms}"), mac
+        )
         return UUID(account) if is_valid and request.now < _time(expires_ms) else None
     except (ValueError, OverflowError):
         return None

@@ -49,7 +49,7 @@ def parse_link_secret(keys: KeyRing, kind: LinkKind, secret: str) -> UUID | None
     if len(raw) != ID_BYTES + MAC_BYTES:
         return None
     mail_id = UUID(bytes=raw[:ID_BYTES])
-    return mail_id if keys.vouches(_mac_input(kind, mail_id), raw[ID_BYTES:]) else None
+    return mail_id if keys.verify_mac(_mac_input(kind, mail_id), raw[ID_BYTES:]) else None
 
 
 async def find_owner(request: Request, kind: LinkKind, secret: str) -> LinkOwner:

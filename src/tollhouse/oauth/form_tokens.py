@@ -20,7 +20,7 @@ def is_valid(keys: KeyRing, purpose: bytes, person: Person, subject: str, token:
         mac = base64.b64decode(token, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return False
-    return len(mac) == MAC_BYTES and keys.vouches(_message(purpose, person, subject), mac)
+    return len(mac) == MAC_BYTES and keys.verify_mac(_message(purpose, person, subject), mac)
 
 
 def _message(purpose: bytes, person: Person, subject: str) -> bytes:

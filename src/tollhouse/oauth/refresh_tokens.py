@@ -46,7 +46,7 @@ def parse(keys: KeyRing, text: str) -> RefreshToken | None:
     except ValueError:
         return None
     signed, mac = body[:SIGNED_BYTES], body[SIGNED_BYTES:]
-    if not keys.vouches(PURPOSE + signed, mac):
+    if not keys.verify_mac(PURPOSE + signed, mac):
         return None
     generation = int.from_bytes(signed[ID_BYTES : ID_BYTES + GENERATION_BYTES])
     return RefreshToken(GrantId(UUID(bytes=signed[:ID_BYTES])), generation, tokens.digest(text))

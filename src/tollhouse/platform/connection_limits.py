@@ -19,7 +19,7 @@ SWEEP_EVERY_S = 0.05
 SWEEP_PART, SWEEP_PART_MIN = 20, 50
 """Each sweep checks a twentieth of all connections, so that no request waits while thousands are checked."""
 TELL_EVERY_S = 1.0
-FILES_KEPT_FREE = 128
+FILES_RESERVED = 128
 """File descriptors for everything except client connections: database, logs, templates."""
 IPV6_NETWORK_BYTES = 8
 
@@ -41,7 +41,7 @@ class ConnectionLimits:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._connections_max = max(1, min(settings.connections_max, _files_max() - FILES_KEPT_FREE))
+        self._connections_max = max(1, min(settings.connections_max, _files_max() - FILES_RESERVED))
         self._open: dict[Connection, str | None] = {}
         self._per_address: Counter[str] = Counter()
         self._interruptible: dict[Connection, None] = {}

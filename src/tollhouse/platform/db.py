@@ -225,7 +225,7 @@ class Pool:
             except asyncpg.CheckViolationError as error:
                 if self.partitions is None or not is_missing(error):
                     raise
-                self.partitions.forget()
+                self.partitions.reset()
                 await self.partitions.make_missing(tx)
                 return await tx.transact(action)
 
@@ -239,7 +239,7 @@ class Pool:
             except UNREACHABLE:
                 raw.terminate()
 
-    async def lend(self) -> Tx:
+    async def acquire(self) -> Tx:
         """Wait for a free connection, which must be returned. Raises `TemporarilyUnavailable`."""
         await self._wait_for_room()
         try:
@@ -268,7 +268,7 @@ class Pool:
         if isinstance(error, STANDBY):
             self._drop_idle()
         if self.partitions is not None and is_missing(error):
-            self.partitions.forget()
+            self.partitions.reset()
         if not tx.raw.is_closed():
             if self._closed or tx.raw.is_in_transaction():
                 tx.raw.terminate()
@@ -322,7 +322,7 @@ class PooledConnection:
         self._pool = pool
 
     async def __aenter__(self) -> Tx:
-        self._tx = await self._pool.lend()
+        self._tx = await self._pool.acquire()
         return self._tx
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:

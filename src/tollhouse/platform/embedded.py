@@ -138,19 +138,19 @@ class Server:
                 return
             until = time.monotonic() + stops_within_s
             while time.monotonic() < until:
-                if self._gone():
+                if self._has_ended():
                     return
                 time.sleep(0.01)
 
     def _signal(self, how: signal.Signals) -> bool:
-        if self.pid is None or self._gone() or not (self._child or _is_server(self.cluster, self.pid)):
+        if self.pid is None or self._has_ended() or not (self._child or _is_server(self.cluster, self.pid)):
             return False
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, how)
             return True
         return False
 
-    def _gone(self) -> bool:
+    def _has_ended(self) -> bool:
         if self._child is not None:
             return self._child.poll() is not None
         return self.cluster.pid != self.pid
@@ -186,7 +186,7 @@ def borrowed(data_dir: Path) -> Iterator[Cluster]:
 def start(data_dir: Path) -> Server:
     """The running server of this data folder: adopted if it responds, otherwise created and started."""
     cluster = locate(data_dir)
-    if _comes_up(cluster):
+    if _becomes_ready(cluster):
         _make_role(cluster)
         return Server(cluster, None)
     _make_sockets(cluster)
@@ -208,7 +208,7 @@ def start(data_dir: Path) -> Server:
     raise EmbeddedError(f"the database was not ready within {STARTS_WITHIN_S} s; see {cluster.folder / 'postgres.log'}")
 
 
-def _comes_up(cluster: Cluster) -> bool:
+def _becomes_ready(cluster: Cluster) -> bool:
     """Whether an existing server responds within a bound: it may be recovering, or be a zombie."""
     until = time.monotonic() + EARLIER_GOES_WITHIN_S
     while not cluster.responses:

@@ -39,19 +39,19 @@ class KeyRing:
             raise ValueError("the key ring is empty")
         self.in_use = keys[0][0]
         """The id of the first key."""
-        self._sealing = {name: AESGCM(_derive(key, b"tollhouse sealing")) for name, key in keys}
-        self._signing = [_derive(key, b"tollhouse mac") for _, key in keys]
+        self._ciphers = {name: AESGCM(_derive(key, b"tollhouse sealing")) for name, key in keys}
+        self._mac_keys = [_derive(key, b"tollhouse mac") for _, key in keys]
         self.check_values = {name: _derive(key, b"tollhouse key check")[:CHECK_BYTES] for name, key in keys}
         """Check values that identify each key without revealing it, by key id."""
 
     def encrypt(self, plain: bytes, bound_to: str) -> Encrypted:
         """Encrypt with the first key."""
         nonce = secrets.token_bytes(NONCE_BYTES)
-        return Encrypted(self.in_use, nonce, self._sealing[self.in_use].encrypt(nonce, plain, bound_to.encode()))
+        return Encrypted(self.in_use, nonce, self._ciphers[self.in_use].encrypt(nonce, plain, bound_to.encode()))
 
     def open(self, encrypted: Encrypted, bound_to: str) -> bytes:
         """Decrypt what was encrypted for `bound_to`. Raises `DecryptionError`."""
-        cipher = self._sealing.get(encrypted.key_id)
+        cipher = self._ciphers.get(encrypted.key_id)
         if cipher is None:
             raise DecryptionError(f"no key {encrypted.key_id} in the ring")
         try:
@@ -61,13 +61,13 @@ class KeyRing:
 
     def mac(self, message: bytes) -> bytes:
         """Keyed BLAKE2b (RFC 7693) under the first key, 32 bytes."""
-        return _mac(self._signing[0], message)
+        return _mac(self._mac_keys[0], message)
 
-    def vouches(self, message: bytes, mac: bytes) -> bool:
+    def verify_mac(self, message: bytes, mac: bytes) -> bool:
         """Whether any key of the ring made this MAC, complete or cut to its first bytes (16 or more)."""
         if len(mac) < MAC_BYTES_MIN:
             return False
-        return any(hmac.compare_digest(_mac(key, message)[: len(mac)], mac) for key in self._signing)
+        return any(hmac.compare_digest(_mac(key, message)[: len(mac)], mac) for key in self._mac_keys)
 
 
 def _mac(key: bytes, message: bytes) -> bytes:

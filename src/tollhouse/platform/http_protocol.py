@@ -146,7 +146,7 @@ class HttpProtocol(HttpToolsProtocol):
     def check(self, now: float) -> None:
         """Close the connection if one of its deadlines has passed."""
         if self._receive_by is not None and now >= self._receive_by:
-            self._receive_late(now)
+            self._check_receive_deadline(now)
         self._check_reader(now)
 
     def abort(self) -> None:
@@ -170,7 +170,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._error = error
         raise ValueError(error.code)
 
-    def _receive_late(self, now: float) -> None:
+    def _check_receive_deadline(self, now: float) -> None:
         if self._busy or self.flow.read_paused:
             self._receive_by = (
                 now + self._settings.request_header_timeout_s

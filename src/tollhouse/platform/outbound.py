@@ -56,9 +56,9 @@ HOST_CHARS_MAX = 253
 IP_BIND_ADDRESS_NO_PORT = 24
 NAME_LOOKUPS_AT_ONCE = 32
 CONNECT_WITHIN_S = DELIVERY_DEADLINE_S - 0.25
-KEPT_FOR_S = 4  # shorter than the keep-alive timeout of common servers
-KEPT_MAX = 256  # the maximum number of idle connections
-GONE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError)
+IDLE_TIMEOUT_S = 4  # shorter than the keep-alive timeout of common servers
+IDLE_CONNECTIONS_MAX = 256  # the maximum number of idle connections
+CONNECTION_LOST = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError)
 RETRY_AFTER_ABSURD_S = 30 * 86_400
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -74,10 +74,10 @@ class BlockedAddressError(OSError):
 class NewConnectionFlag:
     """Whether a call has opened a connection."""
 
-    __slots__ = ("anew",)
+    __slots__ = ("is_new",)
 
     def __init__(self) -> None:
-        self.anew = False
+        self.is_new = False
 
 
 _dialled: ContextVar[NewConnectionFlag] = ContextVar("dialled")
@@ -195,12 +195,12 @@ class Outbound:
             tls.load_verify_locations(self._ca_file)
         self._names = ThreadPoolExecutor(NAME_LOOKUPS_AT_ONCE, "names")
         self.sockets: WeakSet[socket.socket] = WeakSet()
-        self._kept, self._anew = self._session(tls, force_close=False), self._session(tls, force_close=True)
+        self._with_reuse, self._without_reuse = self._session(tls, force_close=False), self._session(tls, force_close=True)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._kept.close()
-        await self._anew.close()
+        await self._with_reuse.close()
+        await self._without_reuse.close()
         self._names.shutdown(wait=False, cancel_futures=True)
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, keep_body: bool = False) -> Outcome:
@@ -217,11 +217,11 @@ class Outbound:
             async with asyncio.timeout(self._deadline_s):
                 target = self._checked(url)
                 try:
-                    await self._exchange(self._kept, target, body, headers, response)
-                except GONE as exc:
-                    if dialled.anew or response.status is not None or isinstance(exc, aiohttp.ClientConnectorError):
+                    await self._exchange(self._with_reuse, target, body, headers, response)
+                except CONNECTION_LOST as exc:
+                    if dialled.is_new or response.status is not None or isinstance(exc, aiohttp.ClientConnectorError):
                         raise
-                    await self._exchange(self._anew, target, body, headers, response)
+                    await self._exchange(self._without_reuse, target, body, headers, response)
         except Exception as exc:  # noqa: BLE001 - whatever a receiver does is its answer
             error = _error_of(exc) if response.status is None else None
         if response.status is not None and not 200 <= response.status <= 299:  # noqa: PLR2004 - what 2xx means
@@ -237,7 +237,7 @@ class Outbound:
             response.status = received.status
             response.retry_after_s = _retry_after_s(received.headers)
             await _drain(received.content, response.body)
-            if len(self.sockets) > KEPT_MAX:
+            if len(self.sockets) > IDLE_CONNECTIONS_MAX:
                 received.close()
 
     def _session(self, tls: ssl.SSLContext, *, force_close: bool) -> aiohttp.ClientSession:
@@ -251,7 +251,7 @@ class Outbound:
                 ssl=tls,
                 limit=0,
                 force_close=force_close,
-                keepalive_timeout=None if force_close else KEPT_FOR_S,  # aiohttp rejects both together
+                keepalive_timeout=None if force_close else IDLE_TIMEOUT_S,  # aiohttp rejects both together
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN_S, ceil_threshold=math.inf),
@@ -272,7 +272,7 @@ class Outbound:
         family, address = found[0], IPv4Address(found[4][0])
         if family != socket.AF_INET or self._gate.errors(address):
             raise BlockedAddressError
-        _dialled.get().anew = True
+        _dialled.get().is_new = True
         opened = self._socket()
         self.sockets.add(opened)
         return opened
@@ -392,7 +392,7 @@ def _error_of(exc: Exception) -> str:  # noqa: PLR0911 - the closed list of erro
         return "connect_timeout" if isinstance(cause, TimeoutError) else "connection_refused"
     if isinstance(exc, TimeoutError):
         return "timeout"
-    if isinstance(exc, GONE):
+    if isinstance(exc, CONNECTION_LOST):
         return "connection_reset"
     if not isinstance(exc, aiohttp.ClientError | ValueError):
         log.error("call failed", exc_info=exc)

@@ -37,7 +37,7 @@ class Partitions:
         """Whether rows that are written now have a partition."""
         return self._from is not None and self._until is not None and self._from <= now < self._until - MARGIN
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Discard that knowledge: the next use of the database creates missing partitions."""
         self._from = self._until = self._failed_at = None
 

@@ -30,9 +30,9 @@ class _Ear(ResponseHandler):
 
     def data_received(self, data: bytes) -> None:
         """Pass data up to the limit, and close the connection beyond it."""
-        heard = data[: self._left]
-        self._left -= len(heard)
-        super().data_received(heard)
-        if len(heard) < len(data) and self.transport is not None:
+        accepted = data[: self._left]
+        self._left -= len(accepted)
+        super().data_received(accepted)
+        if len(accepted) < len(data) and self.transport is not None:
             self.set_exception(aiohttp.ClientPayloadError("too long"))
             self.transport.abort()

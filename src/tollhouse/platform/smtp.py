@@ -98,7 +98,7 @@ async def send_mail(relay: Relay, message: EmailMessage) -> None:
     """Send this e-mail. Raises `MailDeferredError` and `MailRejectedError`."""
     try:
         async with asyncio.timeout(MAIL_DEADLINE_S):
-            await _hand_over(relay, message)
+            await _send(relay, message)
     except (SMTPRecipientsRefused, SMTPRecipientRefused, SMTPDataError) as error:
         code = _code_of(error)
         raise (MailRejectedError if code >= FOR_GOOD else MailDeferredError)(f"answered_{code}") from None
@@ -114,7 +114,7 @@ async def send_mail(relay: Relay, message: EmailMessage) -> None:
         raise MailDeferredError("not_supported") from None
 
 
-async def _hand_over(relay: Relay, message: EmailMessage) -> None:
+async def _send(relay: Relay, message: EmailMessage) -> None:
     client = SMTP(
         hostname=relay.host,
         port=relay.port,

@@ -23,17 +23,17 @@ from tollhouse.rails.grants import UNKNOWN, GrantAnswer, GrantOrder
 ENCODER = msgspec.json.Encoder()
 USER_AGENT = "Tollhouse-Grants/2"
 FAILURE_CODE = re.compile(r"[a-z0-9_]{1,64}")
-SAYS_NOTHING = frozenset({401, 408, 425, 429})
+UNDECIDED_STATUSES = frozenset({401, 408, 425, 429})
 
 
-class Delivered(Struct, frozen=True):
+class DeliveryBody(Struct, frozen=True):
     """The body of a 2xx."""
 
     reference: Annotated[str, Meta(min_length=1, max_length=255)]
     delivered_quantity: int | None = None
 
 
-class Refused(Struct, frozen=True):
+class RejectionBody(Struct, frozen=True):
     """The body of a 4xx."""
 
     error: Annotated[str, Meta(min_length=1)]
@@ -57,16 +57,16 @@ def read(outcome: Outcome, ordered: int) -> GrantAnswer:
     status = outcome.http_status or 0
     try:
         if outcome.succeeded:
-            return _delivered(msgspec.json.decode(outcome.body, type=Delivered), ordered)
-        if 400 <= status <= 499 and status not in SAYS_NOTHING:  # noqa: PLR2004 - what 4xx means
-            code = msgspec.json.decode(outcome.body, type=Refused).error
+            return _delivered(msgspec.json.decode(outcome.body, type=DeliveryBody), ordered)
+        if 400 <= status <= 499 and status not in UNDECIDED_STATUSES:  # noqa: PLR2004 - what 4xx means
+            code = msgspec.json.decode(outcome.body, type=RejectionBody).error
             return GrantAnswer(outcome="refused", failure_code=code if FAILURE_CODE.fullmatch(code) else "refused")
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     return UNKNOWN
 
 
-def _delivered(said: Delivered, ordered: int) -> GrantAnswer:
+def _delivered(said: DeliveryBody, ordered: int) -> GrantAnswer:
     quantity = ordered if said.delivered_quantity is None else said.delivered_quantity
     if not 1 <= quantity <= ordered or not said.reference.isprintable():
         return UNKNOWN
