@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
-import msgspec
-
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
 from tollhouse.events import environments_store, secrets
@@ -20,14 +18,14 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.webhooks import store
 from tollhouse.webhooks.model import (
+    DeliveryAttempt,
     DeprecatedWebhookRemoved,
-    EventView,
-    EventWithHistory,
     NewConfiguration,
     SecretStateView,
     WebhookConfiguration,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
+    WebhookEvent,
     WebhookSecretMissing,
     url_errors,
 )
@@ -119,7 +117,7 @@ async def get_secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> Se
     return SecretStateView(state.has_secret, state.pending, stamp_or_none(state.activated_at))
 
 
-async def send_test(work: Work, env: MerchantEnv, url: str) -> EventView:
+async def send_test(work: Work, env: MerchantEnv, url: str) -> WebhookEvent:
     """Record a test event for this address. The worker sends it once, in either mode."""
     if field_errors := url_errors(url, env, work.services.settings):
         raise ValidationFailed(*field_errors)
@@ -128,28 +126,27 @@ async def send_test(work: Work, env: MerchantEnv, url: str) -> EventView:
     if not (await secrets.get_state(work.tx, env, work.now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
-    return await _get_view(work.tx, env, await record_test(work, env, url))
+    return await _get_recorded(work.tx, env, await record_test(work, env, url))
 
 
-async def get_event(db: Pool, env: MerchantEnv, event_id: UUID) -> EventWithHistory:
+async def get_event(db: Pool, env: MerchantEnv, event_id: UUID) -> tuple[WebhookEvent, list[DeliveryAttempt]]:
     """An event and its attempts, in one snapshot. Raises `NotFound`."""
     async with db.connection() as tx, tx.snapshot():
         event = await store.get_event(tx, env, event_id)
         if event is None:
             raise NotFound
-        history = await store.list_attempts(tx, env, event_id)
-    return EventWithHistory(**msgspec.structs.asdict(event), delivery_history=history)
+        return event, await store.list_attempts(tx, env, event_id)
 
 
-async def redeliver(work: Work, env: MerchantEnv, event_id: UUID) -> EventView:
+async def redeliver(work: Work, env: MerchantEnv, event_id: UUID) -> WebhookEvent:
     """Send an event once more beside its schedule: same id and body, signed with the current secret."""
-    found = await store.get_destination(work.tx, env, event_id)
-    if found is None:
+    event = await store.get_event(work.tx, env, event_id)
+    if event is None:
         raise NotFound
     if not await store.is_delivery_enabled(work.tx, env):
         raise WebhookDeliveryDisabled
-    source, url = found
-    if source not in {"request", "test"}:
+    url = event.destination_url
+    if event.destination_source not in {"request", "test"}:
         saved = await get_configuration(work.tx, env, work.services)
         url = None if saved is None else saved.url
     if url is None:
@@ -158,7 +155,7 @@ async def redeliver(work: Work, env: MerchantEnv, event_id: UUID) -> EventView:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
     await events_store.redeliver(work.tx, env, event_id, destination_key(env, url))
-    return await _get_view(work.tx, env, event_id)
+    return await _get_recorded(work.tx, env, event_id)
 
 
 async def redeliver_unless_due(work: Work, env: MerchantEnv, event_id: UUID) -> None:
@@ -192,7 +189,7 @@ async def _ensure_test_rate(work: Work, env: MerchantEnv) -> None:
         raise RateLimited(min(oldest, work.now) + TESTS_WINDOW - work.now)
 
 
-async def _get_view(tx: Tx, env: MerchantEnv, event_id: UUID) -> EventView:
+async def _get_recorded(tx: Tx, env: MerchantEnv, event_id: UUID) -> WebhookEvent:
     event = await store.get_event(tx, env, event_id)
     if event is None:
         raise AssertionError("read in this transaction")

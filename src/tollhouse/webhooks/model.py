@@ -1,11 +1,13 @@
 """Webhook requests, views, filters and errors."""
 
-from typing import Literal
+from datetime import datetime
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.events.destination import check_destination_url
 from tollhouse.events.event_types import EVENT_TYPES, EventType
 from tollhouse.http.bodies import ValidationContext
@@ -17,6 +19,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
+from tollhouse.platform.records import Internal, Record
 
 
 class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,26 +129,50 @@ class DeliveryAttempt(Struct, frozen=True):
     trigger: str
 
 
-class EventView(Struct, frozen=True, kw_only=True):
-    """An event and its delivery. `payload` is the exact body that is sent."""
+class WebhookEvent(Struct, frozen=True, kw_only=True):
+    """An event and its delivery."""
 
-    id: str
+    id: UUID
     type: str
-    mode: Mode
-    livemode: bool
-    created_at: Timestamp
+    env: MerchantEnv
+    created_at: datetime
     destination_url: str | None
     status: str
     attempts: int
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
-    payload: msgspec.Raw
+    next_attempt_at: datetime | None
+    delivered_at: datetime | None
+    body: Internal[bytes]
+    destination_source: Internal[str]
 
 
-class EventWithHistory(EventView, frozen=True, kw_only=True):
+EVENT = Record(WebhookEvent, "webhook_events")
+
+
+@view_of(WebhookEvent)
+class EventView(RecordView, frozen=True, kw_only=True):
+    """An event and its delivery. `payload` is the exact body that is sent."""
+
+    id: str
+    payload: Annotated[msgspec.Raw, After("delivered_at")]
+
+
+@view_of(WebhookEvent)
+class EventWithHistory(RecordView, frozen=True, kw_only=True):
     """An event with its attempts in order."""
 
-    delivery_history: list[DeliveryAttempt]
+    id: str
+    payload: Annotated[msgspec.Raw, After("delivered_at")]
+    delivery_history: Annotated[list[DeliveryAttempt], After("payload")]
+
+
+def event_view(event: WebhookEvent) -> EventView:
+    """An event."""
+    return EventView.of(event, id=str(event.id), payload=msgspec.Raw(event.body))
+
+
+def event_with_history(event: WebhookEvent, history: list[DeliveryAttempt]) -> EventWithHistory:
+    """An event and its attempts."""
+    return EventWithHistory.of(event, id=str(event.id), payload=msgspec.Raw(event.body), delivery_history=history)
 
 
 class EventList(Struct, frozen=True):

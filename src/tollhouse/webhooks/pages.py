@@ -13,16 +13,15 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.platform.db import Pool
 from tollhouse.webhooks import actions, labels, store
 from tollhouse.webhooks.model import (
     EventsPageQuery,
-    EventView,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
+    WebhookEvent,
     WebhookSecretMissing,
 )
 from tollhouse.webhooks.store import EventFilter
@@ -135,8 +134,8 @@ async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID)
     return see_other(f"/{env.mode}/developers/events/{event_id}")
 
 
-async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[EventView]:
-    return [event for event, _ in await store.list_events(db, env, EventFilter(), query.window)]
+async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
+    return await store.list_events(db, env, EventFilter(), query.window)
 
 
 async def _settings(
@@ -175,7 +174,7 @@ async def _settings(
 async def _event(
     request: Request, person: Person, env: MerchantEnv, event_id: UUID, *, error: ApiError | None = None
 ) -> Response:
-    found = await actions.get_event(request.services.db, env, event_id)
+    found, history = await actions.get_event(request.services.db, env, event_id)
     return page(
         request,
         "webhooks/event.html",
@@ -184,12 +183,12 @@ async def _event(
         mode=env.mode,
         here="events",
         event=found,
-        payload=msgspec.json.format(bytes(found.payload)).decode(),
+        payload=msgspec.json.format(found.body).decode(),
         meaning=labels.STATUSES[found.status],
-        tries=sum(attempt.trigger == "automatic" for attempt in found.delivery_history),
-        tries_max=1 if found.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
-        attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in found.delivery_history],
-        due=found.next_attempt_at is not None and found.next_attempt_at <= stamp(request.now),
+        tries=sum(attempt.trigger == "automatic" for attempt in history),
+        tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
+        attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in history],
+        due=found.next_attempt_at is not None and found.next_attempt_at <= request.now,
         message=error.message if error else "",
         advice=ADVICE.get(error.code, "") if error else "",
     )

@@ -1,12 +1,13 @@
 """Bulk redelivery runs: filter, progress, failed events."""
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.records import Record, Selected
 
 Hours = Literal["1", "6", "24", "72", "168"]
 FAILED_RECENTLY = timedelta(days=7)
@@ -43,14 +44,14 @@ class RedeliveryRun(Struct, frozen=True, kw_only=True):
     failure_filter: FailureFilter
     until: datetime
     expected: int
-    checked: int
+    checked: Annotated[int, Selected("{row}.looked_at")]
     sent: int
-    skipped: int
-    cursor_at: datetime
-    cursor_id: UUID
+    skipped: Annotated[int, Selected("{row}.passed_over")]
+    cursor_at: Annotated[datetime, Selected("{row}.reached_at")]
+    cursor_id: Annotated[UUID, Selected("{row}.reached_id")]
     created_at: datetime
     ended_at: datetime | None
-    ended_reason: str | None
+    ended_reason: Annotated[str | None, Selected("{row}.ended_because")]
 
     @property
     def done(self) -> int:
@@ -61,6 +62,9 @@ class RedeliveryRun(Struct, frozen=True, kw_only=True):
     def total(self) -> int:
         """The expected total, for the progress bar: at least one."""
         return max(self.expected, self.done, 1)
+
+
+RUN = Record(RedeliveryRun, "webhook_redelivery_runs")
 
 
 class FailedEvent(Struct, frozen=True):

@@ -4,9 +4,8 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.webhooks.runs_model import FailedEvent, FailureFilter, RedeliveryRun
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.webhooks.runs_model import RUN, FailedEvent, FailureFilter, RedeliveryRun
 
 # $3: since when, $4: how many failures to check, oldest first. Events with an attempt due or under way are not counted.
 COUNT = """
@@ -22,20 +21,15 @@ BEGIN = """
         (id, merchant_id, mode, type, since, until, expected, reached_at, reached_id, created_at)
     VALUES ($1, $2, $3, $4, $5, greatest(clock_timestamp(), $5), $6, $5, 'ffffffff-ffff-ffff-ffff-ffffffffffff', $7)
 """
-ONE = """
-    SELECT id, merchant_id, mode, type, since, until, expected, looked_at, sent, passed_over, reached_at, reached_id,
-           created_at, ended_at, ended_because
-    FROM webhook_redelivery_runs WHERE merchant_id = $1 AND mode = $2 AND id = $3
-"""
+ONE = f"SELECT {RUN.columns} FROM webhook_redelivery_runs WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 UNDER_WAY = "SELECT id FROM webhook_redelivery_runs WHERE merchant_id = $1 AND mode = $2 AND ended_at IS NULL"
-NEXT = """
-    SELECT id, merchant_id, mode, type, since, until, expected, looked_at, sent, passed_over, reached_at, reached_id,
-           created_at, ended_at, ended_because
+NEXT = f"""
+    SELECT {RUN.columns}
     FROM webhook_redelivery_runs WHERE ended_at IS NULL ORDER BY reached_at LIMIT 1 FOR UPDATE SKIP LOCKED
 """
 STEP = """
     SELECT f.event_id, f.failed_at, e.type, e.destination_source, e.destination_url,
-           e.status = 'failed' AND e.next_attempt_at IS NULL AS failed
+           coalesce(e.status = 'failed' AND e.next_attempt_at IS NULL, false) AS failed
     FROM webhook_failures f LEFT JOIN webhook_events e ON e.id = f.event_id AND e.merchant_id = $1 AND e.mode = $2
     WHERE f.merchant_id = $1 AND f.mode = $2 AND f.failed_at >= $3 AND (f.failed_at, f.event_id) > ($3, $4)
       AND f.failed_at <= $5
@@ -70,7 +64,7 @@ async def start(tx: Tx, env: MerchantEnv, run_id: UUID, failure_filter: FailureF
 async def get(db: Pool | Tx, env: MerchantEnv, run_id: UUID) -> RedeliveryRun | None:
     """A run of this environment; None if there is none."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, run_id)
-    return None if row is None else _run(row)
+    return None if row is None else RUN.read(row)
 
 
 async def find_active(db: Pool | Tx, env: MerchantEnv) -> UUID | None:
@@ -82,24 +76,14 @@ async def find_active(db: Pool | Tx, env: MerchantEnv) -> UUID | None:
 async def lock_next(tx: Tx) -> RedeliveryRun | None:
     """Lock an active run that no other worker has locked."""
     row = await tx.fetchrow(NEXT)
-    return None if row is None else _run(row)
+    return None if row is None else RUN.read(row)
 
 
 async def list_next(tx: Tx, run: RedeliveryRun, limit: int) -> list[FailedEvent]:
     """The next failed events of the run."""
     whose = (run.env.merchant_id, run.env.mode)
     rows = await tx.fetch(STEP, *whose, run.cursor_at, run.cursor_id, run.until, limit)
-    return [
-        FailedEvent(
-            row["event_id"],
-            row["failed_at"],
-            row["type"],
-            row["destination_source"],
-            row["destination_url"],
-            bool(row["failed"]),
-        )
-        for row in rows
-    ]
+    return [FailedEvent(*row) for row in rows]
 
 
 async def record_progress(tx: Tx, run: RedeliveryRun, step: list[FailedEvent], sent: int, skipped: int) -> None:
@@ -112,21 +96,3 @@ async def record_progress(tx: Tx, run: RedeliveryRun, step: list[FailedEvent], s
 async def end(tx: Tx, run: RedeliveryRun, now: datetime, reason: str) -> None:
     """End a run."""
     await tx.execute(END, run.env.merchant_id, run.env.mode, run.id, now, reason)
-
-
-def _run(row: Row) -> RedeliveryRun:
-    return RedeliveryRun(
-        id=row["id"],
-        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
-        failure_filter=FailureFilter(row["since"], row["type"]),
-        until=row["until"],
-        expected=row["expected"],
-        checked=row["looked_at"],
-        sent=row["sent"],
-        skipped=row["passed_over"],
-        cursor_at=row["reached_at"],
-        cursor_id=row["reached_id"],
-        created_at=row["created_at"],
-        ended_at=row["ended_at"],
-        ended_reason=row["ended_because"],
-    )

@@ -7,11 +7,11 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.paging import Position, Window
-from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.http.paging import Window
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.webhooks.model import DeliveryAttempt, EventsPageQuery, EventView, WebhookConfiguration
+from tollhouse.platform.db import Pool, Tx
+from tollhouse.webhooks.model import EVENT, DeliveryAttempt, EventsPageQuery, WebhookConfiguration, WebhookEvent
 
 SEARCHED_EVENTS_MAX = 50_000
 
@@ -21,9 +21,8 @@ CONFIGURATION = """
                    WHERE s.merchant_id = $1 AND s.mode = $2 AND s.state = 'active') AS has_secret
     FROM webhook_environments n WHERE n.merchant_id = $1 AND n.mode = $2
 """
-EVENTS = """
-    SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
-           delivered_at, body
+EVENTS = f"""
+    SELECT {EVENT.columns}
     FROM webhook_events
     WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
       AND ($4::text[] IS NULL OR type = ANY($4)) AND ($5::uuid IS NULL OR source_id = $5)
@@ -31,19 +30,14 @@ EVENTS = """
     ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
 """
 # Only the newest $5 events are searched, which bounds the cost of rare matches.
-FILTERED_EVENTS = """
-    SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
-           delivered_at, body
+FILTERED_EVENTS = f"""
+    SELECT {EVENT.columns_of("newest")}
     FROM (SELECT * FROM webhook_events WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $5)
          AS newest
     WHERE ($3::text = '' OR status = $3) AND ($4::text = '' OR type = $4)
     ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
-EVENT = """
-    SELECT id, type, mode, created_at, destination_url, destination_source, status, attempts, next_attempt_at,
-           delivered_at, body
-    FROM webhook_events WHERE merchant_id = $1 AND mode = $2 AND id = $3
-"""
+GET_EVENT = f"SELECT {EVENT.columns} FROM webhook_events WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 # Uses the clock of the database, as `next_attempt_at` does.
 IS_DUE = """
     SELECT next_attempt_at <= clock_timestamp() AS due FROM webhook_events
@@ -91,31 +85,22 @@ async def is_delivery_enabled(db: Pool | Tx, env: MerchantEnv) -> bool:
     return row is None or row["delivery_disabled_at"] is None
 
 
-async def list_events(
-    db: Pool, env: MerchantEnv, event_filter: EventFilter, window: Window
-) -> list[tuple[EventView, Position]]:
-    """A page of events with their cursors, newest first."""
+async def list_events(db: Pool, env: MerchantEnv, event_filter: EventFilter, window: Window) -> list[WebhookEvent]:
+    """A page of events, newest first."""
     values = (*msgspec.structs.astuple(event_filter), *msgspec.structs.astuple(window))
-    rows = await db.fetch_custom_plan(EVENTS, env.merchant_id, env.mode, *values)
-    return [(_event(row), Position(row["created_at"], row["id"])) for row in rows]
+    return [EVENT.read(row) for row in await db.fetch_custom_plan(EVENTS, env.merchant_id, env.mode, *values)]
 
 
-async def list_filtered_events(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[EventView]:
+async def list_filtered_events(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
     """A page of matching events among the newest ones."""
     values = (query.status, query.type, SEARCHED_EVENTS_MAX, query.fetch, query.offset)
-    return [_event(row) for row in await db.fetch(FILTERED_EVENTS, env.merchant_id, env.mode, *values)]
+    return [EVENT.read(row) for row in await db.fetch(FILTERED_EVENTS, env.merchant_id, env.mode, *values)]
 
 
-async def get_event(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> EventView | None:
+async def get_event(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> WebhookEvent | None:
     """An event of this environment; None if there is none."""
-    row = await db.fetchrow(EVENT, env.merchant_id, env.mode, event_id)
-    return None if row is None else _event(row)
-
-
-async def get_destination(tx: Tx, env: MerchantEnv, event_id: UUID) -> tuple[str, str | None] | None:
-    """The source of an event's URL, and the URL; None if there is no such event."""
-    row = await tx.fetchrow(EVENT, env.merchant_id, env.mode, event_id)
-    return None if row is None else (row["destination_source"], row["destination_url"])
+    row = await db.fetchrow(GET_EVENT, env.merchant_id, env.mode, event_id)
+    return None if row is None else EVENT.read(row)
 
 
 async def is_attempt_due(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> bool:
@@ -144,19 +129,3 @@ async def count_tests_since(tx: Tx, env: MerchantEnv, since: datetime) -> tuple[
     """How many test events there were since then, and the time of the first."""
     row = await tx.fetchrow(TESTS_SINCE, env.merchant_id, env.mode, since)
     return (0, since) if row is None else (row["count"], row["oldest"] or since)
-
-
-def _event(row: Row) -> EventView:
-    return EventView(
-        id=str(row["id"]),
-        type=row["type"],
-        mode=row["mode"],
-        livemode=row["mode"] == "live",
-        created_at=stamp(row["created_at"]),
-        destination_url=row["destination_url"],
-        status=row["status"],
-        attempts=row["attempts"],
-        next_attempt_at=stamp_or_none(row["next_attempt_at"]),
-        delivered_at=stamp_or_none(row["delivered_at"]),
-        payload=msgspec.Raw(row["body"]),
-    )
