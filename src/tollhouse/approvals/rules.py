@@ -26,7 +26,7 @@ async def ensure_independent(tx: Tx, merchant_id: MerchantId, reviewer: Reviewer
             Text(
                 "%(name)s is a user of merchant %(merchant_id)s. Another operator must decide.",
                 name=reviewer.name,
-                merchant_id=str(merchant_id),
+                merchant_id=merchant_id,
             )
         )
 
@@ -35,7 +35,7 @@ async def ensure_active(tx: Tx, merchant_id: MerchantId) -> None:
     """Lock the merchant against suspension. Raises `OperatorRefusedError` if it is suspended."""
     if not await store.lock_active(tx, merchant_id):
         raise OperatorRefusedError(
-            Text("Merchant %(merchant_id)s is suspended. It cannot get approvals or payouts.", merchant_id=str(merchant_id))
+            Text("Merchant %(merchant_id)s is suspended. It cannot get approvals or payouts.", merchant_id=merchant_id)
         )
 
 
@@ -57,7 +57,7 @@ async def ensure_no_reset(tx: Tx, merchant_id: MerchantId, now: datetime) -> Non
         raise OperatorRefusedError(
             Text(
                 "A password of merchant %(merchant_id)s was reset in the last 72 hours. This can be done from %(until)s on.",
-                merchant_id=str(merchant_id),
+                merchant_id=merchant_id,
                 until=stamp(until),
             )
         )

@@ -48,7 +48,7 @@ async def import_file(
                 raise BankRefusedError(
                     Text(
                         "An entry of %(booked_on)s cannot be taken: %(message)s Those before it were.",
-                        booked_on=str(entry.booked_on),
+                        booked_on=entry.booked_on,
                         message=as_text(lost.message),
                     )
                 ) from lost
@@ -179,14 +179,10 @@ def _seen(reference: str, identity: bytes, nth: int, amount_minor: int, currency
 async def _hold_waiting(tx: Tx, part_id: UUID) -> store.Waiting:
     waiting = await store.hold_part(tx, part_id)
     if waiting is None:
-        raise BankRefusedError(Text("There is no transfer %(part_id)s.", part_id=str(part_id)))
+        raise BankRefusedError(Text("There is no transfer %(part_id)s.", part_id=part_id))
     if waiting.outcome != "unmatched":
         raise BankRefusedError(
-            Text(
-                "Transfer %(part_id)s is already matched: %(outcome)s.",
-                part_id=str(part_id),
-                outcome=as_text(waiting.outcome),
-            )
+            Text("Transfer %(part_id)s is already matched: %(outcome)s.", part_id=part_id, outcome=as_text(waiting.outcome))
         )
     return waiting
 

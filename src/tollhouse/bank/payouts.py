@@ -145,9 +145,7 @@ async def refuse(
     if seen is not None and payout.status != seen:
         raise BankRefusedError(
             Text(
-                "Payout %(payout_id)s is now %(status)s. Check it again.",
-                payout_id=str(payout_id),
-                status=as_text(payout.status),
+                "Payout %(payout_id)s is now %(status)s. Check it again.", payout_id=payout_id, status=as_text(payout.status)
             )
         )
     await rules.ensure_independent(tx, payout.env.merchant_id, context.reviewer)
@@ -155,11 +153,7 @@ async def refuse(
         await ports.origins[payout.kind].refused(Work(tx, services, context.at), payout.env, payout.id)
     except ApiError as lost:
         raise BankRefusedError(
-            Text(
-                "Payout %(payout_id)s cannot be refused: %(message)s",
-                payout_id=str(payout_id),
-                message=as_text(lost.message),
-            )
+            Text("Payout %(payout_id)s cannot be refused: %(message)s", payout_id=payout_id, message=as_text(lost.message))
         ) from None
     if not await payouts_store.refuse(tx, payout_id, context):
         raise AssertionError("a locked payout does not change")
@@ -190,10 +184,10 @@ async def _lock(tx: Tx, payout_id: UUID, *statuses: PayoutStatus) -> StoredPayou
     """The payout, locked. Raises `BankRefusedError` if it has another status."""
     payout = await payouts_store.hold(tx, payout_id)
     if payout is None:
-        raise BankRefusedError(Text("There is no payout %(payout_id)s.", payout_id=str(payout_id)))
+        raise BankRefusedError(Text("There is no payout %(payout_id)s.", payout_id=payout_id))
     if payout.status not in statuses:
         raise BankRefusedError(
-            Text("Payout %(payout_id)s is already %(status)s.", payout_id=str(payout_id), status=as_text(payout.status))
+            Text("Payout %(payout_id)s is already %(status)s.", payout_id=payout_id, status=as_text(payout.status))
         )
     return payout
 

@@ -59,7 +59,7 @@ class Client(NamedTuple):
 async def suspend(tx: Tx, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
     """Suspend a merchant: every request with its credentials fails."""
     if not await merchants_store.suspend(tx, merchant_id, context.at):
-        raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is already suspended.", id=str(merchant_id)))
+        raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is already suspended.", id=merchant_id))
     await tx.execute(clients_store.END_AUTHORIZATIONS, merchant_id)
     return await record_action(tx, context, "merchant_suspended", merchant_id, subject_id=merchant_id)
 
@@ -68,7 +68,7 @@ async def reactivate(tx: Tx, merchant_id: MerchantId, context: OperatorContext) 
     """Reactivate a suspended merchant."""
     await rules.ensure_independent(tx, merchant_id, context.reviewer)
     if not await merchants_store.reactivate(tx, merchant_id):
-        raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is not suspended.", id=str(merchant_id)))
+        raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is not suspended.", id=merchant_id))
     return await record_action(tx, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)
 
 
@@ -120,7 +120,7 @@ async def adjust(
 ) -> OperatorAction:
     """Credit the merchant's available balance, or debit it if the amount is negative."""
     if not await store.is_merchant(tx, env.merchant_id):
-        raise OperatorRefusedError(Text("There is no merchant %(merchant_id)s.", merchant_id=str(env.merchant_id)))
+        raise OperatorRefusedError(Text("There is no merchant %(merchant_id)s.", merchant_id=env.merchant_id))
     await rules.ensure_independent(tx, env.merchant_id, context.reviewer)
     await rules.ensure_no_reset(tx, env.merchant_id, context.at)
     balance = await get_balance(tx, env, currency.code)
@@ -196,18 +196,18 @@ async def record_action(
 
 async def _merchant_error(tx: Tx, merchant_id: UUID, problem: Text) -> OperatorRefusedError:
     if not await store.is_merchant(tx, merchant_id):
-        return SubjectNotFoundError(Text("There is no merchant %(merchant_id)s.", merchant_id=str(merchant_id)))
+        return SubjectNotFoundError(Text("There is no merchant %(merchant_id)s.", merchant_id=merchant_id))
     return OperatorRefusedError(problem)
 
 
 async def _project_error(tx: Tx, project_id: UUID, target_status: str) -> OperatorRefusedError:
     status = await store.status_of(tx, project_id)
     if status is None:
-        return SubjectNotFoundError(Text("There is no project %(project_id)s.", project_id=str(project_id)))
+        return SubjectNotFoundError(Text("There is no project %(project_id)s.", project_id=project_id))
     if status == target_status:
         return SubjectChangedError(
-            Text("Project %(project_id)s is already %(status)s.", project_id=str(project_id), status=as_text(status))
+            Text("Project %(project_id)s is already %(status)s.", project_id=project_id, status=as_text(status))
         )
     return SubjectChangedError(
-        Text("Project %(project_id)s was changed in the meantime. Check it again.", project_id=str(project_id))
+        Text("Project %(project_id)s was changed in the meantime. Check it again.", project_id=project_id)
     )

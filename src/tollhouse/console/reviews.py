@@ -109,14 +109,14 @@ async def _decide(
             current = await kind.lock(work.tx, subject_id)
         except NotFound:
             raise SubjectNotFoundError(
-                Text("There is no %(name)s %(subject_id)s.", name=as_text(kind.name), subject_id=str(subject_id))
+                Text("There is no %(name)s %(subject_id)s.", name=as_text(kind.name), subject_id=subject_id)
             ) from None
         if seen is not None and current.version != seen:
             raise OperatorRefusedError(
                 Text(
                     "%(title)s %(subject_id)s was changed in the meantime. Check it again.",
                     title=kind.title,
-                    subject_id=str(subject_id),
+                    subject_id=subject_id,
                 )
             )
         try:
@@ -126,7 +126,7 @@ async def _decide(
                 Text(
                     "%(title)s %(subject_id)s is %(status)s.",
                     title=kind.title,
-                    subject_id=str(subject_id),
+                    subject_id=subject_id,
                     status=as_text(current.status),
                 )
             ) from None

@@ -39,7 +39,7 @@ class Texts:
             return self.formats.number(value)
         if isinstance(value, Decimal):
             return self.formats.amount(f"{value:f}")
-        return self.translate(value) if isinstance(value, Text) else value
+        return self.translate(value) if isinstance(value, Text) else str(value)
 
 
 @cache

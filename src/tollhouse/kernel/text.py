@@ -4,16 +4,18 @@ A text without values is a plain `str`. Both are found and translated by their E
 """
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from decimal import Decimal
 from functools import reduce
 from typing import LiteralString, cast
+from uuid import UUID
 
 
 class Text:
     """A template and its values, by the names of its places: `Text("From %(least)s to %(most)s.", least=1, most=10_000)`.
 
-    An `int` is a count, written in groups of three. A `Decimal` is an amount of money. A `str` is not translated: it is
-    an identifier, or was written by somebody else. A `Text` is translated itself.
+    An `int` is a count, written in groups of three. A `Decimal` is an amount of money. A `Text` is translated itself. All
+    else is not: it is an identifier or a day, or was written by somebody else.
     """
 
     __slots__ = ("template", "values")
@@ -43,7 +45,7 @@ class Text:
         return hash(self.template)
 
 
-Value = int | Decimal | str | Text
+Value = int | Decimal | Text | str | UUID | date
 Translatable = str | Text
 
 

@@ -69,13 +69,13 @@ async def _may_leave(
         if why is None:
             leaving.append(one)
         elif strict:
-            raise OperatorRefusedError(joined(Text("Payout %(payout_id)s cannot be exported.", payout_id=str(one.id)), why))
+            raise OperatorRefusedError(joined(Text("Payout %(payout_id)s cannot be exported.", payout_id=one.id), why))
     return leaving
 
 
 async def _hindrance(tx: Tx, merchant_id: MerchantId, active: set[MerchantId], reviewer: Reviewer) -> Translatable | None:
     if merchant_id not in active:
-        return Text("Merchant %(id)s is suspended.", id=str(merchant_id))
+        return Text("Merchant %(id)s is suspended.", id=merchant_id)
     try:
         await rules.ensure_independent(tx, merchant_id, reviewer)
     except OperatorRefusedError as refused:
