@@ -5,9 +5,11 @@ import pytest
 from tests.cast import Actor
 from tests.conversions.desk import convert, fund
 from tests.invariants import broken_without_events
-from tollhouse.conversions.invariants_store import INVARIANTS
+from tollhouse.conversions import invariants_store as conversions_store
+from tollhouse.events import invariants_store as events_store
 from tollhouse.platform import invariants
 
+INVARIANTS = (*conversions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
 NEVER_TOLD = [
     (
         "I14 every change",

@@ -5,9 +5,11 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_without_events
 from tests.withdrawals.desk import asked, fund, play
+from tollhouse.events import invariants_store as events_store
 from tollhouse.platform import invariants
-from tollhouse.withdrawals.invariants_store import INVARIANTS
+from tollhouse.withdrawals import invariants_store as withdrawals_store
 
+INVARIANTS = (*withdrawals_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
 NEVER_TOLD = [
     (
         "I14 every change",

@@ -30,9 +30,8 @@ from tollhouse.orders.errors import (
     AmountBelowMinimum,
     CurrencyNotSupported,
     PriceChanged,
-    QuoteAlreadyUsed,
-    QuoteExpired,
 )
+from tollhouse.orders.quotes import QUOTE_ERRORS
 from tollhouse.platform.db import Pool, Tx
 
 OPERATIONS = Operations(INTEGRATION)
@@ -85,9 +84,7 @@ async def quote_conversion(caller: Caller, body: NewConversionQuote, tx: Tx, now
     idempotency="required",
     errors=(
         ValidationFailed,
-        NotFound,
-        QuoteExpired,
-        QuoteAlreadyUsed,
+        *QUOTE_ERRORS,
         *PAIR_ERRORS,
         PriceChanged,
         InsufficientFunds,

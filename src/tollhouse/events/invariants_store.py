@@ -54,6 +54,21 @@ DELIVERED_WITHOUT_SUCCESS = """
     WHERE e.id = ANY ($1::uuid[]) AND e.status = 'delivered'
       AND NOT EXISTS (SELECT FROM webhook_attempts a WHERE a.event_id = e.id AND a.status = 'succeeded')
 """
+# `$1` are the ids of ledger transactions.
+BALANCE_NOTIFIED = """
+    SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
+                  g.currency, g.merchant_id, told.times) AS line
+    FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
+          FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
+          WHERE l.id = ANY ($1::uuid[])
+            AND l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding', 'adjustment', 'balance_payment',
+                                  'fulfillment', 'withdrawal', 'conversion')
+          GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
+    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
+                        WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
+                          AND w.type = 'balance.updated') told
+    WHERE told.times <> 1
+"""
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I11", "pending events without a delivery", PENDING_WITHOUT_DELIVERY, "event"),
@@ -64,4 +79,5 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I11", "events that could be recorded twice", MISSING_KEY, "event"),
     Invariant("I11", "events with a wrong count of attempts", ATTEMPT_COUNT, "event"),
     Invariant("I11", "delivered events without a successful attempt", DELIVERED_WITHOUT_SUCCESS, "event"),
+    Invariant("I14", "every change of a balance is told once", BALANCE_NOTIFIED, "ledger"),
 )

@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import QuoteAlreadyUsed, QuoteExpired
 from tollhouse.orders.store import clock_offset
@@ -14,6 +15,9 @@ from tollhouse.platform.db import Tx
 from tollhouse.platform.records import Internal
 
 T = TypeVar("T")
+QUOTE_ERRORS = (NotFound, QuoteExpired, QuoteAlreadyUsed)
+"""The errors of an order by the id of a quote."""
+
 RETENTION = timedelta(days=30)
 """Quotes are deleted this long after they were created."""
 

@@ -84,20 +84,6 @@ I7_HELD = """
     WHERE r.id = ANY ($1::uuid[])
       AND ((r.status = 'pending') <> (h.status = 'active') OR h.amount <> r.amount_minor - r.unapplied_minor)
 """
-I14_NOTIFIED = """
-    SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
-                  g.currency, g.merchant_id, told.times) AS line
-    FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
-          FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
-          WHERE l.id = ANY ($1::uuid[])
-            AND l.source_type IN ('transaction', 'refund', 'chargeback', 'test_funding', 'adjustment', 'balance_payment',
-                                  'fulfillment')
-          GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
-    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
-                        WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
-                          AND w.type = 'balance.updated') told
-    WHERE told.times <> 1
-"""
 I14_STATES = """
     SELECT format('transaction %s is %s and %s was told %s times', t.id, t.status, want.type, count(w.source_id)) AS line
     FROM transactions t
@@ -145,7 +131,6 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I7", "a link counts its payments", I7_COUNTED, "link"),
     Invariant("I7", "a link is paid by its payments", I7_PAID, "link"),
     Invariant("I7", "a pending refund has its hold", I7_HELD, "refund"),
-    Invariant("I14", "every change of a balance is told once", I14_NOTIFIED, "ledger"),
     Invariant("I14", "every state of a payment is told", I14_STATES, "payment"),
     Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),
     Invariant("I15", "what is kept apart belongs to payments", I15_UNAPPLIED, costly=True),

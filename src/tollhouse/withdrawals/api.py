@@ -16,9 +16,8 @@ from tollhouse.orders.errors import (
     AmountBelowMinimum,
     DuplicateExternalId,
     InvalidState,
-    QuoteAlreadyUsed,
-    QuoteExpired,
 )
+from tollhouse.orders.quotes import QUOTE_ERRORS
 from tollhouse.outgoing.errors import DailyLimitExceeded, WithdrawalMethodUnavailable
 from tollhouse.platform.db import Pool
 from tollhouse.withdrawals import actions, methods, store
@@ -82,9 +81,7 @@ async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work)
     idempotency="required",
     errors=(
         ValidationFailed,
-        NotFound,
-        QuoteExpired,
-        QuoteAlreadyUsed,
+        *QUOTE_ERRORS,
         DuplicateExternalId,
         WithdrawalMethodUnavailable,
         InvalidReceiver,

@@ -27,18 +27,6 @@ I8_DAYS = """
           WHERE method_id IS NOT NULL AND closed_at IS NULL) x
     GROUP BY merchant_id, mode, method_id, day HAVING sum(counted) <> sum(asked)
 """
-I14_NOTIFIED = """
-    SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
-                  g.currency, g.merchant_id, told.times) AS line
-    FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
-          FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
-          WHERE l.id = ANY ($1::uuid[]) AND l.source_type = 'withdrawal'
-          GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
-    CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
-                        WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
-                          AND w.type = 'balance.updated') told
-    WHERE told.times <> 1
-"""
 I14_STATES = """
     SELECT format('withdrawal %s is %s and %s was told %s times', w.id, w.status, want.type, count(e.source_id)) AS line
     FROM withdrawals w
@@ -69,7 +57,6 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I8", "a withdrawal has its money on hold until it ends", I8_HELD, "withdrawal"),
     Invariant("I8", "nothing else is on hold for withdrawals", I8_ORPHANS, "hold"),
     Invariant("I8", "a day counts its transfers", I8_DAYS, costly=True),
-    Invariant("I14", "every change of a balance is told once", I14_NOTIFIED, "ledger"),
     Invariant("I14", "every state of a withdrawal is told", I14_STATES, "withdrawal"),
     Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),
 )
