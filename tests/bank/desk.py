@@ -15,8 +15,8 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.bank_transfer import BankAccount
-from tollhouse.rails.bank_transfer_batch import Batch
+from tollhouse.rails.bank.batch import Batch
+from tollhouse.rails.bank.transfer import BankAccount
 from tollhouse.refunds.jobs import submit_refunds
 from tollhouse.withdrawals import review
 from tollhouse.withdrawals import store as withdrawals_store

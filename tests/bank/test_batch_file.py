@@ -10,8 +10,8 @@ from tests.bank.camt import CUSTOMER_IBAN
 from tests.bank.desk import ACCOUNT
 from tests.bank.test_payouts import said
 from tollhouse.kernel import clock
-from tollhouse.rails.bank_transfer import BankAccount
-from tollhouse.rails.bank_transfer_batch import EVERY_BANK_READS, Batch, Transfer, plain, write
+from tollhouse.rails.bank.batch import EVERY_BANK_READS, Batch, Transfer, plain, write
+from tollhouse.rails.bank.transfer import BankAccount
 
 ID = UUID("019a0000-0000-7000-8000-000000000000")
 

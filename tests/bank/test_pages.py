@@ -19,7 +19,7 @@ from tests.console.seat import KEPT, seated, visitor
 from tests.running import Service
 from tollhouse.console.statement_pages import UPLOAD_BYTES_MAX
 from tollhouse.kernel.bank_codes import creditor_reference
-from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
+from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
 
 NOBODYS = creditor_reference("0" * 20)
 DEEDS = "SELECT action, operator, reason, merchant_id::text, mode FROM operator_actions WHERE subject_id = $1::uuid"

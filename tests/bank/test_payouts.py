@@ -15,7 +15,7 @@ from tests.bank.desk import Bank, earned, euros, offer, payment, refunded, withd
 from tests.cast import Actor
 from tests.payments.shop import events
 from tollhouse.bank.model import BankRefusedError, Imported
-from tollhouse.rails.bank_transfer_batch import Batch, write
+from tollhouse.rails.bank.batch import Batch, write
 
 XSD = etree.XMLSchema(etree.parse(str(pathlib.Path(sepaxml.__file__).parent / "schemas" / "pain.001.001.09.xsd")))
 SPACE = {"p": "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"}

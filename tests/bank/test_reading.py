@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bank.camt import Line, paid, statement
-from tollhouse.rails.bank_transfer_statement import Statement, read
-from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX, UnreadableStatementError
+from tollhouse.rails.bank.statement import Statement, read
+from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX, UnreadableStatementError
 
 EUROS = {"EUR": 2, "JPY": 0}
 NAME = "RF32000000000000000001"

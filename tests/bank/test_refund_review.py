@@ -23,7 +23,7 @@ from tollhouse.console import actions, reviews
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.bank_transfer_batch import Batch
+from tollhouse.rails.bank.batch import Batch
 from tollhouse.refunds.jobs import submit_refunds
 
 OTHER_IBAN = "NL91ABNA0417164300"

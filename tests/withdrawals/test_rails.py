@@ -17,7 +17,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.bank_transfer import BankTransfer
+from tollhouse.rails.bank.transfer import BankTransfer
 from tollhouse.rails.configured import SANDBOX
 
 

@@ -16,9 +16,9 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.platform.db import Tx
-from tollhouse.rails.bank_transfer import BankAccount
-from tollhouse.rails.bank_transfer_statement import Entry, Part, Statement, read
-from tollhouse.rails.bank_transfer_xml import UnreadableStatementError
+from tollhouse.rails.bank.statement import Entry, Part, Statement, read
+from tollhouse.rails.bank.transfer import BankAccount
+from tollhouse.rails.bank.xml import UnreadableStatementError
 from tollhouse.rails.provider import Observation, Payer
 
 

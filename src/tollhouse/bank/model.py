@@ -14,8 +14,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.text import Text, Translatable, as_text
 from tollhouse.platform.db import Tx
-from tollhouse.rails.bank_transfer import Payout
-from tollhouse.rails.bank_transfer_statement import Side
+from tollhouse.rails.bank.statement import Side
+from tollhouse.rails.bank.transfer import Payout
 from tollhouse.rails.provider import Observation
 
 PayoutKind = Literal["refund", "withdrawal"]

@@ -32,9 +32,9 @@ from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.outgoing import exports
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
-from tollhouse.rails.bank_transfer import CURRENCY, BankAccount
-from tollhouse.rails.bank_transfer_batch import Batch, id_in
-from tollhouse.rails.bank_transfer_statement import Entry, Part
+from tollhouse.rails.bank.batch import Batch, id_in
+from tollhouse.rails.bank.statement import Entry, Part
+from tollhouse.rails.bank.transfer import CURRENCY, BankAccount
 
 NO_REASON = "unknown"
 NO_ROOM = "It came back, and the merchant's balance cannot hold it."

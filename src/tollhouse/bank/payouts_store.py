@@ -11,8 +11,8 @@ from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.rails.bank_transfer import CURRENCY, BankAccount, Payout
-from tollhouse.rails.bank_transfer_batch import NOT_PROVIDED, Batch, Transfer
+from tollhouse.rails.bank.batch import NOT_PROVIDED, Batch, Transfer
+from tollhouse.rails.bank.transfer import CURRENCY, BankAccount, Payout
 
 PREPARE = """
     INSERT INTO bank_payouts (id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words,

@@ -6,7 +6,7 @@ from tollhouse.bank.model import ListedStatement, ShownStatement, ShownTransfer
 from tollhouse.catalogue.currencies import CURRENCIES, format_amount
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.platform.db import Pool, Row
-from tollhouse.rails.bank_transfer_batch import id_in
+from tollhouse.rails.bank.batch import id_in
 
 STATEMENTS = """
     SELECT s.id, s.statement_id, s.iban, s.first_on, s.last_on, s.entries, seen.new_entries, seen.unmatched,

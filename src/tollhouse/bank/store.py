@@ -12,7 +12,7 @@ from tollhouse.bank.model import ListedTransfer, Outcome
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.rails.bank_transfer_statement import Entry, Part, Side, Statement
+from tollhouse.rails.bank.statement import Entry, Part, Side, Statement
 
 KEEP_STATEMENT = """
     INSERT INTO bank_statements (id, iban, statement_id, currency, opening_minor, closing_minor, first_on, last_on, entries,

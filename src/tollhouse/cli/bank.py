@@ -16,8 +16,8 @@ from tollhouse.cli.actions import By, Json, Reason, act, print_action, print_row
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.bank_transfer_batch import CURRENCY, Batch, total, write
-from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
+from tollhouse.rails.bank.batch import CURRENCY, Batch, total, write
+from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
 
 statements = App(name="statements", help="Import bank statements and match transfers to payments.")

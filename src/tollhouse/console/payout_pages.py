@@ -25,7 +25,7 @@ from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.text import Text, Translatable, joined
 from tollhouse.outgoing import store as outgoing_store
 from tollhouse.platform.db import Tx
-from tollhouse.rails.bank_transfer_batch import Batch, write
+from tollhouse.rails.bank.batch import Batch, write
 from tollhouse.rails.configured import bank_account
 
 OPERATIONS = Operations(PAGES)

@@ -21,7 +21,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Translatable, joined
 from tollhouse.platform.db import Tx
-from tollhouse.rails.bank_transfer_xml import DOCUMENT_BYTES_MAX
+from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
 
 OPERATIONS = Operations(PAGES)

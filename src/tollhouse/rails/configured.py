@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
-from tollhouse.rails.bank_transfer import BankAccount, BankTransfer
+from tollhouse.rails.bank.transfer import BankAccount, BankTransfer
 from tollhouse.rails.provider import Provider, RailError
 from tollhouse.rails.sandbox import Sandbox
 

@@ -8,7 +8,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.orders.errors import InvalidState
 from tollhouse.platform.db import Tx
-from tollhouse.rails.bank_transfer import NAME, Payout
+from tollhouse.rails.bank.transfer import NAME, Payout
 from tollhouse.rails.provider import Observation
 from tollhouse.refunds import actions, bank_port_store, chargebacks
 from tollhouse.transactions import settlement

@@ -3,7 +3,7 @@
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Tx
-from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
+from tollhouse.rails.bank.transfer import CURRENCY, NAME, Payout
 
 # All merchants' refunds leave in one file.
 LIST_ACCEPTED = """

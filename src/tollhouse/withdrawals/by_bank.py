@@ -5,7 +5,7 @@ from uuid import UUID
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Tx
-from tollhouse.rails.bank_transfer import Payout
+from tollhouse.rails.bank.transfer import Payout
 from tollhouse.rails.provider import PayoutState
 from tollhouse.withdrawals import by_bank_store, sending
 from tollhouse.withdrawals.model import Withdrawal

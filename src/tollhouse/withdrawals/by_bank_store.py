@@ -5,7 +5,7 @@ import msgspec
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Row, Tx
-from tollhouse.rails.bank_transfer import CURRENCY, NAME, Payout
+from tollhouse.rails.bank.transfer import CURRENCY, NAME, Payout
 
 # Across merchants: they leave in one file. Each was approved before it was submitted to the rail.
 LIST_PENDING = """

@@ -10,8 +10,8 @@ from msgspec import Struct
 from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.money import format_minor
-from tollhouse.rails.bank_transfer import CURRENCY, BankAccount
-from tollhouse.rails.bank_transfer_xml import Element
+from tollhouse.rails.bank.transfer import CURRENCY, BankAccount
+from tollhouse.rails.bank.xml import Element
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 DECIMALS = 2

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text
-from tollhouse.rails.bank_transfer_xml import Node, UnreadableStatementError, parse
+from tollhouse.rails.bank.xml import Node, UnreadableStatementError, parse
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:camt.053.001."
 VERSIONS = ("02", "08")

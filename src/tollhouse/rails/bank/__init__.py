@@ -1,0 +1,1 @@
+"""The bank transfer rail: payment references, files of payouts, and statements."""
