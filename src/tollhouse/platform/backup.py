@@ -93,10 +93,11 @@ def unpack(file: Path) -> Iterator[OpenedBackup]:
         folder = Path(name)
         try:
             with tarfile.open(file) as tar:
-                tar.extractall(folder, members=[tar.getmember(MANIFEST)], filter="data")
+                _extract(tar, MANIFEST, folder)
                 manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
                 names = [member for member in (DUMP, KEYS) if member in manifest.sha256]
-                tar.extractall(folder, members=[tar.getmember(member) for member in names], filter="data")
+                for member in names:
+                    _extract(tar, member, folder)
         except (OSError, KeyError, tarfile.TarError, msgspec.MsgspecError) as error:
             raise BackupError(f"{file} is not a complete backup: {error}") from None
         if manifest.format != FORMAT:
@@ -112,6 +113,15 @@ def load(dsn: str, dump: Path) -> None:
     """Fill an empty database from a dump, completely or not at all. Raises `BackupError`."""
     options = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
     _run("pg_restore", dsn, *options, str(dump))
+
+
+def _extract(tar: tarfile.TarFile, member: str, folder: Path) -> None:
+    """Copy the content of a member. Nothing else is taken from the archive: no path, link, mode or owner."""
+    content = tar.extractfile(member)
+    if content is None:
+        raise KeyError(f"{member} is not a file")
+    with content, (folder / member).open("xb") as out:
+        shutil.copyfileobj(content, out)
 
 
 def _run(program: str, dsn: str, *arguments: str) -> None:
