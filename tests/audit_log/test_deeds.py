@@ -291,7 +291,7 @@ async def test_what_operators_do(alice: Actor, service: Service) -> None:
         await operators.approve(tx, UUID(project), context)
         await operators.suspend(tx, merchant_id, context)
         await operators.reactivate(tx, merchant_id, context)
-        await operators.adjust(tx, MerchantEnv(merchant_id, "test"), euro, 1250, context, services)
+        await operators.adjust(Work(tx, services, context.at), MerchantEnv(merchant_id, "test"), euro, 1250, context)
     await services.db.close()
     assert await actions_listed(alice) == [
         "project.opened",

@@ -45,8 +45,9 @@ class Bank:
 
     async def assign(self, transfer_id: UUID, reference: str) -> Decided:
         """The operator knows what it pays."""
-        return await self.services.db.transact(
-            lambda tx: actions.assign(tx, transfer_id, reference, BANK_PORTS, context("Asked the customer"), self.services)
+        asked = context("Asked the customer")
+        return await self.services.transact(
+            lambda work: actions.assign(work, transfer_id, reference, BANK_PORTS, asked), asked.at
         )
 
     async def dismiss(self, transfer_id: UUID) -> Decided:
@@ -71,8 +72,9 @@ class Bank:
 
     async def refuse(self, payout_id: str) -> Decided:
         """The operator keeps a payout here."""
-        return await self.services.db.transact(
-            lambda tx: payouts.refuse(tx, UUID(payout_id), BANK_PORTS, context("Account closed"), self.services)
+        closed = context("Account closed")
+        return await self.services.transact(
+            lambda work: payouts.refuse(work, UUID(payout_id), BANK_PORTS, closed), closed.at
         )
 
 

@@ -47,7 +47,7 @@ async def shop(still: Service) -> AsyncIterator[Actor]:
             MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"),
             OperatorContext("olga", clock.now(), "Goodwill"),
         )
-        await services.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 500, context, services))
+        await services.transact(lambda work: actions.adjust(work, env, CURRENCIES["EUR"], 500, context), context.at)
         yield actor
     await services.db.close()
 

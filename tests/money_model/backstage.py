@@ -62,7 +62,7 @@ class Backstage:
         """An operator gives euros of live mode, or takes them."""
         context, euros = OperatorContext("olga", clock.now(), "As agreed"), CURRENCIES["EUR"]
         try:
-            return self._outcome(lambda tx: operators.adjust(tx, self._live, euros, minor, context, self._services))
+            return self._outcome(lambda tx: operators.adjust(self._work(tx), self._live, euros, minor, context))
         except OperatorRefusedError:
             return "insufficient_funds"
 

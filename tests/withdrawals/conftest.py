@@ -73,5 +73,5 @@ async def rich(shop: Actor, services: Services) -> Actor:
         MerchantEnv(MerchantId(UUID(shop.merchant_id)), "live"),
         OperatorContext("olga", clock.now(), "Opening balance"),
     )
-    await services.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, context, services))
+    await services.transact(lambda work: actions.adjust(work, env, CURRENCIES["EUR"], 10_000, context), context.at)
     return shop

@@ -44,7 +44,7 @@ class _ByBank(PayoutContract):
             MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"),
             OperatorContext("olga", clock.now(), "Opening balance"),
         )
-        await services.db.transact(lambda tx: actions.adjust(tx, env, CURRENCIES["EUR"], 10_000, context, services))
+        await services.transact(lambda work: actions.adjust(work, env, CURRENCIES["EUR"], 10_000, context), context.at)
 
 
 class TestPaperBank(_ByBank):

@@ -5,7 +5,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from tollhouse.identity.credentials import email_key
-from tollhouse.kernel.text import Translatable
+from tollhouse.kernel.text import Translatable, joined
 
 LOCAL_ADMINISTRATOR = "local administrator"
 """The operator of commands without `--as`: one person, whatever the system user is called."""
@@ -17,6 +17,11 @@ class OperatorRefusedError(Exception):
     def __init__(self, message: Translatable) -> None:
         super().__init__(message)
         self.message = message
+
+    @property
+    def notice(self) -> Translatable:
+        """The message for the page that the operator acted on."""
+        return joined("No changes were made.", self.message)
 
 
 class ApprovedBefore(OperatorRefusedError):

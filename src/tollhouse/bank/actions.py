@@ -39,11 +39,11 @@ async def import_file(
     for statement, (statement_id, _) in zip(statements, kept, strict=True):
         for entry in sorted(statement.entries, key=lambda one: one.undoes):  # entries before their reversals
 
-            async def action(tx: Tx, entry: Entry = entry, statement_id: UUID = statement_id) -> list[Placed] | None:
-                return await _take(tx, entry, statement_id, ports, context, services)
+            async def action(work: Work, entry: Entry = entry, statement_id: UUID = statement_id) -> list[Placed] | None:
+                return await _take(work, entry, statement_id, ports)
 
             try:
-                taken = await services.db.transact(action)
+                taken = await services.transact(action, context.at)
             except ApiError as lost:
                 raise BankRefusedError(
                     Text(
@@ -59,11 +59,9 @@ async def import_file(
     return Imported(sum(is_new for _, is_new in kept), new, known, len(placed) - unmatched, unmatched)
 
 
-async def assign(
-    tx: Tx, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext, services: Services
-) -> Decided:
+async def assign(work: Work, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext) -> Decided:
     """Assign an unmatched transfer to the payment with this reference. Raises `BankRefusedError`."""
-    waiting = await _hold_waiting(tx, part_id)
+    waiting = await _hold_waiting(work.tx, part_id)
     names = creditor_references(reference)
     if len(names) != 1:
         raise BankRefusedError(
@@ -75,15 +73,15 @@ async def assign(
     if waiting.side != "credit":
         raise BankRefusedError("An outgoing transfer cannot be assigned to a payment.")
     [name] = names
-    owner = await ports.owner(tx, name)
+    owner = await ports.owner(work.tx, name)
     if owner is None:
         raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
-    await rules.ensure_independent(tx, owner, context.reviewer)
+    await rules.ensure_independent(work.tx, owner, context.reviewer)
     payer = _payer(waiting.other_iban, waiting.other_name)
     seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency, payer)
-    if not await ports.observe(Work(tx, services, context.at), seen):
+    if not await ports.observe(work, seen):
         raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
-    return await _decide(tx, part_id, Placed("payment", reference=name), ports, context)
+    return await _decide(work.tx, part_id, Placed("payment", reference=name), ports, context)
 
 
 async def dismiss(tx: Tx, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
@@ -114,17 +112,15 @@ async def _keep(tx: Tx, statement: Statement, ports: BankPorts, context: Operato
     return statement_id, is_new
 
 
-async def _take(
-    tx: Tx, entry: Entry, statement_id: UUID, ports: BankPorts, context: OperatorContext, services: Services
-) -> list[Placed] | None:
+async def _take(work: Work, entry: Entry, statement_id: UUID, ports: BankPorts) -> list[Placed] | None:
     """Insert an entry and match its transfers; None if the entry is known."""
-    entry_id = await store.keep_entry(tx, entry, statement_id)
+    entry_id = await store.keep_entry(work.tx, entry, statement_id)
     if entry_id is None:
         return None
     found: list[Placed] = []
     for nth, part in enumerate(entry.parts):
-        placed = await _place(Work(tx, services, context.at), entry, nth, ports)
-        await store.keep_part(tx, new_id(), entry_id, nth, part, placed)
+        placed = await _place(work, entry, nth, ports)
+        await store.keep_part(work.tx, new_id(), entry_id, nth, part, placed)
         found.append(placed)
     return found
 

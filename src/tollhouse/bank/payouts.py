@@ -22,7 +22,7 @@ from tollhouse.bank.model import (
 )
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import format_amount
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
@@ -134,30 +134,30 @@ async def approve(tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorCo
 
 
 async def refuse(
-    tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorContext, services: Services, seen: PayoutStatus | None = None
+    work: Work, payout_id: UUID, ports: BankPorts, context: OperatorContext, seen: PayoutStatus | None = None
 ) -> Decided:
     """Refuse a payout, or record that the bank did not carry it out. The money goes back. Raises `BankRefusedError`.
 
     `seen`: as it was looked at. One that was exported meanwhile may be at the bank, which is another question.
     """
-    await gather(tx, ports, context.at)
-    payout = await _lock(tx, payout_id, "prepared", "exported")
+    await gather(work.tx, ports, context.at)
+    payout = await _lock(work.tx, payout_id, "prepared", "exported")
     if seen is not None and payout.status != seen:
         raise BankRefusedError(
             Text(
                 "Payout %(payout_id)s is now %(status)s. Check it again.", payout_id=payout_id, status=as_text(payout.status)
             )
         )
-    await rules.ensure_independent(tx, payout.env.merchant_id, context.reviewer)
+    await rules.ensure_independent(work.tx, payout.env.merchant_id, context.reviewer)
     try:
-        await ports.origins[payout.kind].refused(Work(tx, services, context.at), payout.env, payout.id)
+        await ports.origins[payout.kind].refused(work, payout.env, payout.id)
     except ApiError as lost:
         raise BankRefusedError(
             Text("Payout %(payout_id)s cannot be refused: %(message)s", payout_id=payout_id, message=as_text(lost.message))
         ) from None
-    if not await payouts_store.refuse(tx, payout_id, context):
+    if not await payouts_store.refuse(work.tx, payout_id, context):
         raise AssertionError("a locked payout does not change")
-    action_id = await ports.keep(tx, context, "payout_refused", payout_id, payout.env)
+    action_id = await ports.keep(work.tx, context, "payout_refused", payout_id, payout.env)
     return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action_id)
 
 

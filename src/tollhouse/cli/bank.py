@@ -62,8 +62,8 @@ def assign(transfer_id: TransferArgument, reference: str, /, *, reason: Reason, 
     """Assign an unmatched transfer to the payment with this reference."""
 
     async def action(services: Services, context: OperatorContext) -> Decided:
-        return await services.db.transact(
-            lambda tx: actions.assign(tx, transfer_id, reference, BANK_PORTS, context, services)
+        return await services.transact(
+            lambda work: actions.assign(work, transfer_id, reference, BANK_PORTS, context), context.at
         )
 
     return print_action(run_as(action, reason, by), as_json=as_json)
@@ -120,7 +120,7 @@ def refuse(payout_id: PayoutArgument, /, *, reason: Reason, by: By = None, as_js
     """Refuse a payout, or record that the bank did not carry it out. The money goes back to its balance."""
 
     async def action(services: Services, context: OperatorContext) -> Decided:
-        return await services.db.transact(lambda tx: payout_actions.refuse(tx, payout_id, BANK_PORTS, context, services))
+        return await services.transact(lambda work: payout_actions.refuse(work, payout_id, BANK_PORTS, context), context.at)
 
     return print_action(run_as(action, reason, by), as_json=as_json)
 

@@ -101,7 +101,7 @@ def adjust(
         if known is None:
             raise UsageError(f"Unknown currency {currency}. Use one of {', '.join(CURRENCIES)}.")
         amount_minor = _signed_minor(amount, known)
-        return await services.db.transact(lambda tx: actions.adjust(tx, env, known, amount_minor, context, services))
+        return await services.transact(lambda work: actions.adjust(work, env, known, amount_minor, context), context.at)
 
     return print_action(run_as(change, reason, by), as_json=as_json)
 

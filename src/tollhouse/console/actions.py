@@ -15,7 +15,7 @@ from tollhouse.catalogue.currencies import Currency, priced
 from tollhouse.console import store
 from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectChangedError, SubjectNotFoundError
 from tollhouse.events.balances import Cause, notify_balance
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.identity import second_factor_store, sessions_store
 from tollhouse.identity.credentials import email_key
 from tollhouse.kernel.clock import stamp
@@ -116,16 +116,16 @@ async def remove_second_factor(tx: Tx, email: str, context: OperatorContext) -> 
 
 
 async def adjust(
-    tx: Tx, env: MerchantEnv, currency: Currency, amount_minor: int, context: OperatorContext, services: Services
+    work: Work, env: MerchantEnv, currency: Currency, amount_minor: int, context: OperatorContext
 ) -> OperatorAction:
     """Credit the merchant's available balance, or debit it if the amount is negative."""
-    if not await store.is_merchant(tx, env.merchant_id):
+    if not await store.is_merchant(work.tx, env.merchant_id):
         raise OperatorRefusedError(Text("There is no merchant %(merchant_id)s.", merchant_id=env.merchant_id))
-    await rules.ensure_independent(tx, env.merchant_id, context.reviewer)
-    await rules.ensure_no_reset(tx, env.merchant_id, context.at)
-    balance = await get_balance(tx, env, currency.code)
+    await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
+    await rules.ensure_no_reset(work.tx, env.merchant_id, context.at)
+    balance = await get_balance(work.tx, env, currency.code)
     action = await record_action(
-        tx,
+        work.tx,
         context,
         "balance_adjusted",
         env,
@@ -138,7 +138,7 @@ async def adjust(
     posting = Posting("adjustment", currency.code, abs(amount_minor), debit, credit)
     try:
         posted = await post(
-            tx, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), (posting,), context.at)
+            work.tx, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), (posting,), context.at)
         )
     except InsufficientFunds:
         raise OperatorRefusedError(
@@ -152,7 +152,7 @@ async def adjust(
     except BalanceLimitExceeded as error:
         raise OperatorRefusedError(error.message) from None
     cause = Cause(SOURCE, action.action_id, "posted", 1)
-    await notify_balance(Work(tx, services, posted.entries[0].created_at), env, currency.code, posted, cause, None)
+    await notify_balance(Work(work.tx, work.services, posted.entries[0].created_at), env, currency.code, posted, cause, None)
     return action
 
 

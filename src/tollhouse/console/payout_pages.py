@@ -22,7 +22,7 @@ from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.text import Text, Translatable, joined
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.outgoing import store as outgoing_store
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.batch import Batch, write
@@ -33,7 +33,7 @@ REFUSABLE: dict[str, PayoutStatus] = {"prepared": "prepared", "exported": "expor
 
 
 class PayoutsQuery(PageQuery, frozen=True):
-    """The status of the payouts; by deerror those that are prepared."""
+    """The status of the payouts; by default those that are prepared."""
 
     status: Literal["all", "prepared", "exported", "confirmed", "returned", "refused"] = "prepared"
 
@@ -68,7 +68,7 @@ async def export(request: Request, caller: Operator) -> Response:
     try:
         batch = await services.db.transact(action)
     except OperatorRefusedError as refused:
-        message, selected = joined("No changes were made.", refused.message), payout_ids if all_seen is None else None
+        message, selected = refused.notice, payout_ids if all_seen is None else None
         return await _payouts(request, caller, PayoutsQuery(), 409, message=message, selected=selected)
     return see_other(f"/operator/batches/{batch.id}")
 
@@ -88,13 +88,11 @@ async def refuse(request: Request, caller: Operator, payout_id: UUID) -> Respons
     reason, error = read_reason(request)
     if error:
         return await _payout(request, caller, payout_id, status=422, reason=reason, field_errors={"reason": error})
-    context, services = OperatorContext(caller.email, request.now, reason), request.services
+    context = OperatorContext(caller.email, request.now, reason)
     try:
-        decided = await services.db.transact(
-            lambda tx: payout_actions.refuse(tx, payout_id, BANK_PORTS, context, services, seen)
-        )
+        decided = await request.transact(lambda work: payout_actions.refuse(work, payout_id, BANK_PORTS, context, seen))
     except OperatorRefusedError as refused:
-        message = joined("No changes were made.", refused.message)
+        message = refused.notice
         return await _payout(request, caller, payout_id, status=409, message=message, reason=reason)
     return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")
 
@@ -106,9 +104,7 @@ async def approve(request: Request, caller: Operator, payout_id: UUID) -> Respon
     try:
         decided = await services.db.transact(lambda tx: payout_actions.approve(tx, payout_id, BANK_PORTS, context))
     except OperatorRefusedError as refused:
-        return await _payout(
-            request, caller, payout_id, status=409, message=joined("No changes were made.", refused.message)
-        )
+        return await _payout(request, caller, payout_id, status=409, message=refused.notice)
     return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")
 
 
@@ -144,9 +140,7 @@ async def batch_file(request: Request, caller: Operator, batch_id: UUID) -> Resp
     try:
         found = await payout_actions.batch(request.services.db, batch_id)
     except OperatorRefusedError as refused:
-        return await _batch(
-            request, caller, batch_id, PageQuery(), 409, message=joined("No changes were made.", refused.message)
-        )
+        return await _batch(request, caller, batch_id, PageQuery(), 409, message=refused.notice)
     if found is None:
         raise NotFound
     headers = {"Content-Disposition": f'attachment; filename="pain.001-{batch_id}.xml"'}

@@ -25,7 +25,7 @@ from tollhouse.http.responses import see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
-from tollhouse.kernel.text import Translatable, joined
+from tollhouse.kernel.text import Translatable
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
@@ -35,7 +35,7 @@ Decide = Callable[[Tx, UUID, OperatorContext, datetime], Awaitable[OperatorActio
 
 
 class ProjectsQuery(PageQuery, frozen=True):
-    """The status of the projects; by deerror those in review."""
+    """The status of the projects; by default those in review."""
 
     status: Literal["all", "in_review", "approved", "rejected"] = "in_review"
 
@@ -92,7 +92,7 @@ async def _decide(request: Request, caller: Operator, project_id: UUID, decide: 
         action = await request.services.db.transact(lambda tx: decide(tx, project_id, context, seen))
     except OperatorRefusedError as refused:
         changed = isinstance(refused, SubjectNotFoundError | SubjectChangedError)
-        message = TOO_LATE if changed else joined("No changes were made.", refused.message)
+        message = TOO_LATE if changed else refused.notice
         return await _project(request, caller, project_id, status=409, message=message)
     return see_other(f"/operator/projects/{project_id}?action={action.action_id}")
 

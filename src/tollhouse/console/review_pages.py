@@ -21,7 +21,7 @@ from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import InvalidRequest, NotFound
-from tollhouse.kernel.text import Translatable, joined
+from tollhouse.kernel.text import Translatable
 from tollhouse.outgoing import store as outgoing_store
 from tollhouse.platform.db import Pool
 from tollhouse.refunds import review_store as refund_review_store
@@ -201,7 +201,7 @@ async def _decide(
     except SubjectNotFoundError:
         raise NotFound from None
     except OperatorRefusedError as error:
-        return await _show(request, caller, queue, subject_id, 409, message=joined("No changes were made.", error.message))
+        return await _show(request, caller, queue, subject_id, 409, message=error.notice)
     return see_other(f"{ROOT}/{queue.name}/{subject_id}?action={action.action_id}")
 
 

@@ -15,12 +15,12 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
+from tollhouse.http.services import Work
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import BODY_BYTES_MAX
-from tollhouse.kernel.text import Translatable, joined
-from tollhouse.platform.db import Tx
+from tollhouse.kernel.text import Translatable
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
 
@@ -95,10 +95,9 @@ async def assign(request: Request, caller: Operator, transfer_id: UUID) -> Respo
         return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
     context = OperatorContext(caller.email, request.now, why)
 
-    async def action(tx: Tx) -> Decided:
-        return await actions.assign(tx, transfer_id, reference, BANK_PORTS, context, request.services)
-
-    return await _decide(request, caller, transfer_id, action, form)
+    return await _decide(
+        request, caller, transfer_id, lambda work: actions.assign(work, transfer_id, reference, BANK_PORTS, context), form
+    )
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/dismiss", guard=operator_page)
@@ -110,7 +109,7 @@ async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Resp
         return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors={"reason": error})
     context = OperatorContext(caller.email, request.now, reason)
     return await _decide(
-        request, caller, transfer_id, lambda tx: actions.dismiss(tx, transfer_id, BANK_PORTS, context), form
+        request, caller, transfer_id, lambda work: actions.dismiss(work.tx, transfer_id, BANK_PORTS, context), form
     )
 
 
@@ -139,12 +138,12 @@ async def _statements(
 
 
 async def _decide(
-    request: Request, caller: Operator, transfer_id: UUID, action: Callable[[Tx], Awaitable[Decided]], form: dict[str, str]
+    request: Request, caller: Operator, transfer_id: UUID, action: Callable[[Work], Awaitable[Decided]], form: dict[str, str]
 ) -> Response:
     try:
-        decided = await request.services.db.transact(action)
+        decided = await request.transact(action)
     except OperatorRefusedError as refused:
-        message = joined("No changes were made.", refused.message)
+        message = refused.notice
         return await _transfer(request, caller, transfer_id, status=409, message=message, form=form)
     return see_other(f"/operator/transfers/{transfer_id}?action={decided.action_id}")
 

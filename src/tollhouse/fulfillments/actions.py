@@ -13,7 +13,7 @@ from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.fulfillments import store
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment, ensure_available, parse
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
@@ -29,14 +29,14 @@ SOURCE = "fulfillment"
 SANDBOX_DELAY = timedelta(seconds=2)
 
 
-async def check_order(tx: Tx, env: MerchantEnv, new: NewFulfillment, services: Services) -> Product:
+async def check_order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Product:
     """The product of an order that would be accepted now. Raises the errors of `order`."""
-    product = parse(new, env, services.settings)
-    await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
+    product = parse(new, env, work.services.settings)
+    await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
     ensure_available(new, product, env)
-    if new.project_id is not None and await projects.seller(tx, env, new.project_id) is None:
+    if new.project_id is not None and await projects.seller(work.tx, env, new.project_id) is None:
         raise InvalidProject
-    await ensure_funds(tx, env, product.currency, product.unit_price_minor * new.quantity)
+    await ensure_funds(work.tx, env, product.currency, product.unit_price_minor * new.quantity)
     return product
 
 
@@ -46,7 +46,7 @@ async def order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Fulfillmen
     Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject` and
     `InsufficientFunds`.
     """
-    product = await check_order(work.tx, env, new, work.services)
+    product = await check_order(work, env, new)
     # The database checks the balance and external id again below; any error rolls everything back.
     fulfillment_id, cost_minor = new_id(), product.unit_price_minor * new.quantity
     hold, posted = await holds.reserve(work.tx, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor, work.now)

@@ -145,7 +145,7 @@ async def _review(
     request: Request, person: Person, env: MerchantEnv, product: Product, form: FulfillmentForm, message: str = ""
 ) -> Response:
     try:
-        await request.services.db.transact(lambda tx: actions.check_order(tx, env, form.new, request.services))
+        await request.transact(lambda work: actions.check_order(work, env, form.new))
     except ApiError as error:
         return await _form(request, person, env, product, form, _form_errors(error, form))
     return page(

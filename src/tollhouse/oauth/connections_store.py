@@ -17,7 +17,7 @@ from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import ApplicationView, ConnectionView, GrantStatus, GrantView, RevokedGrant
 from tollhouse.platform.db import Pool, Row, Tx
 
-LIST_CONNECTIONS = """
+CONNECTIONS = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
            coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
     FROM oauth_clients c
@@ -26,20 +26,13 @@ LIST_CONNECTIONS = """
     LEFT JOIN oauth_grant_cutoffs k
         ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
-    WHERE c.merchant_id = $1 AND c.id = $2 AND g.created_at >= $3 AND (g.created_at, g.id) < ($4, $5)
+    WHERE c.merchant_id = $1 AND c.id = $2
+"""
+LIST_CONNECTIONS = f"""
+    {CONNECTIONS} AND g.created_at >= $3 AND (g.created_at, g.id) < ($4, $5)
     ORDER BY g.created_at DESC, g.id DESC LIMIT $6 OFFSET $7
 """
-FIND_CONNECTION = """
-    SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
-           coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
-    FROM oauth_clients c
-    JOIN oauth_grants g ON g.client_id = c.id
-    JOIN merchants m ON m.id = g.merchant_id
-    LEFT JOIN oauth_grant_cutoffs k
-        ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
-    LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
-    WHERE c.merchant_id = $1 AND c.id = $2 AND g.id = $3
-"""
+FIND_CONNECTION = f"{CONNECTIONS} AND g.id = $3"
 COUNT_ACTIVE = """
     SELECT count(*) FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3

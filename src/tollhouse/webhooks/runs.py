@@ -8,7 +8,7 @@ from tollhouse.audit.changes import new_values
 from tollhouse.events import secrets
 from tollhouse.events import store as events_store
 from tollhouse.events.destination import destination_key
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Tx
@@ -57,7 +57,7 @@ async def run_step(work: Work) -> bool:
     for failure in step:
         if run.failure_filter.type not in {"", failure.type}:
             continue
-        if await _redeliver(work.tx, run, failure, work.services):
+        if await _redeliver(work, run, failure):
             sent += 1
         else:
             skipped += 1
@@ -74,13 +74,13 @@ async def _blocking_error(tx: Tx, env: MerchantEnv, now: datetime) -> WebhookDel
     return None
 
 
-async def _redeliver(tx: Tx, run: RedeliveryRun, failure: FailedEvent, services: Services) -> bool:
+async def _redeliver(work: Work, run: RedeliveryRun, failure: FailedEvent) -> bool:
     """Redeliver the event if it is still failed and has a URL. Returns whether it was."""
     url = failure.destination_url
     if failure.destination_source == "saved":
-        saved = await actions.get_configuration(tx, run.env, services)
+        saved = await actions.get_configuration(work.tx, run.env, work.services)
         url = None if saved is None else saved.url
     if not failure.failed or url is None:
         return False
-    await events_store.redeliver(tx, run.env, failure.event_id, destination_key(run.env, url))
+    await events_store.redeliver(work.tx, run.env, failure.event_id, destination_key(run.env, url))
     return True
