@@ -18,9 +18,7 @@ from tollhouse.platform.common_passwords import is_common
 from tollhouse.platform.db import Pool, Row
 
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
-COMMON_PASSWORD = (
-    "This password is one of the 30,000 most common ones, or repeats fewer than 10 characters. Choose another one."  # noqa: S105
-)
+COMMON_PASSWORD = "This is one of the 30,000 most common passwords, or a short text repeated. Choose another password."  # noqa: S105
 SPAN = timedelta(seconds=limits.SIGN_IN_SPAN_S)
 FindAccount = Callable[[Pool, str], Awaitable[Row | None]]
 SignInKind = Literal["sign-in", "step-up", "operator sign-in"]
