@@ -3,6 +3,7 @@
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.events.raw import RawServer, says
 from tests.running import Service, settings_for
 from tollhouse.events.destination import check_destination_url
 from tollhouse.platform.config import Settings
-from tollhouse.platform.outbound import Outbound, Outcome
+from tollhouse.platform.outbound import LookUp, Outbound, Outcome
 
 INGRESS = "8.8.4.4"
 CLOSED: dict[str, Any] = {"TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": "", "TOLLHOUSE_INGRESS_IP": INGRESS}
@@ -22,10 +23,14 @@ NOBODY = 9
 """The port that our own question of the kernel names; asking sends nothing."""
 
 
-class Watch:
-    """What this process asked of the kernel while it was watched: connections that it began, names that it looked up.
+WATCHED: ContextVar[bool] = ContextVar("watched", default=False)
+"""Set by the task of a test and inherited by the tasks that it starts; services of other tests run in this process too."""
 
-    Destinations of other tests, at `shop.`, are left out: their service may still retry deliveries in this process.
+
+class Watch:
+    """What the watched task asked of the kernel: connections that it began, names that it looked up.
+
+    Threads that look names up have no context. There the destinations of other tests, at `shop.`, are left out.
     """
 
     def __init__(self) -> None:
@@ -35,7 +40,7 @@ class Watch:
 
     def see(self, event: str, told: tuple[Any, ...]) -> None:
         """Python tells of both before they happen."""
-        if self.on and event == "socket.connect" and told[1][1] != NOBODY:
+        if self.on and WATCHED.get() and event == "socket.connect" and told[1][1] != NOBODY:
             self.connected.append(told[1])
         if self.on and event == "socket.getaddrinfo" and not told[0].startswith("shop."):
             self.looked_up.append(told[0])
@@ -78,16 +83,17 @@ def watch(canary: RawServer) -> Iterator[Watch]:
     WATCH.on = False
 
 
-async def post(settings: Settings, url: str) -> Outcome:
-    """One call."""
-    async with Outbound(settings, deadline_s=5) as outbound:
-        return await outbound.post(url, b"{}", {})
+async def post(settings: Settings, *urls: str, look_up: LookUp = socket.getaddrinfo) -> list[Outcome]:
+    """Call each of them, watched."""
+    WATCHED.set(True)
+    async with Outbound(settings, deadline_s=5, look_up=look_up) as outbound:
+        return [await outbound.post(url, b"{}", {}) for url in urls]
 
 
-def leads_to(*addresses: str) -> Callable[..., list[Any]]:
+def leads_to(*addresses: str) -> LookUp:
     """A resolver that knows these addresses for every name."""
 
-    def look_up(host: str, port: int, family: int = 0, kind: int = 0, *_: Any) -> list[Any]:
+    def look_up(host: str, port: int, family: int, kind: int) -> list[Any]:
         WATCH.looked_up.append(host)
         assert family == socket.AF_INET
         return [(family, kind, 6, "", (address, port)) for address in addresses]
@@ -111,13 +117,11 @@ def test_no_spelling_is_taken(kind: str, livemode: bool, settings: Settings) -> 
 
 @pytest.mark.covers("W-57", "W-58", "W-64", "W-65", "S-56")
 @pytest.mark.parametrize("kind", SPELLINGS)
-async def test_no_spelling_is_called(
-    kind: str, settings: Settings, canary: RawServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_spelling_is_called(kind: str, settings: Settings, canary: RawServer, watch: Watch) -> None:
     """As if it had been saved under older rules, where every name means loopback."""
-    monkeypatch.setattr(socket, "getaddrinfo", leads_to("127.0.0.1"))
-    async with Outbound(settings) as outbound:
-        ended = {url: await outbound.post(filled(url, canary.port), b"{}", {}) for url in SPELLINGS[kind]}
+    urls = [filled(url, canary.port) for url in SPELLINGS[kind]]
+    outcomes = await post(settings, *urls, look_up=leads_to("127.0.0.1"))
+    ended = dict(zip(urls, outcomes, strict=True))
     assert {url for url, one in ended.items() if (one.error, one.http_status) != ("blocked_destination", None)} == set()
     assert not watch.connected
     assert not canary.peers
@@ -126,13 +130,10 @@ async def test_no_spelling_is_called(
 
 @pytest.mark.covers("W-59", "W-60", "W-61", "W-64", "S-56")
 @pytest.mark.parametrize("answer", LEADING_ASTRAY, ids=" ".join)
-async def test_no_name_leads_astray(
-    answer: list[str], settings: Settings, canary: RawServer, watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_name_leads_astray(answer: list[str], settings: Settings, canary: RawServer, watch: Watch) -> None:
     url = f"http://hook.example.com:{canary.port}/"
     assert check_destination_url(url, livemode=False, settings=settings) is None
-    monkeypatch.setattr(socket, "getaddrinfo", leads_to(*answer))
-    outcome = await post(settings, url)
+    [outcome] = await post(settings, url, look_up=leads_to(*answer))
     assert (outcome.error, outcome.http_status) == ("blocked_destination", None)
     assert watch.looked_up == ["hook.example.com"]
     assert not watch.connected
@@ -142,7 +143,8 @@ async def test_no_name_leads_astray(
 @pytest.mark.covers("S-56")
 async def test_the_watch_sees_a_call_that_is_allowed(canary: RawServer, watch: Watch) -> None:
     settings = settings_for("postgresql:///nowhere")
-    assert (await post(settings, f"http://127.0.0.1:{canary.port}/")).succeeded
+    [outcome] = await post(settings, f"http://127.0.0.1:{canary.port}/")
+    assert outcome.succeeded
     assert watch.connected == [("127.0.0.1", canary.port)]
     assert canary.peers
 
@@ -153,8 +155,8 @@ async def test_the_environment_names_no_proxy(
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{canary.port}")
-    monkeypatch.setattr(socket, "getaddrinfo", leads_to("10.0.0.1"))
-    assert (await post(settings, "http://hook.example.com/")).error == "blocked_destination"
+    [outcome] = await post(settings, "http://hook.example.com/", look_up=leads_to("10.0.0.1"))
+    assert outcome.error == "blocked_destination"
     assert not watch.connected
 
 

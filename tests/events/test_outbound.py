@@ -29,9 +29,9 @@ ALLOWED = "127.0.0.0/8"
 
 async def post(port: int, path: str = "/hook", *, scheme: str = "http", host: str = "127.0.0.1", **changes: Any) -> Outcome:
     """One call with fresh settings."""
-    deadline_s = changes.pop("deadline_s", 5)
+    deadline_s, look_up = changes.pop("deadline_s", 5), changes.pop("look_up", socket.getaddrinfo)
     changed: dict[str, Any] = {"TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": ALLOWED, **changes}
-    async with Outbound(settings_for("postgresql:///nowhere", **changed), deadline_s=deadline_s) as way_out:
+    async with Outbound(settings_for("postgresql:///nowhere", **changed), deadline_s=deadline_s, look_up=look_up) as way_out:
         return await way_out.post(f"{scheme}://{host}:{port}{path}", BODY, HEADERS)
 
 
@@ -325,7 +325,7 @@ async def test_the_ingress_is_never_called_though_its_network_is_allowed() -> No
 
 @pytest.mark.covers("W-60", "W-61")
 @pytest.mark.parametrize("responses", [["93.184.216.34", "127.0.0.1"], ["127.0.0.1", "93.184.216.34"], ["127.0.0.1"]])
-async def test_one_blocked_address_refuses_the_whole_name(responses: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_blocked_address_refuses_the_whole_name(responses: list[str]) -> None:
     asked: list[str] = []
 
     def names(host: str, port: int, family: int, kind: int) -> list[Any]:
@@ -333,21 +333,19 @@ async def test_one_blocked_address_refuses_the_whole_name(responses: list[str], 
         assert family == socket.AF_INET
         return [(family, kind, 6, "", (address, port)) for address in responses]
 
-    monkeypatch.setattr(outbound.socket, "getaddrinfo", names)
     async with RawServer(says(OK)) as server:
-        outcome = await post(server.port, host="rebound.example.com", TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS="")
+        outcome = await post(server.port, host="rebound.example.com", look_up=names, TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS="")
     assert outcome.error == "blocked_destination"
     assert asked == ["rebound.example.com"]
     assert not server.peers
 
 
 @pytest.mark.covers("W-27", "W-34")
-async def test_a_name_without_an_ipv4_address(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_name_without_an_ipv4_address() -> None:
     def nothing(*_: Any) -> list[Any]:
         raise socket.gaierror(socket.EAI_NONAME, "no such name")
 
-    monkeypatch.setattr(outbound.socket, "getaddrinfo", nothing)
-    assert (await post(8080, host="nowhere.example.com")).error == "dns_error"
+    assert (await post(8080, host="nowhere.example.com", look_up=nothing)).error == "dns_error"
 
 
 def test_addresses_of_this_host_are_known_without_a_packet() -> None:

@@ -11,7 +11,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from datetime import datetime
@@ -33,6 +33,8 @@ from tollhouse.platform.config import Settings
 from tollhouse.platform.log import log
 from tollhouse.platform.response_limits import Connector
 
+LookUp = Callable[[str, int, socket.AddressFamily, socket.SocketKind], list[Any]]
+"""As `socket.getaddrinfo`: host, port, family, kind."""
 BLOCKED = tuple(
     IPv4Network(network)
     for network in (
@@ -181,8 +183,11 @@ def is_this_host(address: IPv4Address) -> bool:
 class Outbound:
     """`async with Outbound(settings) as outbound`: sends requests, as many at once as the caller starts."""
 
-    def __init__(self, settings: Settings, *, deadline_s: float = DELIVERY_DEADLINE_S) -> None:
+    def __init__(
+        self, settings: Settings, *, deadline_s: float = DELIVERY_DEADLINE_S, look_up: LookUp = socket.getaddrinfo
+    ) -> None:
         self._gate = AddressPolicy(settings)
+        self._look_up = look_up
         self._source = settings.webhook_source_ip
         self._ca_file = settings.webhook_ca_file
         self._deadline_s = deadline_s
@@ -243,7 +248,7 @@ class Outbound:
     def _session(self, tls: ssl.SSLContext, *, force_close: bool) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=Connector(
-                resolver=_CheckedNames(self._gate, self._names),
+                resolver=_CheckedNames(self._gate, self._names, self._look_up),
                 use_dns_cache=False,
                 family=socket.AF_INET,
                 happy_eyeballs_delay=None,
@@ -312,12 +317,13 @@ class _Answer:
 class _CheckedNames(AbstractResolver):
     """A records only. One blocked address rejects the name; only checked addresses are connected to."""
 
-    def __init__(self, gate: AddressPolicy, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, gate: AddressPolicy, threads: ThreadPoolExecutor, look_up: LookUp) -> None:
         self._gate = gate
         self._threads = threads
+        self._look_up = look_up
 
     async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
-        look_up = partial(socket.getaddrinfo, host, port, socket.AF_INET, socket.SOCK_STREAM)
+        look_up = partial(self._look_up, host, port, socket.AF_INET, socket.SOCK_STREAM)
         found = [entry[4][0] for entry in await asyncio.get_running_loop().run_in_executor(self._threads, look_up)]
         addresses = [str(address) for address in found]
         if any(self._gate.errors(IPv4Address(address)) for address in addresses):
