@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent.parent
 PACKAGE = sorted((HERE / "src").rglob("*.py"))
-PAGES = sorted(path for kind in ("html", "txt") for path in (HERE / "src").rglob(f"templates/*.{kind}"))
+PAGES = sorted(path for kind in ("html", "txt") for path in (HERE / "src").glob(f"tollhouse/*/templates/**/*.{kind}"))
 DOCUMENTS = sorted([*HERE.glob("*.md"), *(HERE / "docs").glob("*.md")])
 BANNED = "ask asks deed deeds told house houses refusal refusals fault faults clerk seat lent stray patience reseal resealed"
 IN_NAMES = frozenset(BANNED.split())

@@ -45,3 +45,12 @@ def contract(*kinds: str) -> ContractCheck:
 def test_an_import_of_a_higher_kind_is_found(kinds: tuple[str, ...], broken: int) -> None:
     check = contract(*kinds)
     assert (check.kept, len(check.metadata["found"])) == (not broken, broken)
+
+
+def test_slices_hold_no_html() -> None:
+    """Pages are in packages of their own; `identity` keeps those that its guards answer with (decision 0049)."""
+    found = {
+        path.relative_to(HERE / "src" / "tollhouse").parts[0]
+        for path in (HERE / "src" / "tollhouse").glob("*/templates/**/*.html")
+    }
+    assert found == {"checkout", "console", "dashboard", "demo", "docs", "http", "identity"}

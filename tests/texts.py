@@ -23,7 +23,7 @@ HERE = Path(__file__).parent.parent
 PACKAGE = HERE / "src" / "tollhouse"
 TRANSLATED = [language for language in LANGUAGES if language != ENGLISH]
 TEMPLATES = sorted(
-    path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/*.{kind}") if path.parent.parent.name != "demo"
+    path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/**/*.{kind}") if "demo" not in path.parts
 )
 WORDS = PACKAGE / "http" / "labels.py"
 MODULES = sorted(PACKAGE.glob("**/*.py"))

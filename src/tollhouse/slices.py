@@ -8,6 +8,7 @@ from tollhouse.bank.slice import SLICE as BANK
 from tollhouse.checkout.slice import SLICE as CHECKOUT
 from tollhouse.console.slice import SLICE as CONSOLE
 from tollhouse.conversions.slice import SLICE as CONVERSIONS
+from tollhouse.dashboard.slice import SLICE as DASHBOARD
 from tollhouse.docs.slice import SLICE as DOCS
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.events.slice import SLICE as EVENTS
@@ -18,12 +19,10 @@ from tollhouse.http.slice import Slice
 from tollhouse.idempotency.slice import SLICE as IDEMPOTENCY
 from tollhouse.identity.slice import SLICE as IDENTITY
 from tollhouse.ledger.slice import SLICE as LEDGER
-from tollhouse.ledger_pages.slice import SLICE as LEDGER_PAGES
 from tollhouse.mail.slice import SLICE as MAIL
 from tollhouse.merchants.slice import SLICE as MERCHANTS
 from tollhouse.oauth.slice import SLICE as OAUTH
 from tollhouse.outgoing.slice import SLICE as OUTGOING
-from tollhouse.overview.slice import SLICE as OVERVIEW
 from tollhouse.payment_links.slice import SLICE as PAYMENT_LINKS
 from tollhouse.platform.invariants import Invariant
 from tollhouse.refunds.slice import SLICE as REFUNDS
@@ -49,8 +48,7 @@ SLICES: Sequence[Slice] = (
     WEBHOOKS,
     WITHDRAWALS,
     CONVERSIONS,
-    OVERVIEW,
-    LEDGER_PAGES,
+    DASHBOARD,
     CHECKOUT,
     REQUEST_LOG,
     AUDIT_LOG,

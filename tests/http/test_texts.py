@@ -12,12 +12,12 @@ from markupsafe import Markup
 from tests import texts
 from tests.bare_texts import bare_texts
 from tollhouse.bank.model import read_reason
+from tollhouse.dashboard.ledger import SOURCES
 from tollhouse.http.labels import span
 from tollhouse.http.texts import Texts
 from tollhouse.kernel import messages
 from tollhouse.kernel.text import Text, Translatable, as_text, joined
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
-from tollhouse.ledger_pages.pages import SOURCES
 from tollhouse.payment_links.model import LinkStatus
 from tollhouse.transactions.model import REFUND_FAILURES, REFUND_REASONS, TransactionStatus, describe_detail
 

@@ -12,9 +12,10 @@ from tests.forms import seen
 from tests.payments.bank import attempt, sell
 from tests.payments.shop import open_link
 from tests.running import Service
+from tollhouse.dashboard import payments_export
+from tollhouse.dashboard.payments_export import HEADER
 from tollhouse.platform.db import Pool
-from tollhouse.transactions import export_pages, payment_list_store
-from tollhouse.transactions.export_pages import HEADER
+from tollhouse.transactions import payment_list_store
 
 CROWD = """
     INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
@@ -39,7 +40,7 @@ async def exported(actor: Actor, query: str = "") -> list[dict[str, str]]:
 
 
 async def test_every_payment_is_in_the_file(alice: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export_pages, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(payments_export, "ROWS_AT_ONCE", 2)
     link = await open_link(alice, amount="10.00", max_payments=9, display_name='Fish, "fresh"', external_id="=1+1")
     ids = [(await attempt(alice, link, "succeed" if n % 2 else "fail"))["id"] for n in range(5)][::-1]
     found = await exported(alice)

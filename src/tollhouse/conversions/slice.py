@@ -1,13 +1,13 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.conversions import api, jobs, pages, rule_pages, rules_api
+from tollhouse.conversions import api, jobs, rules_api
 from tollhouse.conversions.invariants_store import INVARIANTS
 from tollhouse.conversions.views import ConversionView
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 
 SLICE = Slice(
-    operations=(*api.OPERATIONS, *rules_api.OPERATIONS, *pages.OPERATIONS, *rule_pages.OPERATIONS),
+    operations=(*api.OPERATIONS, *rules_api.OPERATIONS),
     jobs=(Job(CONTINUOUS_S, jobs.apply_rules), Job(HOURLY_S, jobs.delete_old_quotes)),
     invariants=INVARIANTS,
     events=(EventSpec(type="conversion.completed", description="A conversion was completed.", objects=(ConversionView,)),),

@@ -2,11 +2,11 @@
 
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
-from tollhouse.refunds import api, jobs, pages
+from tollhouse.refunds import api, jobs
 from tollhouse.transactions.views import ChargebackView, RefundView, TransactionView
 
 SLICE = Slice(
-    operations=(*api.OPERATIONS, *pages.OPERATIONS),
+    operations=tuple(api.OPERATIONS),
     jobs=(Job(CONTINUOUS_S, jobs.submit_refunds),),
     events=(
         EventSpec(

@@ -1,6 +1,6 @@
 """What this package registers: see `http.slice`."""
 
 from tollhouse.http.slice import Slice
-from tollhouse.reports import api, pages
+from tollhouse.reports import api
 
-SLICE = Slice(operations=(*api.INTEGRATION_OPERATIONS, *pages.OPERATIONS))
+SLICE = Slice(operations=tuple(api.INTEGRATION_OPERATIONS))

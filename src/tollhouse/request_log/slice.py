@@ -1,9 +1,8 @@
 """What this package registers: see `http.slice`."""
 
 from tollhouse.http.slice import HOURLY_S, Job, Slice
-from tollhouse.request_log import pages, retention
+from tollhouse.request_log import retention
 
 SLICE = Slice(
-    operations=tuple(pages.OPERATIONS),
     jobs=(Job(HOURLY_S, retention.drop_days),),
 )

@@ -1,13 +1,8 @@
 """What this package registers: see `http.slice`."""
 
 from tollhouse.http.slice import Slice
-from tollhouse.settings import api, payment_pages, project_pages, projects_api
+from tollhouse.settings import api, projects_api
 
 SLICE = Slice(
-    operations=(
-        *api.INTEGRATION_OPERATIONS,
-        *projects_api.DASHBOARD_OPERATIONS,
-        *project_pages.OPERATIONS,
-        *payment_pages.OPERATIONS,
-    ),
+    operations=(*api.INTEGRATION_OPERATIONS, *projects_api.DASHBOARD_OPERATIONS),
 )

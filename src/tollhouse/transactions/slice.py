@@ -3,18 +3,12 @@
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
 from tollhouse.payment_links.views import LinkView
-from tollhouse.transactions import api, balances_api, export_pages, jobs, link_pages, pages
+from tollhouse.transactions import api, balances_api, jobs
 from tollhouse.transactions.invariants_store import INVARIANTS
 from tollhouse.transactions.views import TransactionView
 
 SLICE = Slice(
-    operations=(
-        *api.OPERATIONS,
-        *balances_api.OPERATIONS,
-        *pages.OPERATIONS,
-        *export_pages.OPERATIONS,
-        *link_pages.OPERATIONS,
-    ),
+    operations=(*api.OPERATIONS, *balances_api.OPERATIONS),
     jobs=(Job(CONTINUOUS_S, jobs.close_links),),
     invariants=INVARIANTS,
     events=(

@@ -2,11 +2,11 @@
 
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
-from tollhouse.webhooks import api, jobs, pages, run_pages
+from tollhouse.webhooks import api, jobs
 from tollhouse.webhooks.model import TestSubject
 
 SLICE = Slice(
-    operations=(*api.INTEGRATION_OPERATIONS, *api.DASHBOARD_OPERATIONS, *pages.OPERATIONS, *run_pages.OPERATIONS),
+    operations=(*api.INTEGRATION_OPERATIONS, *api.DASHBOARD_OPERATIONS),
     jobs=(Job(CONTINUOUS_S, jobs.run_redeliveries), Job(HOURLY_S, jobs.delete_old_runs)),
     events=(
         EventSpec(

@@ -1,0 +1,239 @@
+"""The pages of sign-up, sign-in, password confirmation and API keys."""
+
+from urllib.parse import urlencode
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.http.forms import Form, flash_message, parse_form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.identity import mfa_pending, sessions, stepup
+from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
+from tollhouse.identity.model import Person, SignInFirst
+from tollhouse.identity.second_factor import SecondFactorChanged, SecondFactorRequired
+from tollhouse.identity.sign_in import finish_sign_in
+from tollhouse.identity.sign_in import sign_in as sign_in_user
+from tollhouse.identity.verified import EmailUnverified
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, AuthenticationRequired, FieldError, ValidationFailed
+from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.kernel.text import Translatable
+from tollhouse.merchants import actions, store
+from tollhouse.merchants.model import EmailTaken, NewApiKey, SignUp
+from tollhouse.platform.db import Tx
+
+OPERATIONS = Operations(PAGES)
+KEY_PERMISSIONS = [one for one in PERMISSIONS if one.access != "offline"]
+NOTICES = {"reset": "Your password was changed. Sign in with your new password."}
+
+
+@OPERATIONS.add("GET", "/", guard=anyone)
+async def start(request: Request) -> Response:
+    """The overview for a user with a session, the sign-in page for others."""
+    return see_other("/test/home" if await sessions.current_person(request) else "/signin")
+
+
+@OPERATIONS.add("GET", "/signin", guard=anyone)
+async def sign_in_page(request: Request) -> Response:
+    """The sign-in form. `request` is the authorization request to continue with."""
+    notice = NOTICES.get(flash_message(request.query), "")
+    return page(
+        request,
+        "dashboard/account/signin.html",
+        request=_request(parse_form(request.query)),
+        email="",
+        message="",
+        notice=notice,
+    )
+
+
+@OPERATIONS.add("POST", "/signin", guard=visitor)
+async def sign_in(request: Request) -> Response:
+    """Verify the password, then ask for the code or continue with the authorization request or the overview."""
+    form = request.form()
+    email = form.one("email") or ""
+    try:
+        _, secret = await sign_in_user(request, email, form.one("password") or "")
+    except SecondFactorRequired as required:
+        return mfa_pending.set_cookie(request, see_other(_with_request("/signin/2fa", form)), "signin", required.holder_id)
+    except ApiError as error:
+        response = page(
+            request,
+            "dashboard/account/signin.html",
+            error.status,
+            request=_request(form),
+            email=email,
+            message=error.message,
+            notice="",
+        )
+        response.headers.update(error.headers)
+        return response
+    return sessions.set_cookie(request, see_other(_continue_path(form)), secret)
+
+
+@OPERATIONS.add("GET", "/signin/2fa", guard=anyone)
+async def code_page(request: Request) -> Response:
+    """The form for the code, after the password."""
+    form = parse_form(request.query)
+    if mfa_pending.account_id(request, "signin") is None:
+        return see_other(_with_request("/signin", form))
+    return page(request, "dashboard/account/signin_code.html", request=_request(form), message="")
+
+
+@OPERATIONS.add("POST", "/signin/2fa", guard=visitor)
+async def sign_in_by_code(request: Request) -> Response:
+    """Verify the code, then continue with the authorization request or the overview."""
+    form = request.form()
+    user_id = mfa_pending.account_id(request, "signin")
+    if user_id is None:
+        return see_other(_with_request("/signin", form))
+    verified_at = mfa_pending.password_verified_at(request, "signin")
+    try:
+        secret = await finish_sign_in(request, user_id, verified_at, form.one("code") or "")
+    except SecondFactorChanged:
+        return see_other(_with_request("/signin", form))
+    except ApiError as error:
+        response = page(
+            request, "dashboard/account/signin_code.html", error.status, request=_request(form), message=error.message
+        )
+        response.headers.update(error.headers)
+        return response
+    return mfa_pending.clear_cookie(request, sessions.set_cookie(request, see_other(_continue_path(form)), secret), "signin")
+
+
+@OPERATIONS.add("GET", "/stepup", guard=signed_in_page)
+async def step_up_page(request: Request, caller: Person) -> Response:
+    """Ask for the password. `to` is the page to open afterwards."""
+    to = stepup.return_path(parse_form(request.query))
+    return see_other(to) if stepup.is_recent(caller, request.now) else await stepup.confirmation_page(request, caller, to)
+
+
+@OPERATIONS.add("POST", "/stepup", guard=signed_in_page_while_suspended)
+async def step_up(request: Request, caller: Person) -> Response:
+    """Verify password and code, and open the page `to`."""
+    form = request.form()
+    to = stepup.return_path(form)
+    try:
+        await stepup.confirm_by_form(request, caller, form)
+    except AuthenticationRequired:
+        raise SignInFirst from None
+    except ApiError as error:
+        return await stepup.confirmation_page(request, caller, to, error)
+    return see_other(to)
+
+
+@OPERATIONS.add("GET", "/signup", guard=anyone)
+async def sign_up_page(request: Request) -> Response:
+    """The sign-up form."""
+    pending = _request(parse_form(request.query))
+    return page(
+        request, "dashboard/account/signup.html", request=pending, email="", business_name="", message="", field_errors={}
+    )
+
+
+@OPERATIONS.add("POST", "/signup", guard=visitor)
+async def sign_up(request: Request) -> Response:
+    """Create the account and continue."""
+    form = request.form()
+    new = SignUp(form.one("email") or "", form.one("password") or "", form.one("business_name") or "")
+    try:
+        _, secret = await actions.sign_up(request, new)
+    except ApiError as error:
+        response = page(
+            request,
+            "dashboard/account/signup.html",
+            error.status,
+            request=_request(form),
+            email=new.email,
+            business_name=new.business_name,
+            message=error.message,
+            field_errors=_by_field(error.field_errors) | ({"email": error.message} if isinstance(error, EmailTaken) else {}),
+        )
+        response.headers.update(error.headers)
+        return response
+    return sessions.set_cookie(request, see_other(_continue_path(form)), secret)
+
+
+@OPERATIONS.add("POST", "/signout", guard=visitor)
+async def sign_out(request: Request) -> Response:
+    """End the session."""
+    return await sessions.sign_out(request, see_other("/signin"))
+
+
+@OPERATIONS.add("GET", "/{mode}/developers/keys", guard=signed_in_page)
+async def keys_page(request: Request, caller: Person, mode: str) -> Response:
+    """The API keys of one environment, and the form for a new one."""
+    return await _keys_page(request, caller, caller.env(mode))
+
+
+@OPERATIONS.add(
+    "POST", "/{mode}/developers/keys", guard=signed_in_page, errors=(EmailUnverified,), recent_authentication="live"
+)
+async def make_key(request: Request, caller: Person, mode: str) -> Response:
+    """Create a key and show it once."""
+    env = caller.env(mode)
+    form = request.form()
+    new = NewApiKey(form.one("name") or "", env.mode, form.all("scope") if form.one("choice") else None)
+    try:
+        created = await request.transact(lambda work: actions.create_api_key(work, caller, new))
+    except ValidationFailed as error:
+        return await _keys_page(request, caller, env, new=new, error=error)
+    return await _keys_page(request, caller, env, secret=created.api_key)
+
+
+@OPERATIONS.add(
+    "POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=signed_in_page_while_suspended, recent_authentication="live"
+)
+async def revoke_key(request: Request, caller: Person, mode: str, api_key_id: UUID, tx: Tx) -> Response:
+    """Revoke a key and return to the list."""
+    env = caller.env(mode)
+    await actions.revoke_api_key(tx, caller, api_key_id, request.now, env.mode)
+    return see_other(f"/{env.mode}/developers/keys")
+
+
+async def _keys_page(
+    request: Request,
+    caller: Person,
+    env: MerchantEnv,
+    *,
+    secret: str = "",
+    new: NewApiKey | None = None,
+    error: ApiError | None = None,
+) -> Response:
+    return page(
+        request,
+        "dashboard/account/keys.html",
+        error.status if error else 200,
+        person=caller,
+        mode=env.mode,
+        here="keys",
+        secret=secret,
+        name=new.name if new else "",
+        permissions=KEY_PERMISSIONS,
+        ticked=[one.scope for one in KEY_PERMISSIONS] if new is None or new.scopes is None else new.scopes,
+        message=error.message if error else "",
+        field_errors=_by_field(error.field_errors) if error else {},
+        keys=[key for key in await store.list_api_keys(request.services.db, caller.merchant_id) if key.mode == env.mode],
+    )
+
+
+def _request(form: Form) -> str:
+    """The ID of the authorization request to continue with, never a URL."""
+    name = form.one("request") or ""
+    return name if name.isalnum() and name.isascii() and len(name) <= 64 else ""  # noqa: PLR2004
+
+
+def _continue_path(form: Form) -> str:
+    request = _request(form)
+    return f"/oauth/consent/{request}" if request else "/"
+
+
+def _with_request(path: str, form: Form) -> str:
+    request = _request(form)
+    return f"{path}?{urlencode({'request': request})}" if request else path
+
+
+def _by_field(field_errors: tuple[FieldError, ...]) -> dict[str, Translatable]:
+    return {error.field: error.message for error in field_errors}

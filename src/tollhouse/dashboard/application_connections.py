@@ -1,0 +1,114 @@
+"""Pages of an application's connections for its owner: list, details, disconnect."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageLinks, PageQuery
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
+from tollhouse.identity.model import Person
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
+from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.oauth import connections, connections_store
+from tollhouse.oauth.app_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
+from tollhouse.oauth.model import ApplicationRevoked, ClientView
+
+OPERATIONS = Operations(PAGES)
+
+
+class ConnectionsPageQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?page=` of the list, and `?done=` of the flash message."""
+
+    page: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 1
+    done: str = ""
+
+
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections", guard=signed_in_page)
+async def list_page(request: Request, caller: Person, client_id: str, query: ConnectionsPageQuery) -> Response:
+    """The merchants that are or were connected, newest first, 100 per page."""
+    client = await get_client(request, caller, client_id)
+    return await _list_page(request, caller, client, number=query.page)
+
+
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections/{grant_id}", guard=signed_in_page)
+async def details(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
+    """A connection: environment, permissions, disconnect."""
+    return await _details(request, caller, client_id, grant_id)
+
+
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/connections/{grant_id}/disconnect", guard=signed_in_page_while_suspended
+)
+async def disconnect(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
+    """Disconnect one merchant. A repeated request succeeds."""
+    try:
+        await request.services.db.transact(
+            lambda tx: connections.disconnect_one(tx, caller.merchant_id, client_id, grant_id, request.now)
+        )
+    except ApplicationRevoked as error:
+        return await _details(request, caller, client_id, grant_id, error)
+    return see_other(f"/developers/apps/{client_id}/connections/{grant_id}?done=disconnected")
+
+
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/connections/disconnect", guard=signed_in_page_while_suspended)
+async def disconnect_all(request: Request, caller: Person, client_id: str) -> Response:
+    """Disconnect all merchants, confirmed by the application's name."""
+    client = await get_client(request, caller, client_id)
+    if field_errors := confirmation_errors(request.form(), client):
+        return await _list_page(request, caller, client, field_errors)
+    try:
+        await request.services.db.transact(
+            lambda tx: connections.disconnect_all(tx, caller.merchant_id, client_id, request.now)
+        )
+    except ApplicationRevoked as error:
+        return await _list_page(request, caller, await get_client(request, caller, client_id), error=error)
+    return see_other(f"/developers/apps/{client_id}/connections?done=all")
+
+
+async def _list_page(
+    request: Request,
+    person: Person,
+    client: ClientView,
+    field_errors: dict[str, str] | None = None,
+    *,
+    error: ApplicationRevoked | None = None,
+    number: int = 1,
+) -> Response:
+    query = PageQuery(number, CONNECTIONS_PER_PAGE)
+    found = await connections_store.list_connections(
+        request.services.db, person.merchant_id, client.client_id, query.window, request.now
+    )
+    rows = [connection for connection, _ in found]
+    newer = f"?page={number - 1}" if number > 1 else ""
+    older = f"?page={number + 1}" if len(rows) > CONNECTIONS_PER_PAGE else ""
+    context: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "page_links": PageLinks(number, newer, older)}
+    if field_errors:
+        return unconfirmed_page(request, person, client, "connections", field_errors, **context)
+    return tab_page(request, person, client, "connections", error=error, field_errors={}, **context)
+
+
+async def _details(
+    request: Request, person: Person, client_id: str, grant_id: UUID, error: ApplicationRevoked | None = None
+) -> Response:
+    client = await get_client(request, person, client_id)
+    connection = await connections_store.find_connection(
+        request.services.db, person.merchant_id, client_id, grant_id, request.now
+    )
+    if connection is None:
+        raise NotFound
+    return tab_page(
+        request,
+        person,
+        client,
+        "connections",
+        error=error,
+        template="dashboard/applications/app_connection.html",
+        connection=connection,
+        permissions=PERMISSIONS,
+    )

@@ -1,0 +1,62 @@
+"""Dashboard pages of balance payments for the paying merchant: list and details."""
+
+from typing import Literal
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.balance_payments import store
+from tollhouse.balance_payments.model import BalancePaymentStatus
+from tollhouse.balance_payments.store import BalancePaymentsQuery
+from tollhouse.balance_payments.views import payment_view
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, page_links, status_options
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+
+OPERATIONS = Operations(PAGES)
+STATUSES = status_options(BalancePaymentStatus)
+
+
+class BalancePaymentsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&page=` of the list. Empty is no filter."""
+
+    status: Literal["", "reserved", "captured", "released", "expired", "partially_refunded", "refunded"] = ""
+
+
+@OPERATIONS.add("GET", "/{mode}/balance-payments", guard=signed_in_page)
+async def list_page(request: Request, caller: Person, mode: str, query: BalancePaymentsPageQuery) -> Response:
+    """The list of payments to applications, newest first."""
+    env, db = caller.env(mode), request.services.db
+    filters = BalancePaymentsQuery(status=[query.status] if query.status else None)
+    found, more = query.cut(await store.list_payments(db, env, None, filters, request.now, query.window))
+    return page(
+        request,
+        "dashboard/balance_payments/list.html",
+        person=caller,
+        mode=env.mode,
+        here="balance-payments",
+        payments=[payment_view(one, request.now) for one in found],
+        application_names=await store.application_names(db, {one.client_id for one in found}),
+        query=query,
+        statuses=STATUSES,
+        page_links=page_links(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/balance-payments/{payment_id}", guard=signed_in_page)
+async def details(request: Request, caller: Person, mode: str, payment_id: UUID) -> Response:
+    """A payment: application, amounts, status."""
+    env, db = caller.env(mode), request.services.db
+    found = await store.get(db, env, None, payment_id)
+    return page(
+        request,
+        "dashboard/balance_payments/one.html",
+        person=caller,
+        mode=env.mode,
+        here="balance-payments",
+        payment=payment_view(found, request.now),
+        name=(await store.application_names(db, [found.client_id]))[found.client_id],
+    )

@@ -1,0 +1,65 @@
+"""The business settings page.
+
+The form carries the values it was loaded with, so that a concurrent change is detected and the input kept.
+"""
+
+from starlette.responses import Response
+
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import flash_message
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel import zones
+from tollhouse.kernel.errors import ValidationFailed
+from tollhouse.merchants import actions, business_store
+from tollhouse.merchants.model import Business
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("business_name", "time_zone")
+NOTICES = {"saved": "Settings saved."}
+CHANGED = "These settings were changed in the meantime. Your input is below. Save again to overwrite the current settings."
+
+
+@OPERATIONS.add("GET", "/settings/business", guard=signed_in_page)
+async def business(request: Request, caller: Person) -> Response:
+    """The form with the current settings."""
+    current = await business_store.get(request.services.db, caller.merchant_id)
+    return _page(request, caller, current, current, notice=NOTICES.get(flash_message(request.query), ""))
+
+
+@OPERATIONS.add("POST", "/settings/business", guard=signed_in_page)
+async def change_business(request: Request, caller: Person) -> Response:
+    """Save the settings, if they are as the form was loaded with."""
+    form = request.form()
+    new = Business((form.one("business_name") or "").strip(), form.one("time_zone") or "")
+    seen = Business(form.one("seen_name") or "", form.one("seen_zone") or "")
+    if field_errors := new.field_errors():
+        return _page(request, caller, new, seen, form_errors_of(ValidationFailed(*field_errors), FIELDS))
+    async with request.services.db.transaction() as tx:
+        current = await actions.change_business(tx, caller, new, seen, request.now)
+    if current != new:
+        return _page(request, caller, new, current, FormErrors(CHANGED, status=409))
+    return see_other("/settings/business?done=saved")
+
+
+def _page(
+    request: Request, person: Person, new: Business, seen: Business, form_errors: FormErrors = NO_ERRORS, notice: str = ""
+) -> Response:
+    names = zones.names()
+    return page(
+        request,
+        "dashboard/account/business.html",
+        form_errors.status,
+        person=person,
+        mode="test",
+        here="business",
+        business=new,
+        seen=seen,
+        form_errors=form_errors,
+        notice=notice,
+        zones=names if new.time_zone in names else (*names, new.time_zone),
+        clock=request.now,
+    )

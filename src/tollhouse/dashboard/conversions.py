@@ -1,0 +1,194 @@
+"""Dashboard pages of conversions: list, details, and the form for a new conversion.
+
+The confirmation names a quote, and a quote is used once, so a form that is sent twice converts once.
+"""
+
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.conversions import actions, store
+from tollhouse.conversions.errors import PairUnavailable
+from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
+from tollhouse.conversions.store import ConversionsQuery
+from tollhouse.conversions.views import conversion_quote_view, conversion_view
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, page_links
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.kernel.ids import parse_id
+from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
+from tollhouse.ledger.store import list_balances
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, QuoteAlreadyUsed, QuoteExpired
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")
+AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, InsufficientFunds, BalanceLimitExceeded)
+QUOTE_RENEWED = "The quote has expired. Review the new amounts before you confirm."
+
+
+class ConversionsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?currency=&page=` of the list. The currency matches either of the two; empty is no filter."""
+
+    currency: str = ""
+
+
+class ConversionForm(Struct, frozen=True):
+    """The values of the form: the amount to convert, or the amount to receive."""
+
+    values: dict[str, str]
+
+    @property
+    def new_quote(self) -> NewConversionQuote:
+        """The quote to create."""
+        return NewConversionQuote(
+            from_currency=self.values["from_currency"],
+            to_currency=self.values["to_currency"],
+            amount=self.values["amount"] or None,
+            to_amount=self.values["to_amount"] or None,
+        )
+
+    def new_conversion(self, quote_id: UUID) -> NewConversion:
+        """The conversion to create."""
+        external_id, webhook_url = self.values["external_id"] or None, self.values["webhook_url"] or None
+        return NewConversion(quote_id=quote_id, external_id=external_id, webhook_url=webhook_url)
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions", guard=signed_in_page)
+async def list_page(request: Request, caller: Person, mode: str, query: ConversionsPageQuery) -> Response:
+    """The list of conversions, newest first."""
+    env = caller.env(mode)
+    filters = ConversionsQuery(currency=query.currency or None)
+    found, more = query.cut(await store.list_conversions(request.services.db, env, filters, query.window))
+    return page(
+        request,
+        "dashboard/conversions/list.html",
+        person=caller,
+        mode=env.mode,
+        here="conversions",
+        conversions=[conversion_view(one) for one in found],
+        query=query,
+        currencies=currency_options(),
+        page_links=page_links(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions/new", guard=signed_in_page)
+async def fill_in(request: Request, caller: Person, mode: str) -> Response:
+    """The form for a new conversion."""
+    return await _form(request, caller, caller.env(mode), _parse_form(Form([])))
+
+
+@OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page)
+async def review(request: Request, caller: Person, mode: str) -> Response:
+    """The amounts to confirm, or the form with its errors."""
+    env = caller.env(mode)
+    form = _parse_form(request.form())
+    if request.form().one("change"):
+        return await _form(request, caller, env, form)
+    return await _review(request, caller, env, form)
+
+
+@OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page)
+async def confirm(request: Request, caller: Person, mode: str) -> Response:
+    """Convert as quoted."""
+    env, services = caller.env(mode), request.services
+    form = _parse_form(request.form())
+    quote_id = parse_id(request.form().one("quote_id") or "")
+    if quote_id is None:
+        return await _review(request, caller, env, form)
+    new = form.new_conversion(quote_id)
+    try:
+        created_id = (await request.transact(lambda work: actions.convert(work, env, new))).id
+    except ApiError as error:
+        # Whatever the error is, an earlier request may have created the conversion.
+        created_id = await store.id_by_quote(services.db, env, quote_id)
+        if created_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
+            return await _review(request, caller, env, form, QUOTE_RENEWED)
+        if created_id is None:
+            return await _form(request, caller, env, form, _form_errors(error, form))
+    return see_other(f"/{env.mode}/conversions/{created_id}")
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions/{conversion_id}", guard=signed_in_page)
+async def details(request: Request, caller: Person, mode: str, conversion_id: UUID) -> Response:
+    """A conversion: amounts, fee, rate."""
+    env = caller.env(mode)
+    found = await store.get(request.services.db, env, conversion_id)
+    return page(
+        request,
+        "dashboard/conversions/one.html",
+        person=caller,
+        mode=env.mode,
+        here="conversions",
+        conversion=conversion_view(found),
+    )
+
+
+def _parse_form(posted: Form) -> ConversionForm:
+    amounts = {name: posted.amount(name) for name in ("amount", "to_amount")}
+    return ConversionForm({name: posted.one(name) or "" for name in FIELDS} | amounts)
+
+
+def currency_options() -> list[tuple[str, str]]:
+    """The currencies that can be converted: code and name."""
+    return [(code, f"{code}, {known.name}") for code, known in CURRENCIES.items() if known.operations.conversions]
+
+
+async def _review(request: Request, person: Person, env: MerchantEnv, form: ConversionForm, message: str = "") -> Response:
+    try:
+        quote = await request.services.db.transact(
+            lambda tx: actions.quote(tx, env, form.new_quote, request.now, check_funds=True)
+        )
+    except ApiError as error:
+        return await _form(request, person, env, form, _form_errors(error, form))
+    return page(
+        request,
+        "dashboard/conversions/review.html",
+        409 if message else 200,
+        person=person,
+        mode=env.mode,
+        here="conversions",
+        quote=conversion_quote_view(quote),
+        values=form.values,
+        message=message,
+    )
+
+
+async def _form(
+    request: Request, person: Person, env: MerchantEnv, form: ConversionForm, form_errors: FormErrors = NO_ERRORS
+) -> Response:
+    available = [
+        (format_amount(balance.available_minor, balance.currency), balance.currency)
+        for balance in await list_balances(request.services.db, env)
+        if balance.available_minor > 0
+    ]
+    return page(
+        request,
+        "dashboard/conversions/new.html",
+        form_errors.status,
+        person=person,
+        mode=env.mode,
+        here="conversions",
+        currencies=currency_options(),
+        available=available,
+        values=form.values,
+        form_errors=form_errors,
+    )
+
+
+def _form_errors(error: ApiError, form: ConversionForm) -> FormErrors:
+    at = ""
+    if isinstance(error, AMOUNT_ERRORS):
+        at = "amount" if form.values["amount"] else "to_amount"
+    elif isinstance(error, PairUnavailable):
+        at = "to_currency"
+    return form_errors_of(error, FIELDS, at, {("amount", "invalid_value"): "Enter one of the two amounts."})

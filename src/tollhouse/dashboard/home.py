@@ -1,0 +1,130 @@
+"""The dashboard's home page, in one environment and currency."""
+
+from datetime import timedelta
+from typing import Any
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue.currencies import CURRENCIES, Currency
+from tollhouse.catalogue.methods import label_of as method_label
+from tollhouse.dashboard import home_store as store
+from tollhouse.dashboard.home_model import Change, HomeQuery, LatestPayment, PeriodTotals, compare
+from tollhouse.dashboard.home_picture import draw_charts
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import formats_of, page
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ValidationFailed
+from tollhouse.kernel.periods import Period, period
+from tollhouse.kernel.text import Translatable
+from tollhouse.ledger.store import Balance, list_balances
+from tollhouse.platform.db import Tx
+
+OPERATIONS = Operations(PAGES)
+LATEST_SHOWN = 8
+UNDELIVERED_SINCE, UNDELIVERED_SHOWN = timedelta(days=7), 1_000
+DEFAULT_QUERY = HomeQuery()
+
+
+class Figure(Struct, frozen=True):
+    """A key figure of this and the previous period. `count` is how many items it totals."""
+
+    now: str
+    before: str
+    change: Change
+    count: int = 0
+
+
+@OPERATIONS.add("GET", "/{mode}/home", guard=signed_in_page)
+async def home(request: Request, caller: Person, mode: str, query: HomeQuery) -> Response:
+    """Show key figures, volume, latest payments, setup steps and undelivered events."""
+    env = caller.env(mode)
+    selected, form_errors = _selected_period(request, caller, query)
+    async with request.services.db.connection() as tx:
+        now = await store.count_period(tx, env, selected.now)
+        before = await store.count_period(tx, env, selected.before)
+        balances = await list_balances(tx, env)
+        currency, choices = await _selected_currency(tx, env, query.currency, now, balances)
+        facts: dict[str, Any] = {
+            "setup": await store.get_setup_progress(tx, env),
+            "undelivered": await store.count_undelivered(tx, env, request.now - UNDELIVERED_SINCE, UNDELIVERED_SHOWN),
+            "latest": [_payment_row(one) for one in await store.list_latest_payments(tx, env, request.now, LATEST_SHOWN)],
+        }
+    balance = next((one for one in balances if one.currency == currency.code), Balance(currency.code))
+    return page(
+        request,
+        "dashboard/home/home.html",
+        form_errors.status,
+        person=caller,
+        mode=env.mode,
+        here="home",
+        query=query,
+        form_errors=form_errors,
+        days=selected.days,
+        currency=currency.code,
+        currencies=choices,
+        figures=_figures(now, before, currency),
+        available=currency.format(balance.available_minor),
+        reserved=currency.format(balance.reserved_minor) if balance.reserved_minor else "",
+        debt=currency.format(balance.debt_minor) if balance.debt_minor else "",
+        picture=draw_charts(now, before, selected, currency, formats_of(request)),
+        most=UNDELIVERED_SHOWN,
+        **facts,
+    )
+
+
+def _selected_period(request: Request, person: Person, query: HomeQuery) -> tuple[Period, FormErrors]:
+    """The selected period; the default one if the days are invalid."""
+    try:
+        return period(query.period, query.since, query.until, request.now, person.zone), NO_ERRORS
+    except ValidationFailed as error:
+        default = period(DEFAULT_QUERY.period, "", "", request.now, person.zone)
+        return default, form_errors_of(error, ("from", "to"))
+
+
+async def _selected_currency(
+    tx: Tx, env: MerchantEnv, requested: str, now: PeriodTotals, balances: list[Balance]
+) -> tuple[Currency, list[tuple[str, str]]]:
+    """The currency to show and the choices: the requested one, else the one with most payments."""
+    default = (await payment_settings.of(tx, env)).default_currency
+    codes = {default, *now.currencies(), *(balance.currency for balance in balances)} & CURRENCIES.keys()
+    payments = {code: now.for_currency(code).succeeded for code in codes}
+    best = max(sorted(codes), key=lambda code: (payments[code], code == default), default=next(iter(CURRENCIES)))
+    selected = requested if requested in codes else best
+    return CURRENCIES[selected], [(code, code) for code in sorted({*codes, selected})]
+
+
+def _figures(now: PeriodTotals, before: PeriodTotals, currency: Currency) -> dict[str, Figure]:
+    totals, earlier = now.for_currency(currency.code), before.for_currency(currency.code)
+
+    def money(minor: int, minor_before: int, count: int = 0) -> Figure:
+        change = compare(minor, minor_before)
+        return Figure(currency.format(minor), currency.format(minor_before), change, count)
+
+    def count(number: int, number_before: int) -> Figure:
+        return Figure(str(number), str(number_before), compare(number, number_before))
+
+    return {
+        "gross": money(totals.gross_minor, earlier.gross_minor),
+        "succeeded": count(totals.succeeded, earlier.succeeded),
+        "failed": count(totals.failed, earlier.failed),
+        "refunded": money(totals.refunded_minor, earlier.refunded_minor, totals.refunds),
+    }
+
+
+def _payment_row(one: LatestPayment) -> dict[str, Translatable]:
+    return {
+        "id": str(one.id),
+        "name": one.name,
+        "amount": CURRENCIES[one.currency].format(one.amount_minor),
+        "currency": one.currency,
+        "method": method_label(one.method_id),
+        "status": one.status,
+        "at": stamp(one.created_at),
+    }

@@ -1,0 +1,116 @@
+"""SQL of the home page. The totals are index-only scans."""
+
+from datetime import datetime
+
+from tollhouse.dashboard.home_model import (
+    CurrencyCount,
+    LatestPayment,
+    MethodVolume,
+    PeriodTotals,
+    SetupProgress,
+    UndeliveredEvents,
+)
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.periods import Span
+from tollhouse.platform.db import Row, Tx
+
+# $3: the starts of the parts, and the end of the last one. Parts are numbered from 1.
+VOLUMES = """
+    SELECT currency, method_id, width_bucket(succeeded_at, $3::timestamptz[]) AS part,
+           count(*) AS payments, sum(credited_minor)::text AS gross
+    FROM transactions
+    WHERE merchant_id = $1 AND mode = $2
+      AND succeeded_at >= ($3::timestamptz[])[1] AND succeeded_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
+    GROUP BY 1, 2, 3
+"""
+FAILED = """
+    SELECT currency, count(*) AS count FROM transactions
+    WHERE merchant_id = $1 AND mode = $2 AND status = 'failed' AND updated_at >= $3 AND updated_at < $4
+    GROUP BY currency
+"""
+# Refunds of unapplied money do not reduce the merchant's balance.
+REFUNDED = """
+    SELECT currency, count(*) AS count, sum(amount_minor - unapplied_minor)::text AS refunded FROM refunds
+    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
+      AND status = 'succeeded' AND unapplied_minor < amount_minor
+    GROUP BY currency
+"""
+# The newest payments are selected before the join. A pending payment of an ended link counts as expired.
+LATEST = """
+    SELECT t.id, l.display_name, t.currency, t.amount_minor, t.method_id, t.created_at,
+           CASE WHEN t.status = 'pending' AND t.received_minor = 0
+                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
+                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))
+                THEN 'expired' ELSE t.status END AS status
+    FROM (SELECT * FROM transactions WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $4) AS t
+    JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = ($1, $2, t.payment_link_id)
+    ORDER BY t.created_at DESC, t.id DESC
+"""
+# Counts stop at $4.
+UNDELIVERED = """
+    SELECT (SELECT count(*) FROM (SELECT FROM webhook_failures
+            WHERE merchant_id = $1 AND mode = $2 AND failed_at > $3 LIMIT $4) AS counted) AS failed,
+           (SELECT count(*) FROM (SELECT FROM webhook_deliveries_later
+            WHERE merchant_id = $1 AND mode = $2 AND NOT held LIMIT $4) AS counted) AS retrying,
+           (SELECT count(*) FROM (SELECT FROM webhook_deliveries_later
+            WHERE merchant_id = $1 AND mode = $2 AND held LIMIT $4) AS counted) AS held
+"""
+SETUP = """
+    SELECT EXISTS (SELECT FROM projects WHERE merchant_id = $1 AND mode = $2 AND status = 'approved') AS project,
+           EXISTS (SELECT FROM transactions
+                   WHERE merchant_id = $1 AND mode = 'test' AND succeeded_at IS NOT NULL) AS test_payment,
+           EXISTS (SELECT FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'active') AS webhook,
+           EXISTS (SELECT FROM api_keys WHERE merchant_id = $1 AND mode = $2 AND revoked_at IS NULL) AS api_key,
+           EXISTS (SELECT FROM users u JOIN second_factors f ON f.holder_id = u.id
+                   WHERE u.merchant_id = $1 AND f.confirmed_at IS NOT NULL) AS second_factor,
+           EXISTS (SELECT FROM oauth_clients WHERE merchant_id = $1 AND status <> 'revoked') AS application
+"""
+
+
+async def count_period(tx: Tx, env: MerchantEnv, span: Span) -> PeriodTotals:
+    """The totals of a span."""
+    if not span.starts:
+        return PeriodTotals()
+    scope, ends = (env.merchant_id, env.mode), (span.starts[0], span.end)
+    return PeriodTotals(
+        [_volume(row) for row in await tx.fetch(VOLUMES, *scope, span.bounds)],
+        [CurrencyCount(row["currency"], row["count"]) for row in await tx.fetch(FAILED, *scope, *ends)],
+        [
+            CurrencyCount(row["currency"], row["count"], int(row["refunded"]))
+            for row in await tx.fetch(REFUNDED, *scope, *ends)
+        ],
+    )
+
+
+async def list_latest_payments(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[LatestPayment]:
+    """The latest payments with their current status."""
+    return [
+        LatestPayment(
+            id=row["id"],
+            name=row["display_name"],
+            currency=row["currency"],
+            amount_minor=row["amount_minor"],
+            method_id=row["method_id"],
+            status=row["status"],
+            created_at=row["created_at"],
+        )
+        for row in await tx.fetch(LATEST, env.merchant_id, env.mode, now, limit)
+    ]
+
+
+async def count_undelivered(tx: Tx, env: MerchantEnv, since: datetime, count_max: int) -> UndeliveredEvents:
+    """Count the webhook events that failed since then, are retried, or are held; each up to `count_max`."""
+    [row] = await tx.fetch(UNDELIVERED, env.merchant_id, env.mode, since, count_max)
+    return UndeliveredEvents(row["failed"], row["retrying"], row["held"])
+
+
+async def get_setup_progress(tx: Tx, env: MerchantEnv) -> SetupProgress:
+    """The setup steps of this environment. The test payment counts for both environments."""
+    [row] = await tx.fetch(SETUP, env.merchant_id, env.mode)
+    return SetupProgress(
+        row["project"], row["test_payment"], row["webhook"], row["api_key"], row["second_factor"], row["application"]
+    )
+
+
+def _volume(row: Row) -> MethodVolume:
+    return MethodVolume(row["currency"], row["method_id"], row["part"], row["payments"], int(row["gross"]))

@@ -1,0 +1,154 @@
+"""The dashboard's form for a new payment link. A hidden idempotency key makes a repeated submit create one link only."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue import payment_settings
+from tollhouse.catalogue import store as projects
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import all_rows
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
+from tollhouse.idempotency.claims import IdempotencyKeyReused, create_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.identity.verified import EmailUnverified
+from tollhouse.kernel import messages
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
+from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.orders.store import clock_offset
+from tollhouse.payment_links import actions
+from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
+from tollhouse.payment_links.model import LinkCreator
+from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest
+
+OPERATIONS = Operations(PAGES)
+FIELDS = (
+    "display_name",
+    "amount",
+    "currency",
+    "project_id",
+    "expires",
+    "max_payments",
+    *OPTIONAL_TEXTS,
+    "external_id",
+    "webhook_url",
+)
+METHODS_FIELD = "payment_method_ids"
+LIFETIMES: dict[str, tuple[timedelta, str]] = {
+    "1h": (timedelta(hours=1), "In an hour"),
+    "1d": (timedelta(days=1), "In a day"),
+    "7d": (timedelta(days=7), "In a week"),
+    "30d": (timedelta(days=30), "In 30 days"),
+    "90d": (timedelta(days=90), "In 90 days"),
+    "365d": (timedelta(days=365), "In a year"),
+}
+TIMES_DIGITS_MAX = 6
+ALREADY = "This form has already created a payment link. Submit it again to create another one."
+
+
+class LinkForm(Struct, frozen=True):
+    """The values of the form. No payment method checked: all methods of the currency."""
+
+    values: dict[str, str]
+    methods: list[str]
+
+    def to_request(self, now: datetime) -> LinkRequest:
+        """Convert the form to a request; `now` is the time of the test clock."""
+        values = self.values
+        times = values["max_payments"]
+        known = times.isascii() and times.isdigit() and len(times) <= TIMES_DIGITS_MAX
+        optional_texts: dict[str, Any] = {name: values[name] or None for name in OPTIONAL_TEXTS}
+        return LinkRequest(
+            display_name=values["display_name"],
+            amount=values["amount"],
+            currency=values["currency"],
+            project_id=parse_id(values["project_id"]),
+            expires_at=now + LIFETIMES[values["expires"]][0] if values["expires"] else None,
+            max_payments=(int(times) if known else 0) if times else None,
+            payment_method_ids=self.methods or None,
+            external_id=values["external_id"] or None,
+            webhook_url=values["webhook_url"] or None,
+            **optional_texts,
+        )
+
+
+@OPERATIONS.add("GET", "/{mode}/payment-links/new", guard=signed_in_page)
+async def show_form(request: Request, caller: Person, mode: str) -> Response:
+    """The form, with one payment and the default currency preset."""
+    env = caller.env(mode)
+    settings = await payment_settings.of(request.services.db, env)
+    first = {"currency": settings.default_currency, "max_payments": "1"}
+    return await _form(request, caller, env, _typed(Form(list(first.items()))))
+
+
+@OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, errors=(EmailUnverified,))
+async def make(request: Request, caller: Person, mode: str) -> Response:
+    """Create the link, or show the form again with its errors."""
+    env = caller.env(mode)
+    form = request.form()
+    typed = _typed(form)
+    key = form.one("key") or ""
+    if parse_id(key) is None:
+        return await _form(request, caller, env, typed)
+
+    async def action(work: Work) -> UUID:
+        async def open_link() -> UUID:
+            new = typed.to_request(request.now + await clock_offset(work.tx, env))
+            return (await actions.open_link(work, env, new, LinkCreator("dashboard"), caller)).id
+
+        return await create_once(work.tx, request, env, key, typed, open_link)
+
+    try:
+        made_id = await request.transact(action)
+    except IdempotencyKeyReused as error:
+        return await _form(request, caller, env, typed, FormErrors(ALREADY, status=error.status))
+    except EmailUnverified:
+        raise
+    except ApiError as error:
+        return await _form(request, caller, env, typed, form_errors_of(error, (*FIELDS, METHODS_FIELD)), key)
+    return see_other(f"/{env.mode}/payment-links/{made_id}")
+
+
+def _typed(form: Form) -> LinkForm:
+    values = {name: form.one(name) or "" for name in FIELDS}
+    if values["expires"] and values["expires"] not in LIFETIMES:
+        raise ValidationFailed(FieldError("expires", "invalid_value", messages.A_CHOICE))
+    if values["project_id"] and parse_id(values["project_id"]) is None:
+        raise ValidationFailed(FieldError("project_id", "invalid_value", messages.A_PROJECT))
+    return LinkForm(values, form.all(METHODS_FIELD))
+
+
+async def _form(
+    request: Request, person: Person, env: MerchantEnv, typed: LinkForm, form_errors: FormErrors = NO_ERRORS, key: str = ""
+) -> Response:
+    db = request.services.db
+    approved = await projects.approved(db, env, all_rows(PROJECTS_SHOWN))
+    settings = await payment_settings.of(db, env)
+    return page(
+        request,
+        "dashboard/payment_links/new_link.html",
+        form_errors.status,
+        person=person,
+        mode=env.mode,
+        here="payment-links",
+        key=key or new_id_text(),
+        projects=[(str(one.id), one.name) for one in approved],
+        currencies=currency_choices(),
+        methods=method_choices(env),
+        lifetimes=[(name, words) for name, (_, words) in LIFETIMES.items()],
+        usual_minutes=settings.link_expiry_minutes,
+        optional_texts=OPTIONAL_TEXTS,
+        opened=bool(typed.methods or form_errors.field_errors or any(typed.values[name] for name in OPTIONAL_TEXTS)),
+        typed=typed.values,
+        ticked=typed.methods,
+        form_errors=form_errors,
+    )

@@ -1,0 +1,227 @@
+"""Dashboard pages to create a withdrawal: choose a method, fill in the form, review the costs, confirm.
+
+The confirmation names a quote, and a quote is used once, so a form that is sent twice creates one withdrawal.
+"""
+
+from typing import cast
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.catalogue.provider_fields import MEMBER
+from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, ReceiverType, WithdrawalMethod
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.schema_fields import form_fields, read_values, to_object
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.kernel.ids import parse_id
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.store import get_balance, list_balances
+from tollhouse.orders.errors import (
+    AmountAboveMaximum,
+    AmountBelowMinimum,
+    DuplicateExternalId,
+    QuoteAlreadyUsed,
+    QuoteExpired,
+)
+from tollhouse.outgoing.errors import DailyLimitExceeded
+from tollhouse.rails.configured import Rails
+from tollhouse.withdrawals import actions, methods, store
+from tollhouse.withdrawals.errors import AmountBelowFees
+from tollhouse.withdrawals.methods import UnavailableReason
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.withdrawals.views import withdrawal_quote_view
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("amount", "network_fee_mode", "receiver", "description", "external_id", "webhook_url")
+AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees, DailyLimitExceeded, InsufficientFunds)
+REASONS: dict[UnavailableReason, str] = {
+    "not_in_environment": "Only available in live mode.",
+    "disabled_by_operator": "Disabled by the operator.",
+    "currency_not_supported": "Withdrawals are not supported in this currency.",
+    "provider_not_configured": "Not configured yet.",
+    "provider_down": "Temporarily unavailable.",
+}
+RECEIVERS: dict[ReceiverType, tuple[str, str]] = {
+    "iban": ("IBAN", "The IBAN of an account that accepts SEPA transfers."),
+    "evm_address": ("Address", "Starts with 0x. Money sent to a wrong address is lost."),
+    "bitcoin_address": ("Address", "Money sent to a wrong address is lost."),
+    "sandbox": ("Receiver", "Any text. Enter sandbox-declined, sandbox-fails or sandbox-stuck to simulate a failure."),
+}
+FEE_MODES = {"deduct": "Deduct the fees from the amount", "add": "Add the fees to the amount"}
+QUOTE_RENEWED = "The quote has expired. Review the new costs before you confirm."
+
+
+class MethodChoice(Struct, frozen=True):
+    """A method, the available balance in its currency, and why it is unavailable; empty where it is available."""
+
+    method: WithdrawalMethod
+    available: str
+    reason: str
+    has_balance: bool
+
+
+class WithdrawalForm(Struct, frozen=True):
+    """The values of the form, with those of the method's own fields, and the withdrawal they describe."""
+
+    values: dict[str, str]
+    new: NewWithdrawal
+
+
+@OPERATIONS.add("GET", "/{mode}/withdrawals/new", guard=signed_in_page)
+async def choose(request: Request, caller: Person, mode: str) -> Response:
+    """The methods of this environment, those with a balance in their currency first."""
+    env = caller.env(mode)
+    available = {balance.currency: balance.available_minor for balance in await list_balances(request.services.db, env)}
+    choices = [
+        _choice(method, env, available.get(method.currency, 0), request.services.rails)
+        for method in methods.list_methods(env.mode)
+    ]
+    return page(
+        request,
+        "dashboard/withdrawals/choose.html",
+        person=caller,
+        mode=env.mode,
+        here="withdrawals",
+        usable=sorted((one for one in choices if not one.reason), key=lambda one: not one.has_balance),
+        unusable=[one for one in choices if one.reason],
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
+async def fill_in(request: Request, caller: Person, mode: str, method_id: str) -> Response:
+    """The form of a method."""
+    env = caller.env(mode)
+    return await _form(request, caller, env, _method(method_id, env), _parse_form(Form([]), _method(method_id, env)))
+
+
+@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
+async def review(request: Request, caller: Person, mode: str, method_id: str) -> Response:
+    """The costs to confirm, or the form with its errors."""
+    env = caller.env(mode)
+    posted, method = request.form(), _method(method_id, env)
+    form = _parse_form(posted, method)
+    if posted.one("change"):
+        return await _form(request, caller, env, method, form)
+    return await _review(request, caller, env, method, form)
+
+
+@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}/confirm", guard=signed_in_page, recent_authentication="live")
+async def confirm(request: Request, caller: Person, mode: str, method_id: str) -> Response:
+    """Create the withdrawal that was quoted."""
+    env, services = caller.env(mode), request.services
+    posted, method = request.form(), _method(method_id, env)
+    quote_id = parse_id(posted.one("quote_id") or "")
+    form = _parse_form(posted, method, quote_id)
+    if quote_id is None:
+        return await _review(request, caller, env, method, form)
+    try:
+        created_id = (await request.transact(lambda work: actions.request(work, env, form.new))).id
+    except ApiError as error:
+        # Whatever the error is, an earlier request may have created the withdrawal.
+        created_id = await store.id_by_quote(services.db, env, quote_id)
+        if created_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
+            return await _review(request, caller, env, method, _parse_form(posted, method), QUOTE_RENEWED)
+        if created_id is None:
+            return await _form(request, caller, env, method, form, _form_errors(error, form))
+    return see_other(f"/{env.mode}/withdrawals/{created_id}")
+
+
+def _choice(method: WithdrawalMethod, env: MerchantEnv, available_minor: int, rails: Rails) -> MethodChoice:
+    reason = methods.unavailable_reason(method, env.mode, rails)
+    message = "" if reason is None else REASONS[reason]
+    return MethodChoice(method, format_amount(available_minor, method.currency), message, available_minor > 0)
+
+
+def _method(method_id: str, env: MerchantEnv) -> WithdrawalMethod:
+    method = WITHDRAWAL_METHODS.get(method_id)
+    if method is None or method not in methods.list_methods(env.mode):
+        raise NotFound
+    return method
+
+
+def _parse_form(posted: Form, method: WithdrawalMethod, quote_id: UUID | None = None) -> WithdrawalForm:
+    fields = form_fields(method.provider_fields, MEMBER)
+    values = {name: posted.one(name) or "" for name in FIELDS} | read_values(fields, posted)
+    values["amount"] = posted.amount("amount")
+    new = NewWithdrawal(
+        method_id=method.method_id,
+        amount=values["amount"],
+        receiver=values["receiver"],
+        network_fee_mode=cast("FeeMode | None", values["network_fee_mode"] or None),  # validated by `parse`
+        provider_fields=to_object(fields, MEMBER, values),
+        quote_id=quote_id,
+        description=values["description"] or None,
+        external_id=values["external_id"] or None,
+        webhook_url=values["webhook_url"] or None,
+    )
+    return WithdrawalForm(values, new)
+
+
+async def _review(
+    request: Request, person: Person, env: MerchantEnv, method: WithdrawalMethod, form: WithdrawalForm, message: str = ""
+) -> Response:
+    try:
+        quote = await request.transact(lambda work: actions.preview(work, env, form.new))
+    except ApiError as error:
+        return await _form(request, person, env, method, form, _form_errors(error, form))
+    return page(
+        request,
+        "dashboard/withdrawals/review.html",
+        409 if message else 200,
+        person=person,
+        mode=env.mode,
+        here="withdrawals",
+        method=method,
+        quote=withdrawal_quote_view(quote),
+        receiver_label=RECEIVERS[method.receiver_type][0],
+        fields=form_fields(method.provider_fields, MEMBER),
+        values=form.values,
+        message=message,
+    )
+
+
+async def _form(
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    method: WithdrawalMethod,
+    form: WithdrawalForm,
+    form_errors: FormErrors = NO_ERRORS,
+) -> Response:
+    currency = CURRENCIES[method.currency]
+    available_minor = (await get_balance(request.services.db, env, method.currency)).available_minor
+    choice = _choice(method, env, available_minor, request.services.rails)
+    label, hint = RECEIVERS[method.receiver_type]
+    return page(
+        request,
+        "dashboard/withdrawals/new.html",
+        form_errors.status,
+        person=person,
+        mode=env.mode,
+        here="withdrawals",
+        choice=choice,
+        method=method,
+        minimum=currency.format(method.minimum_minor),
+        maximum="" if method.maximum_minor is None else currency.format(method.maximum_minor),
+        daily="" if method.daily_limit_minor is None else currency.format(method.daily_limit_minor),
+        receiver_label=label,
+        receiver_hint=hint,
+        fee_modes=[(mode, FEE_MODES[mode]) for mode in method.network_fee_modes],
+        fields=form_fields(method.provider_fields, MEMBER),
+        values=form.values,
+        form_errors=form_errors,
+    )
+
+
+def _form_errors(error: ApiError, form: WithdrawalForm) -> FormErrors:
+    at = "amount" if isinstance(error, AMOUNT_ERRORS) else "external_id" if isinstance(error, DuplicateExternalId) else ""
+    return form_errors_of(error, form.values, at)

@@ -1,0 +1,88 @@
+"""The dashboard's page of one payment link, and its cancellation."""
+
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.qr import qr_image
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.choices import method_labels, project_choices
+from tollhouse.payment_links.errors import LinkNotActive
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.new_link import OPTIONAL_TEXTS
+from tollhouse.payment_links.views import link_view
+from tollhouse.transactions import link_closing, payment_list_store
+
+OPERATIONS = Operations(PAGES)
+PAYMENTS_SHOWN = 10
+NOT_ACTIVE = "The payment link is no longer active, so it was not canceled."
+
+
+@OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}", guard=signed_in_page)
+async def link(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
+    """Show a link: URL, QR code and payments."""
+    return await _link(request, caller, caller.env(mode), link_id)
+
+
+@OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
+async def confirm_cancel(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
+    """Ask for confirmation before canceling."""
+    env = caller.env(mode)
+    found = await _found(request, env, link_id)
+    if found.status_at(request.now) != "active":
+        return see_other(f"/{env.mode}/payment-links/{link_id}")
+    view = link_view(found, request.services.settings.base_url, request.now)
+    return page(
+        request, "dashboard/payments/link_cancel.html", person=caller, mode=env.mode, here="payment-links", link=view
+    )
+
+
+@OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
+async def cancel(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
+    """Cancel an active link. A repeated submit changes nothing."""
+    env = caller.env(mode)
+    try:
+        await request.transact(lambda work: link_closing.cancel(work, env, link_id))
+    except LinkNotActive as error:
+        return await _link(request, caller, env, link_id, error)
+    return see_other(f"/{env.mode}/payment-links/{link_id}")
+
+
+async def _link(
+    request: Request, person: Person, env: MerchantEnv, link_id: UUID, error: LinkNotActive | None = None
+) -> Response:
+    found = await _found(request, env, link_id)
+    view = link_view(found, request.services.settings.base_url, request.now)
+    paid = await payment_list_store.list_of_link(request.services.db, env, link_id, request.now, PAYMENTS_SHOWN + 1)
+    return page(
+        request,
+        "dashboard/payments/link.html",
+        200 if error is None else error.status,
+        person=person,
+        mode=env.mode,
+        here="payment-links",
+        link=view,
+        optional_texts=OPTIONAL_TEXTS,
+        qr=qr_image(view.url) if found.status_at(request.now) == "active" else None,
+        project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
+        payments=paid[:PAYMENTS_SHOWN],
+        more=len(paid) > PAYMENTS_SHOWN,
+        names=method_labels(),
+        amount=format_amount,
+        message="" if error is None else NOT_ACTIVE,
+    )
+
+
+async def _found(request: Request, env: MerchantEnv, link_id: UUID) -> PaymentLink:
+    found = await link_store.get(request.services.db, env, link_id)
+    if found is None:
+        raise NotFound
+    return found

@@ -1,0 +1,65 @@
+"""The dashboard's list of payment links."""
+
+from typing import Literal
+
+from starlette.responses import Response
+
+from tollhouse.http.keyset import KeysetQuery, keyset_links
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import status_options
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.ids import parse_id
+from tollhouse.payment_links import store
+from tollhouse.payment_links.choices import currency_choices, project_choices
+from tollhouse.payment_links.model import LinkStatus
+from tollhouse.payment_links.store import LinkListFilter
+from tollhouse.payment_links.views import link_view
+
+OPERATIONS = Operations(PAGES)
+STATUSES = status_options(LinkStatus)
+
+
+class LinkListQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
+    """The filters in the query string. Empty means no filter; an unknown value matches nothing."""
+
+    status: Literal["", LinkStatus] = ""
+    currency: str = ""
+    project_id: str = ""
+    reference: str = ""
+
+    @property
+    def filters(self) -> int:
+        """The number of filters set."""
+        return sum(bool(one) for one in (self.status, self.currency, self.project_id, self.reference))
+
+    @property
+    def to_filter(self) -> LinkListFilter | None:
+        """The filter for the store; None if no link can match."""
+        project_id = parse_id(self.project_id)
+        if self.project_id and project_id is None:
+            return None
+        return LinkListFilter(self.status or None, self.currency or None, project_id, self.reference.strip() or None)
+
+
+@OPERATIONS.add("GET", "/{mode}/payment-links", guard=signed_in_page)
+async def links(request: Request, caller: Person, mode: str, query: LinkListQuery) -> Response:
+    """List payment links, newest first."""
+    env, db, filters = caller.env(mode), request.services.db, query.to_filter
+    found = [] if filters is None else await store.search_links(db, env, filters, request.now, query.before, query.fetch)
+    shown, more = query.cut(found)
+    return page(
+        request,
+        "dashboard/payment_links/links.html",
+        person=caller,
+        mode=env.mode,
+        here="payment-links",
+        links=[link_view(one, request.services.settings.base_url, request.now) for one in shown],
+        query=query,
+        statuses=STATUSES,
+        currencies=currency_choices(),
+        projects=await project_choices(db, env),
+        page_links=keyset_links(query, f"/{env.mode}/payment-links", shown[-1].id if more else None),
+    )

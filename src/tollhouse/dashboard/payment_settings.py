@@ -1,0 +1,155 @@
+"""The dashboard's page of payment settings. The form carries a version, so that concurrent changes are detected."""
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.methods import METHODS
+from tollhouse.catalogue.payment_settings import Branding, Finality, MethodChoice
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form, flash_message
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, ValidationFailed
+from tollhouse.settings import actions
+from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
+
+OPERATIONS = Operations(PAGES)
+PLAIN = (
+    "default_currency", "link_expiry_minutes", "underpayment_tolerance_bps", "overpayment", "late_payments",
+    "late_monitoring_days", "success_url", "cancel_url",
+)  # fmt: skip
+BRANDING = ("display_name", "logo_url", "accent_color", "support_email")
+NUMBER_DIGITS_MAX = 9
+NO_NUMBER = -1
+NOTICES = {"saved": "Settings saved."}
+CHANGED = "The settings were changed in the meantime. Your entries are shown below. Save again to overwrite the changes."
+
+
+class PaymentSettingsForm(Struct, frozen=True):
+    """The form: fields by name, selected methods, and the version it shows."""
+
+    values: dict[str, str]
+    methods: frozenset[str]
+    version: int
+
+
+@OPERATIONS.add("GET", "/{mode}/settings/payments", guard=signed_in_page)
+async def payment_settings(request: Request, caller: Person, mode: str) -> Response:
+    """Show the payment settings."""
+    current = await actions.get(request.services.db, caller.env(mode), request.now)
+    notice = NOTICES.get(flash_message(request.query), "")
+    return _page(request, caller, current, _form_of(current), notice=notice)
+
+
+@OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page)
+async def save_payment_settings(request: Request, caller: Person, mode: str) -> Response:
+    """Save the settings unless they changed. A form that is posted twice is saved once."""
+    env = caller.env(mode)
+    form = _read_form(request.form())
+    current = await actions.get(request.services.db, env, request.now)
+    try:
+        new = _to_settings(form, current)
+        await request.services.db.transact(lambda tx: actions.save(tx, env, new, request.now))
+    except SettingsChanged:
+        return await _changed(request, caller, env, form)
+    except ValidationFailed as error:
+        return _page(request, caller, current, form, _errors(error, form))
+    return see_other(f"/{env.mode}/settings/payments?done=saved")
+
+
+async def _changed(request: Request, person: Person, env: MerchantEnv, form: PaymentSettingsForm) -> Response:
+    """The response to a stale form. The same form posted twice is no conflict."""
+    current = await actions.get(request.services.db, env, request.now)
+    saved = _form_of(current)
+    if (saved.values, saved.methods) == (form.values, form.methods):
+        return see_other(f"/{env.mode}/settings/payments?done=saved")
+    return _page(request, person, current, form, FormErrors(CHANGED, status=409))
+
+
+def _read_form(fields: Form) -> PaymentSettingsForm:
+    names = (*PLAIN, *(f"branding.{name}" for name in BRANDING), *(f"confirmations.{network}" for network in _networks()))
+    values = {name: (fields.one(name) or "").strip() for name in names}
+    return PaymentSettingsForm(values, frozenset(fields.all("method")), _number(fields.one("version") or ""))
+
+
+def _form_of(current: SettingsView) -> PaymentSettingsForm:
+    values = {name: str(getattr(current, name) or "") for name in PLAIN}
+    values["underpayment_tolerance_bps"] = str(current.underpayment_tolerance_bps)
+    values |= {f"branding.{name}": getattr(current.branding, name) or "" for name in BRANDING}
+    values |= {f"confirmations.{network}": str(current.confirmations.get(network, "")) for network in _networks()}
+    selected = frozenset(choice.method_id for choice in current.payment_methods if choice.enabled)
+    return PaymentSettingsForm(values, selected, current.version)
+
+
+def _to_settings(form: PaymentSettingsForm, current: SettingsView) -> NewSettings:
+    """The settings of the form. Raises `ValidationFailed`."""
+    values = form.values
+    overpayment, late = values["overpayment"], values["late_payments"]
+    confirmations: dict[str, Finality] = {}
+    for network in _networks():
+        if text := values[f"confirmations.{network}"]:
+            confirmations[network] = "finalized" if text == "finalized" else _number(text)
+    return NewSettings(
+        default_currency=values["default_currency"],
+        payment_methods=[
+            MethodChoice(choice.method_id, choice.method_id in form.methods) for choice in current.payment_methods
+        ],
+        link_expiry_minutes=_number(values["link_expiry_minutes"]),
+        underpayment_tolerance_bps=_number(values["underpayment_tolerance_bps"]),
+        overpayment="refund_required" if overpayment == "refund_required" else "credit",
+        late_payments="accept" if late == "accept" else "refund_required",
+        late_monitoring_days=_number(values["late_monitoring_days"]),
+        success_url=values["success_url"] or None,
+        cancel_url=values["cancel_url"] or None,
+        branding=Branding(**{name: values[f"branding.{name}"] or None for name in BRANDING}),
+        confirmations=confirmations,
+        version=form.version,
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX else NO_NUMBER
+
+
+def _networks() -> list[str]:
+    return sorted({chain.network for currency in CURRENCIES.values() for chain in currency.chains})
+
+
+def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
+    """The form errors with the messages of the API, also for nested members."""
+    return form_errors_of(
+        error,
+        form.values,
+        said={(one.field, one.code): one.message for one in error.field_errors},
+    )
+
+
+def _page(
+    request: Request,
+    person: Person,
+    current: SettingsView,
+    form: PaymentSettingsForm,
+    form_errors: FormErrors = NO_ERRORS,
+    *,
+    notice: str = "",
+) -> Response:
+    return page(
+        request,
+        "dashboard/settings/payments.html",
+        form_errors.status,
+        person=person,
+        mode=current.mode,
+        here="settings",
+        version=current.version,
+        form=form,
+        form_errors=form_errors,
+        notice=notice,
+        methods=[(choice.method_id, METHODS[choice.method_id].label) for choice in current.payment_methods],
+        currencies=[(one.code, f"{one.code}, {one.name}") for one in CURRENCIES.values()],
+        networks=_networks(),
+    )

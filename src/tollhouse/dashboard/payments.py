@@ -1,0 +1,175 @@
+"""The dashboard's pages of payments: the list, one payment, and accepting unapplied money."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.events.store import SourceEvent, list_by_source
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.keyset import keyset_links
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import status_options
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.ledger.model import BalanceLimitExceeded
+from tollhouse.ledger.store import AccountChange, list_changes_by_source
+from tollhouse.orders.errors import InvalidState
+from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.choices import currency_choices, method_choices, method_labels, project_choices
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.platform.db import Pool
+from tollhouse.rails.configured import SANDBOX
+from tollhouse.transactions import payment_list_store, settlement, store
+from tollhouse.transactions.model import (
+    CREDITED,
+    REFUND_FAILURES,
+    REFUND_REASONS,
+    Transaction,
+    TransactionStatus,
+    describe_detail,
+)
+from tollhouse.transactions.payment_list import PaymentRow, PaymentsQuery
+from tollhouse.transactions.views import transaction_view
+
+OPERATIONS = Operations(PAGES)
+STATUSES = status_options(TransactionStatus)
+MOVES_SHOWN = 200
+CHANGED = "The payment has changed since you opened this page. Review it and try again."
+NOT_NOW = "There is no money left to accept."
+
+
+class PaymentDetail(Struct, frozen=True):
+    """A payment with everything its page shows."""
+
+    payment: Transaction
+    link: PaymentLink
+    moves: list[AccountChange]
+    events: list[SourceEvent]
+
+
+@OPERATIONS.add("GET", "/{mode}/payments", guard=signed_in_page)
+async def payments(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
+    """List payments, newest first."""
+    env, db = caller.env(mode), request.services.db
+    form_errors, found = NO_ERRORS, list[PaymentRow]()
+    try:
+        found = await payment_list_store.list_payments(
+            db, env, query.to_filter(caller.zone), request.now, query.before, query.fetch
+        )
+    except ValidationFailed as error:
+        form_errors = form_errors_of(error, query.form_values)
+    shown, more = query.cut(found)
+    path = f"/{env.mode}/payments"
+    return page(
+        request,
+        "dashboard/payments/payments.html",
+        form_errors.status,
+        person=caller,
+        mode=env.mode,
+        here="payments",
+        payments=shown,
+        query=query,
+        typed=query.form_values,
+        form_errors=form_errors,
+        statuses=STATUSES,
+        methods=method_choices(env),
+        currencies=currency_choices(),
+        projects=await project_choices(db, env),
+        names=method_labels(),
+        export=f"{path}/export{query.address(None)}",
+        page_links=keyset_links(query, path, shown[-1].id if more else None),
+        amount=format_amount,
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page)
+async def payment(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """Show one payment."""
+    return await _payment(request, caller, caller.env(mode), transaction_id)
+
+
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page)
+async def accept(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """Accept unapplied money if the payment has not changed since it was shown. A repeated submit changes nothing."""
+    env = caller.env(mode)
+    seen = request.form().one("seen")
+
+    async def take(work: Work) -> str:
+        current = await settlement.lock(work.tx, env, transaction_id)
+        if current.status in CREDITED and current.unapplied_minor == 0:
+            return ""
+        if str(current.version) != seen:
+            return CHANGED
+        await settlement.accept(work, env, transaction_id)
+        return ""
+
+    try:
+        message = await request.transact(take)
+    except InvalidState:
+        message = NOT_NOW
+    except BalanceLimitExceeded as error:
+        return await _payment(request, caller, env, transaction_id, FormErrors(error.message, status=error.status))
+    if message:
+        return await _payment(request, caller, env, transaction_id, FormErrors(message, status=409))
+    return see_other(f"/{env.mode}/payments/{transaction_id}")
+
+
+async def _payment(
+    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, form_errors: FormErrors = NO_ERRORS
+) -> Response:
+    story = await _story(request.services.db, env, transaction_id)
+    found = story.payment
+    view = transaction_view(found, request.now)
+    played = found.rail == SANDBOX.name and not env.livemode
+    return page(
+        request,
+        "dashboard/payments/payment.html",
+        form_errors.status,
+        person=person,
+        mode=env.mode,
+        here="payments",
+        payment=view,
+        link=story.link,
+        is_acceptable=found.is_acceptable,
+        waits=format_amount(found.unapplied_minor, found.currency),
+        simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
+        reference=found.instructions.reference,
+        method=method_labels().get(found.method_id, found.method_id),
+        project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
+        reasons=REFUND_REASONS,
+        refund_failures=REFUND_FAILURES,
+        moves=[(stamp(one.created_at), one, _signed(one)) for one in story.moves],
+        events=[(stamp(one.created_at), one) for one in story.events],
+        message=form_errors.message,
+        describe_detail=describe_detail,
+    )
+
+
+async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> PaymentDetail:
+    found = await store.get(db, env, transaction_id)
+    link = None if found is None else await link_store.get(db, env, found.payment_link_id)
+    if found is None or link is None:
+        raise NotFound
+    sources = [("transaction", found.id), *(("refund", one.id) for one in found.refunds)]
+    if found.chargeback is not None:
+        sources.append(("chargeback", found.chargeback.id))
+    moves = await list_changes_by_source(db, env, sources, MOVES_SHOWN)
+    return PaymentDetail(found, link, moves, await _events(db, env, found))
+
+
+async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[SourceEvent]:
+    moments: set[datetime] = {step.at for step in found.timeline}
+    return await list_by_source(db, env, "transaction", found.id, sorted(moments))
+
+
+def _signed(one: AccountChange) -> str:
+    return f"{'+' if one.delta_minor > 0 else ''}{format_amount(one.delta_minor, one.currency)}"

@@ -1,0 +1,193 @@
+"""The dashboard's pages of projects.
+
+A form posted twice creates one project. A change names the state it was made from, so that concurrent changes are detected.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue import projects, store
+from tollhouse.catalogue.model import ProjectFacts, ReviewedProject
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form, flash_message
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, page_links
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.idempotency.claims import IdempotencyKeyReused, create_once
+from tollhouse.identity.guards import signed_in_page
+from tollhouse.identity.model import Person
+from tollhouse.kernel.clock import parse_time_or_date, stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.platform.db import Tx
+from tollhouse.settings.projects_api import ProjectBody
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("name", "website_url", "description")
+NOTICES = {"opened": "Project created.", "sent": "Project submitted for review.", "saved": "Project saved."}
+ALREADY_CREATED = "A project was already created with this form. Submit again to create another one."
+CHANGED = "The project was changed in the meantime. Your entries are shown below. Save again to overwrite the changes."
+
+
+class ProjectForm(Struct, frozen=True):
+    """The fields of the form."""
+
+    name: str = ""
+    website_url: str = ""
+    description: str = ""
+
+    def facts(self) -> ProjectFacts:
+        """The facts of the project. Raises `ValidationFailed`."""
+        body = ProjectBody(
+            name=self.name,
+            website_url=self.website_url or None,
+            description=self.description.replace("\r\n", "\n") or None,
+        )
+        return body.facts()
+
+
+class ProjectsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?done=&page=` of the list."""
+
+    done: str = ""
+
+
+@OPERATIONS.add("GET", "/{mode}/projects", guard=signed_in_page)
+async def list_projects(request: Request, caller: Person, mode: str, query: ProjectsPageQuery) -> Response:
+    """List the projects of this environment, newest first."""
+    env = caller.env(mode)
+    shown, more = query.cut(await store.every(request.services.db, env.merchant_id, env.mode, query.window))
+    return page(
+        request,
+        "dashboard/settings/projects.html",
+        person=caller,
+        mode=env.mode,
+        here="projects",
+        projects=[(one, stamp(one.created_at)) for one in shown],
+        notice=NOTICES.get(query.done, ""),
+        query=query,
+        page_links=page_links(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/projects/new", guard=signed_in_page)
+async def new_project(request: Request, caller: Person, mode: str) -> Response:
+    """Show the form for a new project."""
+    return _new(request, caller, caller.env(mode), ProjectForm())
+
+
+@OPERATIONS.add("POST", "/{mode}/projects/new", guard=signed_in_page)
+async def open_project(request: Request, caller: Person, mode: str) -> Response:
+    """Create a project. Live projects require an operator's approval."""
+    env = caller.env(mode)
+    form = request.form()
+    project_form, key = _read_form(form), form.one("key") or ""
+    try:
+        facts = project_form.facts()
+    except ValidationFailed as error:
+        return _new(request, caller, env, project_form, form_errors_of(error, FIELDS))
+    if parse_id(key) is None:
+        return _new(request, caller, env, project_form)
+
+    async def once(tx: Tx) -> UUID:
+        async def make() -> UUID:
+            return (await projects.open_project(tx, env, facts, request.now)).id
+
+        return await create_once(tx, request, env, key, project_form, make)
+
+    try:
+        await request.services.db.transact(once)
+    except IdempotencyKeyReused as error:
+        return _new(request, caller, env, project_form, FormErrors(ALREADY_CREATED, status=error.status))
+    return see_other(f"/{env.mode}/projects?done={'sent' if env.livemode else 'opened'}")
+
+
+@OPERATIONS.add("GET", "/{mode}/projects/{project_id}", guard=signed_in_page)
+async def project(request: Request, caller: Person, mode: str, project_id: UUID) -> Response:
+    """Show a project with its form."""
+    env = caller.env(mode)
+    current = await _current(request, env, project_id)
+    facts = current.facts
+    project_form = ProjectForm(facts.name, facts.website_url or "", facts.description or "")
+    notice = NOTICES.get(flash_message(request.query), "")
+    return _project(request, caller, current, project_form, notice=notice)
+
+
+@OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page)
+async def change_project(request: Request, caller: Person, mode: str, project_id: UUID) -> Response:
+    """Save a project unless it changed. A rejected one is reviewed again."""
+    env = caller.env(mode)
+    form = request.form()
+    project_form, seen = _read_form(form), parse_time_or_date(form.one("seen") or "")
+    current = await _current(request, env, project_id)
+    try:
+        facts = project_form.facts()
+    except ValidationFailed as error:
+        return _project(request, caller, current, project_form, form_errors_of(error, FIELDS), seen=seen)
+
+    async def change(tx: Tx) -> ReviewedProject | None:
+        return None if seen is None else await projects.change_as_seen(tx, env, project_id, facts, seen, request.now)
+
+    if await request.services.db.transact(change) is None:
+        current = await _current(request, env, project_id)
+        if current.facts != facts:
+            return _project(request, caller, current, project_form, FormErrors(CHANGED, status=409))
+    return see_other(f"/{env.mode}/projects/{project_id}?done=saved")
+
+
+async def _current(request: Request, env: MerchantEnv, project_id: UUID) -> ReviewedProject:
+    found = await store.one(request.services.db, env, project_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+def _read_form(form: Form) -> ProjectForm:
+    return ProjectForm(*(form.one(name) or "" for name in FIELDS))
+
+
+def _new(
+    request: Request, person: Person, env: MerchantEnv, project_form: ProjectForm, form_errors: FormErrors = NO_ERRORS
+) -> Response:
+    return page(
+        request,
+        "dashboard/settings/project_new.html",
+        form_errors.status,
+        person=person,
+        mode=env.mode,
+        here="projects",
+        form=project_form,
+        form_errors=form_errors,
+        key=new_id_text(),
+    )
+
+
+def _project(
+    request: Request,
+    person: Person,
+    current: ReviewedProject,
+    project_form: ProjectForm,
+    form_errors: FormErrors = NO_ERRORS,
+    *,
+    seen: datetime | None = None,
+    notice: str = "",
+) -> Response:
+    return page(
+        request,
+        "dashboard/settings/project.html",
+        form_errors.status,
+        person=person,
+        mode=current.mode,
+        here="projects",
+        project=current,
+        form=project_form,
+        form_errors=form_errors,
+        notice=notice,
+        seen=stamp(seen or current.updated_at),
+        opened=stamp(current.created_at),
+    )
