@@ -18,7 +18,7 @@ from tests.events.raw import RawServer, drips_for_ever, says, stays_silent
 from tests.receiver import Receiver
 from tests.running import settings_for
 from tollhouse.kernel import clock
-from tollhouse.platform import outbound
+from tollhouse.platform import targets
 from tollhouse.platform.outbound import Outbound, Outcome
 
 BODY = b'{"a":1}'
@@ -349,8 +349,8 @@ async def test_a_name_without_an_ipv4_address() -> None:
 
 
 def test_addresses_of_this_host_are_known_without_a_packet() -> None:
-    assert outbound.is_this_host(ipaddress.IPv4Address("127.0.0.1"))
-    assert not outbound.is_this_host(ipaddress.IPv4Address("93.184.216.34"))
+    assert targets.is_this_host(ipaddress.IPv4Address("127.0.0.1"))
+    assert not targets.is_this_host(ipaddress.IPv4Address("93.184.216.34"))
 
 
 @pytest.mark.covers("W-3", "W-34")

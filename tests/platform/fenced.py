@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from tests.running import settings_for
-from tollhouse.platform.outbound import BLOCKED, Outbound
+from tollhouse.platform.outbound import Outbound
+from tollhouse.platform.targets import BLOCKED
 
 PREPARE = """
     set -e

@@ -51,7 +51,7 @@ from tollhouse.http.bodies import decode_body
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.messages import SUBJECT
 from tollhouse.platform.config import InvalidSettingsError
-from tollhouse.platform.outbound import InvalidTargetError, parse_target
+from tollhouse.platform.targets import InvalidTargetError, parse_target
 
 SETTING = "TOLLHOUSE_CATALOGUE_FILE"
 CODE = re.compile(r"[A-Z0-9]{2,12}")

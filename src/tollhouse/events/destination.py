@@ -4,7 +4,7 @@ import hashlib
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.config import Settings
-from tollhouse.platform.outbound import AddressPolicy, InvalidTargetError, is_local_name, parse_target
+from tollhouse.platform.targets import AddressPolicy, InvalidTargetError, is_local_name, parse_target
 
 
 def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> str | None:
@@ -20,7 +20,7 @@ def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> st
         return "This must be an https URL in live mode."
     gate = AddressPolicy(settings)
     if target.literal is not None:
-        return "This must not be a private, local or reserved address." if gate.errors(target.literal) else None
+        return "This must not be a private, local or reserved address." if gate.blocks(target.literal) else None
     if is_local_name(target.host) and not gate.allows_local_names:
         return "This must have a public host name."
     return None

@@ -1,4 +1,4 @@
-"""HTML from Jinja templates, by language and time zone. Templates are in `<package>/templates` and begin with the package's name; all output is escaped."""
+"""HTML from Jinja templates, by language and time zone. Templates are in `<package>/templates`; all output is escaped."""
 
 import hashlib
 from datetime import UTC, datetime, tzinfo
