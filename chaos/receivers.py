@@ -108,6 +108,7 @@ class Receivers:
         self.most_sent_bytes = 0
         self._behavior = behavior
         self._connections: set[asyncio.StreamWriter] = set()
+        self._closed = False
 
     @property
     def urls(self) -> list[str]:
@@ -125,6 +126,7 @@ class Receivers:
     async def __aexit__(self, *_: object) -> None:
         for server in self._servers:
             server.close()
+        self._closed = True
         for writer in list(self._connections):
             writer.transport.abort()
 
@@ -147,6 +149,9 @@ class Receivers:
         return self.open
 
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._closed:  # accepted by the kernel before
+            writer.transport.abort()
+            return
         began = time.perf_counter()
         self.calls += 1
         self.open += 1

@@ -10,36 +10,51 @@ Manners = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
 
 
 class RawServer:
-    """`async with RawServer(manners) as server`: `manners` gets the request as it came, and the way back."""
+    """`async with RawServer(manners) as server`: `manners` gets the request as it came, and the way back.
 
-    def __init__(self, manners: Manners, tls: ssl.SSLContext | None = None) -> None:
+    A connection that the kernel accepted and that is served only when the server is closed already is dropped.
+    """
+
+    def __init__(self, manners: Manners, tls: ssl.SSLContext | None = None, *, host: str = "127.0.0.1") -> None:
         self._manners = manners
         self._tls = tls
+        self._host = host
         self.requests: list[bytes] = []
         self.peers: list[str] = []
-        self._open: set[asyncio.StreamWriter] = set()
+        self._open: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
+        self._closed = False
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        self._server = await asyncio.start_server(self._accept, self._host, 0, ssl=self._tls, backlog=1_024)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
-        for writer in list(self._open):
+        self._closed = True
+        tasks = list(self._open.values())
+        for writer, task in list(self._open.items()):
             writer.transport.abort()
-        await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._closed:
+            writer.transport.abort()
+            return
+        self._open[writer] = asyncio.ensure_future(self._serve(reader, writer))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
         self.peers.append(writer.get_extra_info("peername")[0])
-        with suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError):
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-            self.requests.append(head + await reader.readexactly(length))
-            await self._manners(self.requests[-1], writer)
-        self._open.discard(writer)
-        writer.close()
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, ssl.SSLError):
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+                self.requests.append(head + await reader.readexactly(length))
+                await self._manners(self.requests[-1], writer)
+        finally:
+            del self._open[writer]
+            writer.close()
 
 
 def says(*parts: bytes, pause_s: float = 0) -> Manners:

@@ -1,8 +1,6 @@
 """Rooms and turns: strangers that are slow or dead hold nobody up, by the rule alone and with a real worker."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -106,25 +104,6 @@ def test_while_too_many_linger_no_stranger_is_tried() -> None:
     assert allocation.deferred == [key_of(998)]
 
 
-@asynccontextmanager
-async def hanging() -> AsyncIterator[tuple[int, list[str]]]:
-    """A server at every address of this host that takes requests and never answers: its port, and whom it heard."""
-    heard: list[str] = []
-    writers: list[asyncio.StreamWriter] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
-        heard.append((await reader.readuntil(b"\r\n\r\n")).decode())
-        await reader.read()
-
-    server = await asyncio.start_server(serve, "0.0.0.0", 0, backlog=1_024)  # noqa: S104
-    yield server.sockets[0].getsockname()[1], heard
-    server.close()
-    for writer in writers:
-        writer.transport.abort()
-    await asyncio.sleep(0)
-
-
 async def record_many(desk: Desk, urls: list[str]) -> list[Any]:
     async def action(tx: Tx) -> list[Any]:
         return [await desk.record_in(tx, url) for url in urls]
@@ -160,20 +139,20 @@ async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Servi
     seller, *strangers = [await open_desk(services, "test") for _ in range(5)]
     for desk in (seller, *strangers):
         await desk.secret()
-    async with seller.working(), hanging() as (port, heard):
+    async with seller.working(), RawServer(stays_silent, host="0.0.0.0") as silent:  # noqa: S104 - every loopback address
         await all_delivered(seller, [await seller.record(receiver.url)])
         for number, desk in enumerate(strangers):
-            await record_many(desk, [f"http://127.{number + 1}.{n // 250}.{n % 250 + 1}:{port}/" for n in range(250)])
+            await record_many(desk, [f"http://127.{number + 1}.{n // 250}.{n % 250 + 1}:{silent.port}/" for n in range(250)])
         await seller.execute("UPDATE webhook_deliveries SET lane = $1 WHERE lease_until IS NULL", lane)
 
         async def as_many_hang_as_may() -> bool:
-            return len(heard) >= BULKHEADS[CallKind.PROBE].calls
+            return len(silent.requests) >= BULKHEADS[CallKind.PROBE].calls
 
         await eventually(as_many_hang_as_may)
         await all_delivered(seller, await record_many(seller, [receiver.url] * 50))
         over = await services.db.fetch("SELECT 1 FROM webhook_events WHERE status = 'failed'")
         assert len(over) < 500  # whoever waited for the strangers would have waited for most of them
-    assert len(set(heard)) == len(heard)
+    assert len(set(silent.requests)) == len(silent.requests)
 
 
 async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test: Desk, receiver: Receiver) -> None:

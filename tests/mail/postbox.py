@@ -66,6 +66,9 @@ class Postbox:
         return [one for one in self.received if one.recipient == email]
 
     def _let_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._server.is_serving():  # accepted by the kernel before
+            writer.transport.abort()
+            return
         talk = asyncio.ensure_future(self._talk(reader, writer))
         self._talks.add(talk)
         talk.add_done_callback(self._talks.discard)

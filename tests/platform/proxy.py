@@ -48,6 +48,9 @@ class Proxy:
         await asyncio.sleep(0)  # the transports are closed by callbacks
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self._server.is_serving():  # accepted by the kernel before
+            writer.transport.abort()
+            return
         self.accepted += 1
         there, back = await asyncio.open_unix_connection(self._socket)
         self._writers += [writer, back]
