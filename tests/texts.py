@@ -29,17 +29,16 @@ WORDS = PACKAGE / "http" / "labels.py"
 MODULES = sorted(PACKAGE.glob("**/*.py"))
 NO_PAGES = {"cli", "demo", "docs", "migrations", "platform", "chaos"}
 """Parts whose sentences no page shows, or that are English by nature."""
-API_ONLY = re.compile(
-    r"(authorize|token|revoke|client_auth|reference|json_text|payment_settings|catalogue_api|users|scales|openapi\w*)\.py"
-)
+API_ONLY = re.compile(r"(authorize|token|revoke|client_auth|reference|json_text|catalogue_api|users|scales|openapi\w*)\.py")
 """Modules whose sentences only an API or a command says."""
 PHRASES = re.compile(
-    r"(\w+_)*pages\.py|app_form\.py|labels\.py|form_errors\.py|schema_fields\.py|scopes\.py|new_link\.py|overview\.py|consent\.py"
+    r"(\w+_)*pages\.py|app_form\.py|labels\.py|form_errors\.py|schema_fields\.py|scopes\.py"
+    r"|new_(link|payment_link|withdrawal)\.py|overview\.py|consent\.py"
 )
 """Modules in which every string that begins with a capital is a text, be it a single word."""
 SENTENCE = re.compile(r"[A-Z%][^\n]* [^\n]*[.?!]")
-PHRASE = re.compile(r"[A-Z][a-z]*(?: [^\n]*|[a-z.]*)|%\(\w+\)s [a-z][^\n]*|[A-Z][^\n]* %\(\w+\)s[^\n]*")
-NO_TEXT = re.compile(r"[A-Z][a-z]+(?:-[A-Z][a-z]+)+|[A-Z]+|Set-Cookie|Basic .*|Bearer .*")
+PHRASE = re.compile(r"[A-Z][A-Za-z]*(?:-[a-z]+)*(?: [^\n]*|[a-z.]*)|%\(\w+\)s [a-z][^\n]*|[A-Z][^\n]* %\(\w+\)s[^\n]*")
+NO_TEXT = re.compile(r"ETag|[A-Z][a-z]+(?:-[A-Z][a-z]+)+|[A-Z]+|Set-Cookie|Basic .*|Bearer .*")
 HEADER = """# What pages say. Made from the templates and modules by `just texts`, which keeps what is translated.
 msgid ""
 msgstr ""

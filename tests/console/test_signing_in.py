@@ -115,7 +115,7 @@ async def test_one_who_is_closed_is_out_and_may_be_invited_again(olga: Actor, se
 
 
 async def test_what_is_no_email_is_refused(service: Service) -> None:
-    with pytest.raises(OperatorRefusedError, match="olga is not an e-mail address"):
+    with pytest.raises(OperatorRefusedError, match="olga is not an email address"):
         await invite(service, "olga")
 
 

@@ -15,9 +15,9 @@ VERIFY = """
 - main:
   - link "Tollhouse"
   - article:
-    - heading "Verify your e-mail address" [level=1]
+    - heading "Verify your email address" [level=1]
     - paragraph: /Do you want to use alice-.*@example.com for your merchant account/
-    - button "Verify e-mail address"
+    - button "Verify email address"
     - paragraph
 """
 RESET = """
@@ -26,8 +26,8 @@ RESET = """
   - article:
     - heading "Reset your password" [level=1]
     - paragraph
-    - text: E-mail
-    - textbox "E-mail": /alice/
+    - text: Email
+    - textbox "Email": /alice/
     - text: New password
     - paragraph
     - textbox "New password"
@@ -38,8 +38,8 @@ CHANGE = """
   - paragraph:
     - link "Security"
   - heading "Change password" [level=1]
-  - text: E-mail
-  - textbox "E-mail": /alice/
+  - text: Email
+  - textbox "Email": /alice/
   - text: Current password
   - textbox "Current password"
   - text: New password
@@ -91,20 +91,20 @@ async def verify(someone: Visitor, olga: Visitor) -> None:
     """From the banner to the page of the address, and by the link, twice."""
     page = someone.page
     await page.click(".unverified a")
-    await expect(page.locator("h1")).to_have_text("E-mail address")
+    await expect(page.locator("h1")).to_have_text("Email address")
     await someone.see("mail-address")
-    await someone.click("Send new e-mail")
-    await expect(page.locator("[role=status]")).to_contain_text("Verification e-mail sent")
+    await someone.click("Send new email")
+    await expect(page.locator("[role=status]")).to_contain_text("Verification email sent")
     await page.goto(await link_of(olga, "Verify an address"))
     await expect(page.locator("body")).to_match_aria_snapshot(VERIFY)
     await someone.see("mail-verify")
-    await someone.click("Verify e-mail address")
+    await someone.click("Verify email address")
     await expect(page.locator("[role=status]")).to_contain_text("is verified")
     await page.click("text=Go to the dashboard")
     await expect(page.locator("h1")).to_be_visible()
     await expect(page.locator(".unverified")).to_have_count(0)
     await someone.open_part("Security")
-    await page.click("main a:has-text('E-mail address')")
+    await page.click("main a:has-text('Email address')")
     await expect(page.locator(".badge")).to_have_text("Verified")
 
 

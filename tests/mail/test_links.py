@@ -89,7 +89,7 @@ async def test_a_link_is_over_after_its_time_and_opens_nothing_else(office: Offi
 
 async def test_another_link_is_mailed_but_not_without_end(office: Office, dora: Actor) -> None:
     (await dora.form(ADDRESS, {})).ok(303)
-    assert "Verification e-mail sent" in await seen(dora, f"{ADDRESS}?done=sent")
+    assert "Verification email sent" in await seen(dora, f"{ADDRESS}?done=sent")
     first, second = await office.mail_to(dora)
     assert first.path != second.path
     for _ in range(2):
@@ -99,7 +99,7 @@ async def test_another_link_is_mailed_but_not_without_end(office: Office, dora: 
     (await dora.form(second.path, {})).ok()
     (await dora.form(ADDRESS, {})).ok(303)
     assert len(await office.mail_to(dora)) == 4
-    assert "Send new e-mail" not in await seen(dora, ADDRESS)
+    assert "Send new email" not in await seen(dora, ADDRESS)
 
 
 async def test_nobody_learns_who_has_an_account(office: Office, dora: Actor) -> None:
@@ -228,7 +228,7 @@ async def test_a_guess_at_the_present_password_counts(dora: Actor) -> None:
 
 
 async def test_a_new_device_is_told_once(office: Office, dora: Actor) -> None:
-    assert [mail.subject for mail in await office.mail_to(dora)] == ["Verify your e-mail address"]
+    assert [mail.subject for mail in await office.mail_to(dora)] == ["Verify your email address"]
     async with AsyncExitStack() as browsers:
         them = [await browsers.enter_async_context(elsewhere(dora, FIREFOX.format(n, n))) for n in (140, 141, 142)]
         body = {"email": dora.email, "password": PASSWORD}

@@ -37,7 +37,7 @@ async def test_a_mail_says_who_it_is_from_and_what_it_is_about(office: Office, d
     assert mail.message["Auto-Submitted"] == "auto-generated"
     assert mail.message["Content-Language"] == "en"
     assert mail.message.get_content_type() == "text/plain"
-    assert mail.subject == "Verify your e-mail address"
+    assert mail.subject == "Verify your email address"
     assert max(len(line) for line in mail.text.splitlines() if "://" not in line) <= 72
     assert "Deli" not in mail.text
     assert await office.mail_to(dora) == [mail]

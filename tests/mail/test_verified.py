@@ -84,7 +84,7 @@ async def test_a_live_key_by_json(office: Office, dora: Actor) -> None:
 
 async def test_a_live_key_by_the_page(office: Office, dora: Actor) -> None:
     refused = (await browse(dora, KEYS, {"name": "Till"})).ok(403)
-    assert "require a verified e-mail address" in refused.text
+    assert "require a verified email address" in refused.text
     assert f'action="{ADDRESS}"' in refused.text
     assert "th_live_" not in refused.text
     assert await made(dora) == 0
@@ -118,7 +118,7 @@ async def test_live_consent_is_denied_and_test_consent_given_without(office: Off
 async def test_a_live_link_by_the_page(office: Office, dora: Actor) -> None:
     fields = LINK | {"key": str(uuid4())}
     refused = (await browse(dora, LINKS, fields)).ok(403)
-    assert "require a verified e-mail address" in refused.text
+    assert "require a verified email address" in refused.text
     assert f'action="{ADDRESS}"' in refused.text
     (await dora.form(LINKS, fields)).refused("email_unverified", 403)
     (await dora.form("/test/payment-links/new", fields)).ok(303)

@@ -109,7 +109,7 @@ async def test_a_right_guess_among_them_is_not_let_in(dora: Actor) -> None:
 
 
 async def test_a_known_device_is_not_locked_out_by_strangers(dora: Actor) -> None:
-    """It failed before: whoever knows an e-mail address could keep its owner out."""
+    """It failed before: whoever knows an email address could keep its owner out."""
     for n in range(2 * OF_ACCOUNT):
         await sign_in(dora, "a wrong password", f"192.0.2.{n}")
     slowed(await sign_in(dora, PASSWORD, "192.0.2.99"))

@@ -32,13 +32,13 @@ class ApprovedBefore(OperatorRefusedError):
 
 
 class Reviewer(Struct, frozen=True):
-    """The person who decides. `name` is an operator's e-mail address, or the local administrator."""
+    """The person who decides. `name` is an operator's email address, or the local administrator."""
 
     name: str
     on_command_line: bool = False
 
     def is_among(self, names: tuple[str, ...]) -> bool:
-        """Whether one of these names is the same person, compared by normalized e-mail address."""
+        """Whether one of these names is the same person, compared by normalized email address."""
         return email_key(self.name) in {email_key(name) for name in names}
 
 
@@ -56,7 +56,7 @@ class Approvals(Struct, frozen=True):
 
 
 class OperatorContext(Struct, frozen=True):
-    """The acting operator, the time and the reason. `operator` is an e-mail address, or the local administrator."""
+    """The acting operator, the time and the reason. `operator` is an email address, or the local administrator."""
 
     operator: str
     at: datetime

@@ -76,7 +76,7 @@ def approve(so_far: Approvals, reviewer: Reviewer) -> Approvals:
 
 
 async def ensure_operator(db: Pool, email: str) -> str:
-    """The stored e-mail address of an operator. Raises `OperatorRefusedError` if there is none."""
+    """The stored email address of an operator. Raises `OperatorRefusedError` if there is none."""
     found = await store.operator(db, email_key(email))
     if found is None:
         raise OperatorRefusedError(Text("%(email)s is not an operator.", email=email))

@@ -13,7 +13,7 @@ OPERATOR = "SELECT email FROM operators WHERE email_key = $1 AND closed_at IS NU
 
 
 async def can_enter(tx: Tx, merchant_id: MerchantId, email_key: str) -> bool:
-    """Whether a user of the merchant has this normalized e-mail address."""
+    """Whether a user of the merchant has this normalized email address."""
     return bool(await tx.fetchval(CAN_ENTER, merchant_id, email_key))
 
 
@@ -28,6 +28,6 @@ async def lock_active(tx: Tx, merchant_id: MerchantId) -> bool:
 
 
 async def operator(db: Pool | Tx, email_key: str) -> str | None:
-    """The e-mail address of the open operator account with this normalized address; None if there is none."""
+    """The email address of the open operator account with this normalized address; None if there is none."""
     row = await db.fetchrow(OPERATOR, email_key)
     return None if row is None else row["email"]

@@ -35,7 +35,7 @@ class Recorded(Protocol):
 
     @property
     def operator(self) -> str:
-        """The e-mail address of the operator, or the local administrator."""
+        """The email address of the operator, or the local administrator."""
         ...
 
     @property
@@ -61,13 +61,13 @@ Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")
 Reason = Annotated[str, Parameter(help="The reason, stored in the history.", validator=_validate_reason)]
 OptionalReason = Annotated[str | None, Parameter(help="The reason, stored in the history.", validator=_validate_reason)]
 By = Annotated[
-    str | None, Parameter(name="--as", help="E-mail address of the acting operator. Default: the local administrator.")
+    str | None, Parameter(name="--as", help="Email address of the acting operator. Default: the local administrator.")
 ]
 MerchantArgument = Annotated[UUID, Parameter(help="The merchant's ID.")]
 
 
 async def operator_context(services: Services, reason: str | None, by: str | None) -> OperatorContext:
-    """The context of the operator with this e-mail address, or of the local administrator.
+    """The context of the operator with this email address, or of the local administrator.
 
     Raises `OperatorRefusedError` if there is no such operator.
     """

@@ -31,7 +31,7 @@ SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
 merchants = App(name="merchants", help="List, suspend and reactivate merchants, and remove a user's second factor.")
 projects = App(name="projects", help="List, approve and reject projects.")
 
-Email = Annotated[str, Parameter(name="--email", help="The e-mail address the user signs in with.")]
+Email = Annotated[str, Parameter(name="--email", help="The email address the user signs in with.")]
 ProjectArgument = Annotated[UUID, Parameter(help="The project's ID.")]
 ProjectStatus = Annotated[
     Literal["in_review", "approved", "rejected"] | None, Parameter(name="--status", help="Only projects with this status.")

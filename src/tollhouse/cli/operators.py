@@ -22,7 +22,7 @@ from tollhouse.http.services import Services
 from tollhouse.platform.db import Tx
 
 app = App(name="users", help="Manage who can use the pages under /operator.")
-Email = Annotated[str, Parameter(help="The operator's e-mail address.")]
+Email = Annotated[str, Parameter(help="The operator's email address.")]
 
 
 @app.command(name="list")

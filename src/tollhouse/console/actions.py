@@ -105,7 +105,7 @@ async def remove_second_factor(tx: Tx, email: str, context: OperatorContext) -> 
         raise OperatorRefusedError("Enter a reason to remove a second factor.")
     person = await sessions_store.find_by_email(tx, email_key(email))
     if person is None:
-        raise SubjectNotFoundError(Text("There is no user with the e-mail address %(email)s.", email=email))
+        raise SubjectNotFoundError(Text("There is no user with the email address %(email)s.", email=email))
     if not await second_factor_store.remove(tx, person["id"]):
         raise OperatorRefusedError(Text("%(email)s has no second factor.", email=email))
     await sessions_store.revoke_all(tx, person["id"], context.at)

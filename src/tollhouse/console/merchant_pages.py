@@ -28,7 +28,7 @@ MODES: tuple[Mode, ...] = ("live", "test")
 
 
 class MerchantsQuery(PageQuery, frozen=True):
-    """Filters of the merchant list; `search` matches names, e-mail addresses and ids."""
+    """Filters of the merchant list; `search` matches names, email addresses and ids."""
 
     search: Annotated[str, Meta(max_length=254)] = ""
     status: Literal["", "active", "suspended"] = ""

@@ -9,7 +9,7 @@ from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
 
-# The search text may be part of a name or an e-mail address, or an id.
+# The search text may be part of a name or an email address, or an id.
 MERCHANTS = """
     SELECT m.id, m.business_name, m.created_at, m.suspended_at FROM merchants m
     WHERE ($1 = '' OR ($1 = 'suspended') = (m.suspended_at IS NOT NULL))
@@ -100,7 +100,7 @@ async def merchant(db: Pool, merchant_id: UUID) -> Merchant | None:
 
 
 async def emails_of(db: Pool, merchant_id: MerchantId) -> list[str]:
-    """The e-mail addresses of a merchant's users."""
+    """The email addresses of a merchant's users."""
     return [row["email"] for row in await db.fetch(EMAILS, merchant_id)]
 
 

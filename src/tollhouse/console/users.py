@@ -25,7 +25,7 @@ LINK_VALID_FOR = timedelta(seconds=OPERATOR_LINK_S)
 async def invite(tx: Tx, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
     """Create an operator. Returns the action and the secret of the link to choose a password."""
     if email_errors("email", email):
-        raise OperatorRefusedError(f"{email} is not an e-mail address.")
+        raise OperatorRefusedError(f"{email} is not an email address.")
     secret = tokens.random_base62(tokens.BODY_CHARS)
     link_hash, expires_at = tokens.digest(secret), context.at + LINK_VALID_FOR
     invited = await users_store.invite(tx, new_id(), email, email_key(email), link_hash, expires_at, context.at)
@@ -56,7 +56,7 @@ async def close(tx: Tx, email: str, context: OperatorContext) -> OperatorAction:
 
 
 async def invited_email(request: Request, secret: str) -> str:
-    """The e-mail address of the invited operator. Raises `InvitationExpired`."""
+    """The email address of the invited operator. Raises `InvitationExpired`."""
     invited = await users_store.invited(request.services.db, tokens.digest(secret), request.now)
     if invited is None:
         raise InvitationExpired

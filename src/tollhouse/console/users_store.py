@@ -40,7 +40,7 @@ HASH_OF = "SELECT password_hash FROM operators WHERE id = $1 AND closed_at IS NU
 
 
 class OperatorAccount(NamedTuple):
-    """An operator's id and e-mail address."""
+    """An operator's id and email address."""
 
     operator_id: UUID
     email: str
@@ -65,7 +65,7 @@ async def operators(db: Pool) -> list[OperatorSummary]:
 async def invite(
     tx: Tx, operator_id: UUID, email: str, key: str, link_hash: bytes, expires_at: datetime, now: datetime
 ) -> OperatorAccount | None:
-    """Insert an operator or reopen a closed one; None if the e-mail address is in use."""
+    """Insert an operator or reopen a closed one; None if the email address is in use."""
     return _operator(await tx.fetchrow(INVITE, operator_id, email, key, link_hash, expires_at, now))
 
 
@@ -90,7 +90,7 @@ async def join(tx: Tx, link_hash: bytes, password_hash: str, now: datetime) -> O
 
 
 async def email_key_of(db: Pool, operator_id: UUID) -> str:
-    """The normalized e-mail address of the operator."""
+    """The normalized email address of the operator."""
     [row] = await db.fetch(EMAIL_KEY_OF, operator_id)
     return row["email_key"]
 

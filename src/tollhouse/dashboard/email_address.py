@@ -1,4 +1,4 @@
-"""The pages that verify an e-mail address. The link shows a button, since mail scanners open links."""
+"""The pages that verify an email address. The link shows a button, since mail scanners open links."""
 
 from starlette.responses import Response
 
@@ -16,7 +16,7 @@ from tollhouse.mail.links import MailLinkExpired
 
 OPERATIONS = Operations(PAGES)
 ADDRESS = "/settings/security/address"
-NOTICES = {"sent": "Verification e-mail sent. The link is valid for three days."}
+NOTICES = {"sent": "Verification email sent. The link is valid for three days."}
 
 
 @OPERATIONS.add("GET", "/verify/{secret}", guard=anyone)
@@ -41,13 +41,13 @@ async def verify(request: Request, secret: str) -> Response:
 
 @OPERATIONS.add("GET", ADDRESS, guard=signed_in_page)
 async def address(request: Request, caller: Person) -> Response:
-    """The user's address, whether it is verified, and the button for a new e-mail."""
+    """The user's address, whether it is verified, and the button for a new email."""
     return _page(request, caller, notice=NOTICES.get(flash_message(request.query), ""))
 
 
 @OPERATIONS.add("POST", ADDRESS, guard=signed_in_page)
 async def send_link(request: Request, caller: Person) -> Response:
-    """Send a new verification e-mail."""
+    """Send a new verification email."""
     try:
         await email_verification.send_link(request, caller)
     except RateLimited as error:

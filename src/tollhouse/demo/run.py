@@ -43,7 +43,7 @@ async def _show(settings: Settings, watcher: WebhookReceiver, receiver_port: int
     out.print("\n[bold]Tollhouse is running. Open these:[/bold]")
     for label, value in (
         ("Dashboard", f"{settings.base_url}/signin"),
-        ("  e-mail", EMAIL),
+        ("  email", EMAIL),
         ("  password", PASSWORD),
         ("API key (test)", watcher.sample.api_key),
         ("Payment link", link),

@@ -22,7 +22,7 @@ CACHED_READERS_MAX = 64
 
 
 class Templates:
-    """All templates: pages, and e-mails, whose names end in `.txt` and which are not escaped.
+    """All templates: pages, and emails, whose names end in `.txt` and which are not escaped.
 
     Each template is compiled once for each language, on first use.
     """

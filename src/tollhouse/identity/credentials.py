@@ -1,4 +1,4 @@
-"""The rules of e-mail addresses and passwords, and the throttled verification of a password at sign-in."""
+"""The rules of email addresses and passwords, and the throttled verification of a password at sign-in."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -28,12 +28,12 @@ KNOWN_LANES = {**LANES, "sign-in": passwords.KNOWN_DEVICES}
 
 
 def email_key(email: str) -> str:
-    """The e-mail address in lower case, which identifies an account."""
+    """The email address in lower case, which identifies an account."""
     return email.strip().casefold()
 
 
 def email_errors(field: str, email: str) -> list[FieldError]:
-    """The errors of an e-mail address."""
+    """The errors of an email address."""
     if len(email) > limits.EMAIL_CHARS_MAX or not EMAIL.fullmatch(email) or not is_readable(email):
         return [FieldError(field, "invalid_email", messages.AN_EMAIL)]
     return []
@@ -53,7 +53,7 @@ def password_errors(field: str, password: str) -> list[FieldError]:
 async def verify_password(request: Request, kind: SignInKind, email: str, password: str, find_account: FindAccount) -> Row:
     """The row of the account, which `find_account` looks up by `email_key`; it has a `password_hash`.
 
-    Raises `InvalidCredentials` with the same message and timing for an unknown e-mail and a wrong password, `RateLimited`
+    Raises `InvalidCredentials` with the same message and timing for an unknown email and a wrong password, `RateLimited`
     after too many failures of the account or from the address, even for the right password, and `TemporarilyUnavailable`
     while too many passwords wait. The limit is checked again after hashing, since parallel guesses all pass the first check.
     Each kind of sign-in, and each known device of the account, has its own count.

@@ -1,4 +1,4 @@
-"""The verification of e-mail addresses by link. See `identity.verified` for what requires it."""
+"""The verification of email addresses by link. See `identity.verified` for what requires it."""
 
 from tollhouse.audit import actor, record
 from tollhouse.http.preferences import language_of

@@ -37,7 +37,7 @@ class Person(Struct, frozen=True):
     """A user of the dashboard, from an active session.
 
     `session_id` is constant during a session; `session_hash` changes when the user confirms the password, which also sets
-    `authenticated_at`. `language` is that of e-mails, `verified` whether the e-mail address is.
+    `authenticated_at`. `language` is that of emails, `verified` whether the email address is.
     """
 
     user_id: UserId
@@ -77,9 +77,9 @@ class Operator(Struct, frozen=True):
 
 
 class InvalidCredentials(ApiError):
-    """401: unknown e-mail or wrong password, with the same message and timing."""
+    """401: unknown email or wrong password, with the same message and timing."""
 
-    code, status, message = "invalid_credentials", 401, "Incorrect e-mail or password."
+    code, status, message = "invalid_credentials", 401, "Incorrect email or password."
 
 
 class NoCredential(ApiError):

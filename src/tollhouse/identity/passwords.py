@@ -1,6 +1,6 @@
-"""New passwords: a reset by e-mail link, or a change in the dashboard.
+"""New passwords: a reset by email link, or a change in the dashboard.
 
-Both end all other sessions, invalidate earlier reset links, and notify the user by e-mail.
+Both end all other sessions, invalidate earlier reset links, and notify the user by email.
 """
 
 from datetime import datetime
@@ -36,9 +36,9 @@ class PasswordChanged(ApiError):
 
 
 async def request_reset(request: Request, email: str) -> None:
-    """Enqueue an e-mail with a reset link. Raises `RateLimited` and `ValidationFailed`.
+    """Enqueue an email with a reset link. Raises `RateLimited` and `ValidationFailed`.
 
-    The account is looked up when the e-mail is sent, so the response and its timing do not reveal whether there is one.
+    The account is looked up when the email is sent, so the response and its timing do not reveal whether there is one.
     """
     if errors := email_errors("email", email):
         raise ValidationFailed(*errors)
@@ -49,7 +49,7 @@ async def request_reset(request: Request, email: str) -> None:
 
 
 async def count_request(request: Request, kind: str, account: str) -> None:
-    """Count a request for an e-mail, by account and by address. Raises `RateLimited`."""
+    """Count a request for an email, by account and by address. Raises `RateLimited`."""
     settings = request.services.settings
     from_address = settings.rate_signin_address_per_15_min * settings.rate_limits
     failure_limits = (

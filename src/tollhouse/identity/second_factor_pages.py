@@ -22,7 +22,7 @@ FactorEvent = Literal["factor_on", "factor_off"]
 
 
 class TwoFactorAccount(Struct, frozen=True):
-    """The account of the pages: ID, e-mail, path of the first page, and how to render a page and send a notice."""
+    """The account of the pages: ID, email, path of the first page, and how to render a page and send a notice."""
 
     holder_id: UUID
     email: str

@@ -129,7 +129,7 @@ async def revoke_all(tx: Tx, user_id: UUID, now: datetime) -> None:
 
 
 async def set_language(db: Pool, user_id: UserId, language: str) -> None:
-    """Set the language of e-mails to this user."""
+    """Set the language of emails to this user."""
     await db.execute(SET_LANGUAGE, user_id, language)
 
 

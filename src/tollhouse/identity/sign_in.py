@@ -1,4 +1,4 @@
-"""Sign-in of users: password, second factor, session, and the e-mail about a new device."""
+"""Sign-in of users: password, second factor, session, and the email about a new device."""
 
 from datetime import datetime
 from uuid import UUID

@@ -84,7 +84,7 @@ async def find_by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Cal
 
 
 async def has_verified_user(db: Pool | Tx, merchant_id: MerchantId) -> bool:
-    """Whether any user of this merchant has a verified e-mail address."""
+    """Whether any user of this merchant has a verified email address."""
     return await db.fetchrow(HAS_VERIFIED_USER, merchant_id) is not None
 
 

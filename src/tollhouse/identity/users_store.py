@@ -66,7 +66,7 @@ async def insert(
     language: str,
     now: datetime,
 ) -> bool:
-    """Insert a user; False if the e-mail has an account."""
+    """Insert a user; False if the email has an account."""
     return await tx.execute(INSERT, user_id, merchant_id, email, key, password_hash, now, language) == 1
 
 
@@ -109,7 +109,7 @@ async def password_changed_at(db: Pool, user_id: UUID) -> datetime | None:
 
 
 async def verify_email(tx: Tx, user_id: UUID, now: datetime) -> None:
-    """Mark the e-mail address as verified; the first time counts."""
+    """Mark the email address as verified; the first time counts."""
     await tx.execute(VERIFY_EMAIL, user_id, now)
 
 

@@ -1,4 +1,4 @@
-"""Verified e-mail addresses: live keys, connections and payment links need one where e-mails are sent."""
+"""Verified email addresses: live keys, connections and payment links need one where emails are sent."""
 
 from tollhouse.http.responses import ErrorPage
 from tollhouse.identity import store
@@ -12,9 +12,7 @@ class EmailUnverified(ErrorPage):
     """403: live mode with an SMTP relay, and the address is not verified. The page offers a new link."""
 
     code, status = "email_unverified", 403
-    message = (
-        "Verify your e-mail address first: open the link in the e-mail we sent you, or request a new one under Security."
-    )
+    message = "Verify your email address first: open the link in the email we sent you, or request a new one under Security."
 
     def __init__(self) -> None:
         super().__init__("identity/email_unverified.html")

@@ -1,1 +1,1 @@
-"""E-mail: a transactional outbox, and the job that sends it."""
+"""Email: a transactional outbox, and the job that sends it."""

@@ -1,6 +1,6 @@
-"""The mail jobs: send due e-mails, retry deferred ones, delete old ones.
+"""The mail jobs: send due emails, retry deferred ones, delete old ones.
 
-Without an SMTP relay each e-mail is written to the log once, with its link, and shown to operators.
+Without an SMTP relay each email is written to the log once, with its link, and shown to operators.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ RETENTION = timedelta(seconds=MAIL_KEPT_S)
 
 
 async def send_due(services: Services) -> None:
-    """Send the e-mails that are due, up to `CONCURRENCY` at once."""
+    """Send the emails that are due, up to `CONCURRENCY` at once."""
     now = clock.now()
     due = await store.lease_due(services.db, now, now + LEASE, CONCURRENCY)
     await asyncio.gather(*(_send(services, queued, now) for queued in due))
 
 
 async def delete_emails(services: Services) -> None:
-    """Delete e-mails that were finished long ago."""
+    """Delete emails that were finished long ago."""
     await delete_in_batches(services.db, store.DELETE_OLD, clock.now() - RETENTION)
 
 
@@ -45,7 +45,7 @@ async def _send(services: Services, queued: QueuedEmail, now: datetime) -> None:
             await _log(services, addressed)
         else:
             await _hand_over(services, addressed, services.settings.smtp)
-    except Exception as error:  # noqa: BLE001 - an e-mail that cannot be rendered must not stop the others
+    except Exception as error:  # noqa: BLE001 - an email that cannot be rendered must not stop the others
         log.error("mail_failed", exc_info=error)
         await _retry(services, queued, "failed")
 

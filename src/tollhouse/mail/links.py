@@ -1,4 +1,4 @@
-"""The links of e-mails: the ID of the e-mail and a MAC over it. The secret is not stored, not even as a digest."""
+"""The links of emails: the ID of the email and a MAC over it. The secret is not stored, not even as a digest."""
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -34,12 +34,12 @@ class LinkOwner(NamedTuple):
 
 
 def link_secret(keys: KeyRing, kind: LinkKind, mail_id: UUID) -> str:
-    """The secret at the end of the e-mail's link."""
+    """The secret at the end of the email's link."""
     return urlsafe_b64encode(mail_id.bytes + keys.mac(_mac_input(kind, mail_id))).decode()
 
 
 def parse_link_secret(keys: KeyRing, kind: LinkKind, secret: str) -> UUID | None:
-    """The e-mail of a link secret; None if its MAC or form is wrong."""
+    """The email of a link secret; None if its MAC or form is wrong."""
     if len(secret) != SECRET_CHARS or not secret.isascii():
         return None
     try:

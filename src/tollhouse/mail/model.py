@@ -1,4 +1,4 @@
-"""The kinds of e-mail, how long each is useful, and its state in the outbox."""
+"""The kinds of email, how long each is useful, and its state in the outbox."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -25,7 +25,7 @@ Status = Literal["waiting", "sent", "shown", "given_up"]
 
 
 class Email(Struct, frozen=True):
-    """An e-mail to enqueue. `facts` are the values of its template; they must not be secrets.
+    """An email to enqueue. `facts` are the values of its template; they must not be secrets.
 
     A `reset` without `user_id` gets its address when it is sent: until then `recipient` is an `email_key`, which may have no
     account.
@@ -39,7 +39,7 @@ class Email(Struct, frozen=True):
 
 
 class QueuedEmail(Struct, frozen=True):
-    """An e-mail in the outbox. `attempts` identifies the current attempt in compare-and-set statements."""
+    """An email in the outbox. `attempts` identifies the current attempt in compare-and-set statements."""
 
     id: UUID
     email: Email
@@ -49,7 +49,7 @@ class QueuedEmail(Struct, frozen=True):
 
 
 class EmailSummary(Struct, frozen=True):
-    """An e-mail in the list that operators see."""
+    """An email in the list that operators see."""
 
     mail_id: UUID
     kind: EmailKind
@@ -62,7 +62,7 @@ class EmailSummary(Struct, frozen=True):
 
 
 def lifetime_of(kind: EmailKind) -> timedelta:
-    """How long the e-mail is useful, or its link valid."""
+    """How long the email is useful, or its link valid."""
     return timedelta(seconds=LIFETIMES_S[kind])
 
 

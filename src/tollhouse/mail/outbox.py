@@ -1,4 +1,4 @@
-"""The outbox: e-mails are enqueued in the transaction of the action that they report."""
+"""The outbox: emails are enqueued in the transaction of the action that they report."""
 
 from datetime import datetime
 
@@ -9,5 +9,5 @@ from tollhouse.platform.db import Tx
 
 
 async def enqueue(tx: Tx, email: Email, now: datetime) -> None:
-    """Enqueue an e-mail. It is sent after this transaction commits."""
+    """Enqueue an email. It is sent after this transaction commits."""
     await store.insert(tx, new_id(), email, now, now + lifetime_of(email.kind))

@@ -1,4 +1,4 @@
-"""The text of e-mails: plain text templates in the language of the reader, without any text that a stranger chose."""
+"""The text of emails: plain text templates in the language of the reader, without any text that a stranger chose."""
 
 import textwrap
 from email.errors import MessageError
@@ -19,7 +19,7 @@ COLUMNS = 72
 
 
 class RenderedEmail(Struct, frozen=True):
-    """The text of an e-mail. `link` is empty for an e-mail without one."""
+    """The text of an email. `link` is empty for an email without one."""
 
     subject: str
     text: str
@@ -31,7 +31,7 @@ class NoAddressError(Exception):
 
 
 def render(services: Services, queued: QueuedEmail) -> RenderedEmail:
-    """Render an e-mail in the language of its reader. Links use the base URL, whatever host the request named."""
+    """Render an email in the language of its reader. Links use the base URL, whatever host the request named."""
     email, base_url = queued.email, services.settings.base_url
     link = ""
     for kind in LINK_KINDS:
@@ -51,7 +51,7 @@ def render(services: Services, queued: QueuedEmail) -> RenderedEmail:
 
 
 def mime_message(services: Services, queued: QueuedEmail) -> EmailMessage:
-    """The e-mail for SMTP. `Message-ID` is the same at each attempt. Raises `NoAddressError`."""
+    """The email for SMTP. `Message-ID` is the same at each attempt. Raises `NoAddressError`."""
     rendered = render(services, queued)
     name, sender = parseaddr(services.settings.sender)
     message = EmailMessage()

@@ -1,4 +1,4 @@
-"""Every SQL statement about the outbox. `attempts` is the fencing token: only the last lease can finish an e-mail."""
+"""Every SQL statement about the outbox. `attempts` is the fencing token: only the last lease can finish an email."""
 
 from datetime import datetime
 from typing import Any
@@ -14,14 +14,14 @@ INSERT = """
     INSERT INTO mails (id, about, user_id, recipient, language, facts, created_at, useful_until, next_attempt_at)
     VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $7)
 """
-# The lease lasts until `next_attempt_at`. After a crash the e-mail is sent again: at least once.
+# The lease lasts until `next_attempt_at`. After a crash the email is sent again: at least once.
 LEASE_DUE = """
     UPDATE mails SET attempts = attempts + 1, next_attempt_at = $2
     WHERE id IN (SELECT id FROM mails WHERE next_attempt_at <= $1 ORDER BY next_attempt_at LIMIT $3
                  FOR UPDATE SKIP LOCKED)
     RETURNING id, about, user_id, recipient, language, facts, created_at, useful_until, attempts
 """
-# From here on the e-mail belongs to a user, and its link works.
+# From here on the email belongs to a user, and its link works.
 SET_RECIPIENT = """
     UPDATE mails m SET user_id = u.id, recipient = u.email, language = u.language
     FROM users u WHERE m.id = $1 AND m.attempts = $2 AND m.user_id IS NULL AND u.email_key = m.recipient
@@ -72,19 +72,19 @@ FACTS = msgspec.json.Decoder(dict[str, str])
 
 
 async def insert(tx: Tx, mail_id: UUID, email: Email, now: datetime, useful_until: datetime) -> None:
-    """Insert an e-mail that is due now."""
+    """Insert an email that is due now."""
     facts = msgspec.json.encode(email.facts).decode()
     recipient = (email.user_id, email.recipient, email.language)
     await tx.execute(INSERT, mail_id, email.kind, *recipient, facts, now, useful_until)
 
 
 async def lease_due(db: Pool, now: datetime, until: datetime, limit: int) -> list[QueuedEmail]:
-    """Lease the e-mails that are due."""
+    """Lease the emails that are due."""
     return [_queued(row) for row in await db.fetch(LEASE_DUE, now, until, limit)]
 
 
 async def set_recipient(db: Pool, queued: QueuedEmail) -> QueuedEmail | None:
-    """The e-mail with the user of its address; without such a user it is deleted, and the result is None."""
+    """The email with the user of its address; without such a user it is deleted, and the result is None."""
     row = await db.fetchrow(SET_RECIPIENT, queued.id, queued.attempts)
     if row is None:
         await db.execute(DELETE_UNADDRESSED, queued.id, queued.attempts)
@@ -93,17 +93,17 @@ async def set_recipient(db: Pool, queued: QueuedEmail) -> QueuedEmail | None:
 
 
 async def record_sent(db: Pool, queued: QueuedEmail, now: datetime) -> bool:
-    """Mark the e-mail as sent; False if the lease was lost."""
+    """Mark the email as sent; False if the lease was lost."""
     return await db.execute(RECORD_SENT, queued.id, queued.attempts, now) == 1
 
 
 async def record_shown(db: Pool, queued: QueuedEmail, now: datetime) -> bool:
-    """Mark the e-mail as logged instead of sent; False if the lease was lost."""
+    """Mark the email as logged instead of sent; False if the lease was lost."""
     return await db.execute(RECORD_SHOWN, queued.id, queued.attempts, now) == 1
 
 
 async def give_up(db: Pool, queued: QueuedEmail, error: str, now: datetime) -> None:
-    """Mark the e-mail as not sent."""
+    """Mark the email as not sent."""
     await db.execute(GIVE_UP, queued.id, queued.attempts, now, error)
 
 
@@ -129,18 +129,18 @@ async def invalidate_resets(tx: Tx, user_id: UUID, now: datetime) -> None:
 
 
 async def list_summaries(db: Pool, limit: int, offset: int) -> list[EmailSummary]:
-    """E-mails, newest first."""
+    """Emails, newest first."""
     return [_summary(row) for row in await db.fetch(LIST, limit, offset)]
 
 
 async def get_summary(db: Pool, mail_id: UUID) -> EmailSummary | None:
-    """One e-mail without its content."""
+    """One email without its content."""
     row = await db.fetchrow(SUMMARY, mail_id)
     return None if row is None else _summary(row)
 
 
 async def get(db: Pool, mail_id: UUID) -> QueuedEmail | None:
-    """One e-mail with its content."""
+    """One email with its content."""
     row = await db.fetchrow(GET, mail_id)
     return None if row is None else _queued(row)
 

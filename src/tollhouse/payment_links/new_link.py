@@ -49,7 +49,7 @@ class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     max_payments: Annotated[int, documented(minimum=1, maximum=limits.LINK_PAYMENTS_MAX)] | None = 1
     customer_email: Annotated[
         Annotated[str, documented(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None,
-        FormField("Customer's e-mail", "email"),
+        FormField("Customer's email", "email"),
     ] = None
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:

@@ -33,7 +33,7 @@ LIST = f"""
       AND created_at >= $8 AND (created_at, id) < ($9, $10)
     ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
-# The dashboard's list by keyset. `$7` is the external id or the customer's e-mail.
+# The dashboard's list by keyset. `$7` is the external id or the customer's email.
 SEARCH = f"""
     SELECT {LINK.columns} FROM payment_links
     WHERE merchant_id = $1 AND mode = $2

@@ -92,7 +92,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def sender(self) -> str:
-        """The sender of e-mails."""
+        """The sender of emails."""
         return self.mail_from or f"Tollhouse <tollhouse@{urlsplit(self.base_url).hostname}>"
 
 

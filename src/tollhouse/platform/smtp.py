@@ -1,4 +1,4 @@
-"""Sending e-mails by SMTP through one relay. Passwords are sent over TLS only."""
+"""Sending emails by SMTP through one relay. Passwords are sent over TLS only."""
 
 import asyncio
 import re
@@ -46,7 +46,7 @@ class Relay(Struct, frozen=True):
 
 
 class MailDeferredError(Exception):
-    """The relay did not accept the e-mail but may accept it later. `error` is one word."""
+    """The relay did not accept the email but may accept it later. `error` is one word."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -54,7 +54,7 @@ class MailDeferredError(Exception):
 
 
 class MailRejectedError(Exception):
-    """The relay rejected the e-mail permanently. `error` is one word."""
+    """The relay rejected the email permanently. `error` is one word."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -90,19 +90,19 @@ def parse_mailbox(text: str) -> str:
     except (MessageError, ValueError, IndexError):
         known = None
     if known is None:
-        raise ValueError("must be an e-mail address, or a name with one in angle brackets")
+        raise ValueError("must be an email address, or a name with one in angle brackets")
     return text
 
 
 async def send_mail(relay: Relay, message: EmailMessage) -> None:
-    """Send this e-mail. Raises `MailDeferredError` and `MailRejectedError`."""
+    """Send this email. Raises `MailDeferredError` and `MailRejectedError`."""
     try:
         async with asyncio.timeout(MAIL_DEADLINE_S):
             await _send(relay, message)
     except (SMTPRecipientsRefused, SMTPRecipientRefused, SMTPDataError) as error:
         code = _code_of(error)
         raise (MailRejectedError if code >= FOR_GOOD else MailDeferredError)(f"answered_{code}") from None
-    except SMTPResponseException as error:  # a wrong password or sender: the operator must fix it, the e-mail waits
+    except SMTPResponseException as error:  # a wrong password or sender: the operator must fix it, the email waits
         raise MailDeferredError(f"answered_{error.code}") from None
     except TimeoutError:
         raise MailDeferredError("timeout") from None
@@ -128,9 +128,7 @@ async def _send(relay: Relay, message: EmailMessage) -> None:
     try:
         await client.connect()
         await client.send_message(message)
-        with suppress(
-            SMTPException, OSError, TimeoutError
-        ):  # the relay has accepted the e-mail, however the connection ends
+        with suppress(SMTPException, OSError, TimeoutError):  # the relay has accepted the email, however the connection ends
             await client.quit(timeout=FAREWELL_S)
     finally:
         client.close()

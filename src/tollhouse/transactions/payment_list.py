@@ -46,7 +46,7 @@ class PaymentRow(Struct, frozen=True, kw_only=True):
 class PaymentListFilter(Struct, frozen=True):
     """Filters; None means any. The order is that of the statements' parameters.
 
-    `reference` is the link's `external_id` or the customer's e-mail.
+    `reference` is the link's `external_id` or the customer's email.
     """
 
     status: str | None = None
