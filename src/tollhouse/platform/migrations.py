@@ -1,9 +1,17 @@
-"""Migrations: numbered SQL files, applied in order under an advisory lock, each in a transaction, forward only."""
+"""Migrations: numbered SQL files, applied in order under an advisory lock, each in a transaction, forward only.
 
+A file whose leading comments have the line `-- transactional: false` runs outside a transaction, statement by statement.
+It is recorded after its last statement; one that was interrupted is run again from its first.
+"""
+
+import asyncio
 import hashlib
 import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 import asyncpg
@@ -18,13 +26,25 @@ CREATE_RECORD = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
         number int PRIMARY KEY, name text NOT NULL, digest bytea NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())
 """
-LOCK_TIMEOUT = "SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)"
-LOCK = "SELECT pg_advisory_xact_lock($1)"
+LIMITS = {"lock_timeout": "60s", "statement_timeout": "0"}
+STAY_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 0"
+TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
+TRIES_AGAIN_AFTER_S = 1
 APPLIED = "SELECT number, digest FROM schema_migrations ORDER BY number"
 LAST = "SELECT number, digest FROM schema_migrations ORDER BY number DESC LIMIT 1"
 MIGRATES_WITHIN_S = 3600
 """The time limit of one statement of a migration."""
+INVALID_INDEXES = """
+    SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid AND strpos($1, relname) > 0
+"""
 RECORD = "INSERT INTO schema_migrations (number, name, digest) VALUES ($1, $2, $3)"
+NOT_TRANSACTIONAL = re.compile(r"(?:--.*\n)*-- transactional: false\n")
+COMMENT = r"--[^\n]*|/\*.*?\*/"
+SEMICOLON_OR_TEXT = re.compile(
+    COMMENT + r"""|\b[eE]'(?:\\.|[^'\\])*'|'[^']*'|"[^"]*"|(?P<tag>\$\w*\$).*?(?P=tag)|(?P<semicolon>;)""", re.DOTALL
+)
+BLANK = re.compile(rf"(?:\s|;|{COMMENT})*", re.DOTALL)
+TRANSACTION_CONTROL = re.compile(r"(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE)\b", re.IGNORECASE)
 
 
 class Migration(NamedTuple):
@@ -39,6 +59,23 @@ class Migration(NamedTuple):
         """The digest of the file, recorded when it is applied."""
         return hashlib.sha256(self.sql.encode()).digest()
 
+    @property
+    def is_transactional(self) -> bool:
+        """Whether it runs in one transaction."""
+        return NOT_TRANSACTIONAL.match(self.sql) is None
+
+    def statements(self) -> Iterator[str]:
+        """Its statements. Raises `MigrationsDisagreeError` at one that begins or ends a transaction."""
+        start = 0
+        ends = [found.end() for found in SEMICOLON_OR_TEXT.finditer(self.sql) if found["semicolon"]]
+        for end in (*ends, len(self.sql)):
+            statement = BLANK.sub("", self.sql[start:end], count=1)
+            if TRANSACTION_CONTROL.match(statement):
+                raise MigrationsDisagreeError(f"{self.name} must not begin or end a transaction: {statement}")
+            if statement:
+                yield statement
+            start = end
+
 
 class MigrationsDisagreeError(Exception):
     """The migrations of the database are not those of this version. The text says what to do."""
@@ -46,7 +83,12 @@ class MigrationsDisagreeError(Exception):
 
 def ours() -> list[Migration]:
     """The migrations of this version, in order and without gaps."""
-    files = [file for file in resources.files("tollhouse.migrations").iterdir() if NUMBERED.fullmatch(file.name)]
+    return in_folder(resources.files("tollhouse.migrations"))
+
+
+def in_folder(folder: Traversable) -> list[Migration]:
+    """The migrations of a folder. Raises `MigrationsDisagreeError` if a number is missing or used twice."""
+    files = [file for file in folder.iterdir() if NUMBERED.fullmatch(file.name)]
     found = sorted(Migration(int(file.name[:4]), file.name, file.read_text("utf-8")) for file in files)
     if [migration.number for migration in found] != list(range(1, len(found) + 1)):
         raise MigrationsDisagreeError("the migration files have a gap or a repeat")
@@ -58,30 +100,41 @@ async def migrate(dsn: str, owner_dsn: str | None = None) -> list[str]:
 
     With `owner_dsn`, its role owns everything, and the role of `dsn` gets the privileges of the application.
     """
+    done = await apply(owner_dsn or dsn, ours())
+    application = roles.role_of(dsn)
+    if owner_dsn is not None and application is not None and application != roles.role_of(owner_dsn):
+        raw = await connect(owner_dsn, settings=LIMITS)
+        try:
+            async with _locked_transaction(raw):
+                await roles.grant(raw, application)
+        finally:
+            await raw.close()
+    return done
+
+
+async def apply(dsn: str, migrations: list[Migration]) -> list[str]:
+    """Apply those that are missing and return their names."""
     done: list[str] = []
-    raw = await connect(owner_dsn or dsn)
+    raw = await connect(dsn, settings=LIMITS)
     tx = Tx(raw)
     try:
-        for migration in ours():
-            async with raw.transaction():
-                await raw.execute(LOCK_TIMEOUT)
-                await raw.fetch(LOCK, LOCK_KEY)
+        for migration in migrations:
+            async with _locked_transaction(raw):
                 await raw.execute(CREATE_RECORD)
                 applied = {row["number"]: row["digest"] for row in await raw.fetch(APPLIED)}
-                _refuse_newer(max(applied, default=0))
+                _refuse_newer(max(applied, default=0), migrations[-1])
                 if migration.number in applied:
                     if applied[migration.number] != migration.digest:
                         raise MigrationsDisagreeError(f"{migration.name} was changed after it was applied")
                     continue
-                await raw.execute(migration.sql, timeout=MIGRATES_WITHIN_S)
+                statements = list(migration.statements())
+                if migration.is_transactional:
+                    await raw.execute(migration.sql, timeout=MIGRATES_WITHIN_S)
+                else:
+                    await raw.execute(STAY_IDLE)  # Also closes the portal of the SELECT above, and with it its snapshot.
+                    await _run_outside_transaction(dsn, migration, statements)
                 await tx.execute(RECORD, migration.number, migration.name, migration.digest)
                 done.append(migration.name)
-        application = roles.role_of(dsn)
-        if owner_dsn is not None and application is not None and application != roles.role_of(owner_dsn):
-            async with raw.transaction():
-                await raw.execute(LOCK_TIMEOUT)
-                await raw.fetch(LOCK, LOCK_KEY)
-                await roles.grant(raw, application)
     finally:
         await raw.close()
     return done
@@ -96,7 +149,7 @@ async def require_current(db: Pool) -> None:
     if row is None:
         raise MigrationsDisagreeError("the database is empty: run `tollhouse migrate`")
     last = _last()
-    _refuse_newer(row["number"])
+    _refuse_newer(row["number"], last)
     if row["number"] < last.number:
         raise MigrationsDisagreeError(
             f"the database is at migration {row['number']:04d} and this program needs {last.number:04d}: "
@@ -111,9 +164,36 @@ def _last() -> Migration:
     return ours()[-1]
 
 
-def _refuse_newer(number: int) -> None:
-    if number > _last().number:
+def _refuse_newer(number: int, last: Migration) -> None:
+    if number > last.number:
         raise MigrationsDisagreeError(
-            f"the database is at migration {number:04d}, newer than this program, which ends at {_last().number:04d}: "
+            f"the database is at migration {number:04d}, newer than this program, which ends at {last.number:04d}: "
             "install the newer version"
         )
+
+
+@asynccontextmanager
+async def _locked_transaction(raw: "asyncpg.Connection[asyncpg.Record]") -> AsyncGenerator[None]:
+    """A transaction that holds the lock.
+
+    Who must wait asks again instead: a waiting statement has a snapshot, and a CREATE INDEX CONCURRENTLY of the other
+    migrator would wait for it.
+    """
+    while True:
+        async with raw.transaction():
+            if await raw.fetchval(TRY_LOCK, LOCK_KEY):
+                yield
+                return
+        await asyncio.sleep(TRIES_AGAIN_AFTER_S)
+
+
+async def _run_outside_transaction(dsn: str, migration: Migration, statements: list[str]) -> None:
+    """Run statements on a connection of their own, while the caller's transaction holds the lock."""
+    raw = await connect(dsn, settings=LIMITS)
+    try:
+        for statement in statements:
+            await raw.execute(statement, timeout=MIGRATES_WITHIN_S)
+        for row in await raw.fetch(INVALID_INDEXES, migration.sql):
+            raise MigrationsDisagreeError(f"{migration.name} left the index {row['relname']} invalid")
+    finally:
+        await raw.close()

@@ -1,0 +1,130 @@
+"""Migrations inside and outside a transaction, from a folder of their own."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tests.running import new_database
+from tollhouse.platform import embedded
+from tollhouse.platform.migrations import Migration, MigrationsDisagreeError, apply, in_folder
+
+TABLE = "CREATE TABLE cups (id int, mood text); INSERT INTO cups SELECT n, 'full; of' FROM generate_series(1, 100) AS n;"
+TWICE = TABLE.replace("n;", "n UNION ALL VALUES (7, 'twice');")
+INDEX = """-- One cup of each id.
+-- transactional: false
+DROP INDEX CONCURRENTLY IF EXISTS cups_id; -- also an invalid one; see below
+CREATE UNIQUE INDEX CONCURRENTLY cups_id ON cups (id);
+COMMENT ON INDEX cups_id IS E'it\\'s; one';
+"""
+INDEXES = "SELECT count(*) FROM pg_index WHERE indrelid = 'cups'::regclass AND indisvalid = $1"
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from tollhouse.platform.migrations import apply, in_folder
+asyncio.run(apply(sys.argv[1], in_folder(Path(sys.argv[2]))))
+"""
+
+
+@pytest.fixture
+async def database(server: embedded.Server) -> str:
+    """An empty database."""
+    return await new_database(server.cluster.dsn)
+
+
+def written(folder: Path, **files: str) -> list[Migration]:
+    """Migrations with these contents, in this order."""
+    for number, (name, sql) in enumerate(files.items(), 1):
+        (folder / f"{number:04d}_{name}.sql").write_text(sql)
+    return in_folder(folder)
+
+
+async def value(dsn: str, statement: str, *args: object) -> object:
+    """The value of a statement."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        return await connection.fetchval(statement, *args)
+    finally:
+        await connection.close()
+
+
+async def test_statements_that_need_no_transaction_run_one_by_one(database: str, tmp_path: Path) -> None:
+    mood = "-- transactional: false\nALTER TYPE mood ADD VALUE IF NOT EXISTS 'sad';\nUPDATE cups SET mood = 'sad'::mood"
+    migrations = written(tmp_path, cups=TABLE, index=INDEX, type="CREATE TYPE mood AS ENUM ('glad')", sad=mood)
+    assert await apply(database, migrations) == ["0001_cups.sql", "0002_index.sql", "0003_type.sql", "0004_sad.sql"]
+    assert await value(database, INDEXES, True) == 1
+    assert await value(database, "SELECT count(*) FROM cups WHERE mood = 'sad'") == 100
+    assert await apply(database, migrations) == []
+
+
+async def test_a_failed_statement_leaves_the_file_unrecorded_and_its_invalid_index_is_replaced(
+    database: str, tmp_path: Path
+) -> None:
+    migrations = written(tmp_path, cups=TWICE, index=INDEX)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await apply(database, migrations)
+    assert await value(database, INDEXES, False) == 1
+    assert await value(database, "SELECT max(number) FROM schema_migrations") == 1
+    await value(database, "DELETE FROM cups WHERE mood = 'twice'")
+    assert await apply(database, migrations) == ["0002_index.sql"]
+    assert (await value(database, INDEXES, True), await value(database, INDEXES, False)) == (1, 0)
+
+
+async def test_an_invalid_index_that_a_file_keeps_is_an_error(database: str, tmp_path: Path) -> None:
+    careless = INDEX.replace("DROP INDEX CONCURRENTLY IF EXISTS cups_id;", "").replace(
+        "cups_id ON", "IF NOT EXISTS cups_id ON"
+    )
+    migrations = written(tmp_path, cups=TWICE, index=careless)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await apply(database, migrations)
+    with pytest.raises(MigrationsDisagreeError, match=r"0002_index\.sql left the index cups_id invalid"):
+        await apply(database, migrations)
+
+
+async def test_a_migrator_that_is_killed_between_two_statements_is_continued_by_the_next(
+    database: str, tmp_path: Path
+) -> None:
+    slow = INDEX + "CREATE TABLE IF NOT EXISTS reached ();\nSELECT pg_advisory_xact_lock(7);\nUPDATE cups SET mood = 'done'"
+    migrations = written(tmp_path, cups=TABLE, index=slow)
+    await apply(database, migrations[:1])
+    blocking = await asyncpg.connect(database)
+    await blocking.execute("SELECT pg_advisory_lock(7)")
+    migrator = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, database, str(tmp_path))
+    while not await value(database, "SELECT to_regclass('reached') IS NOT NULL"):
+        await asyncio.sleep(0.01)
+    migrator.kill()
+    await migrator.wait()
+    await blocking.close()
+    assert await value(database, "SELECT max(number) FROM schema_migrations") == 1
+    assert await apply(database, migrations) == ["0002_index.sql"]
+    assert await value(database, "SELECT mood FROM cups WHERE id = 1") == "done"
+
+
+async def test_two_migrators_exclude_each_other(database: str, tmp_path: Path) -> None:
+    migrations = written(
+        tmp_path, cups=TABLE, index=INDEX, once="-- transactional: false\nINSERT INTO cups VALUES (0, 'once')"
+    )
+    done = await asyncio.gather(*(apply(database, migrations) for _ in range(3)))
+    assert sorted(name for names in done for name in names) == ["0001_cups.sql", "0002_index.sql", "0003_once.sql"]
+    assert await value(database, "SELECT count(*) FROM cups WHERE mood = 'once'") == 1
+
+
+@pytest.mark.parametrize(
+    "control", ["BEGIN", "/* now */ commit", "ROLLBACK", "-- at last\nEND", "START TRANSACTION", "SAVEPOINT a"]
+)
+@pytest.mark.parametrize("head", ["", "-- transactional: false\n"])
+async def test_no_file_may_begin_or_end_a_transaction(database: str, tmp_path: Path, head: str, control: str) -> None:
+    migrations = written(tmp_path, cups=f"{head}{TABLE}\n{control};\nSELECT 1")
+    with pytest.raises(MigrationsDisagreeError, match=r"0001_cups\.sql must not begin or end a transaction"):
+        await apply(database, migrations)
+    assert await value(database, "SELECT to_regclass('cups')") is None
+
+
+async def test_the_body_of_a_function_is_no_transaction_control(database: str, tmp_path: Path) -> None:
+    body = "CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $f$\nBEGIN\n  RETURN 7; -- it's one\nEND;\n$f$;\nSELECT f();"
+    assert (
+        len(await apply(database, written(tmp_path, f=body, g=f"-- transactional: false\n{body.replace('f()', 'g()')}")))
+        == 2
+    )
