@@ -75,7 +75,7 @@ async def test_consent_and_checkout_in_german(service: Service, alice: Actor, bo
     text = (await german(alice, at)).ok().text
     assert "möchte sich mit <bdi>Alice&#39;s Coffee</bdi> verbinden" in text
     assert "Sie kann Geld aus Ihrem Guthaben zurückzahlen." in text
-    assert "Verbunden bleiben, während Sie abwesend sind" in text
+    assert "Verbunden bleiben, auch wenn Sie nicht angemeldet sind" in text
     link = await open_link(alice, amount="1234.50")
     address = service.url + (await choose(link)).ok(303).location
     text = (await german(alice, address)).ok().text
