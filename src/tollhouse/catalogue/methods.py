@@ -124,3 +124,9 @@ def label_of(method_id: str) -> Translatable:
     """The name of a method, for pages; its id if it was removed from the catalogue."""
     known = METHODS.get(method_id)
     return method_id if known is None else known.label
+
+
+def is_refundable(method_id: str) -> bool:
+    """Whether the method exists and supports refunds."""
+    method = METHODS.get(method_id)
+    return method is not None and method.refundable

@@ -102,7 +102,7 @@ async def confirm(request: Request, caller: Person, mode: str, product_id: str) 
         async def make() -> UUID:
             return (await actions.order(work, env, new)).id
 
-        return await create_once(work.tx, request, env, key, new, make)
+        return await create_once(work, env, key, (request.path, new), make)
 
     try:
         ordered_id = await request.transact(order)

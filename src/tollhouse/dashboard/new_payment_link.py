@@ -105,7 +105,7 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
             new = typed.to_request(request.now + await clock_offset(work.tx, env))
             return (await actions.open_link(work, env, new, LinkCreator("dashboard"), caller)).id
 
-        return await create_once(work.tx, request, env, key, typed, open_link)
+        return await create_once(work, env, key, (request.path, typed), open_link)
 
     try:
         made_id = await request.transact(action)

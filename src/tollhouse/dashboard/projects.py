@@ -17,6 +17,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.idempotency.claims import IdempotencyKeyReused, create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -94,14 +95,14 @@ async def open_project(request: Request, caller: Person, mode: str) -> Response:
     if parse_id(key) is None:
         return _new(request, caller, env, project_form)
 
-    async def once(tx: Tx) -> UUID:
+    async def once(work: Work) -> UUID:
         async def make() -> UUID:
-            return (await projects.open_project(tx, env, facts, request.now)).id
+            return (await projects.open_project(work.tx, env, facts, work.now)).id
 
-        return await create_once(tx, request, env, key, project_form, make)
+        return await create_once(work, env, key, (request.path, project_form), make)
 
     try:
-        await request.services.db.transact(once)
+        await request.transact(once)
     except IdempotencyKeyReused as error:
         return _new(request, caller, env, project_form, FormErrors(ALREADY_CREATED, status=error.status))
     return see_other(f"/{env.mode}/projects?done={'sent' if env.livemode else 'opened'}")

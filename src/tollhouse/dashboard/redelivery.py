@@ -12,6 +12,7 @@ from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.idempotency.claims import create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -20,7 +21,6 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.platform.db import Tx
 from tollhouse.webhooks import runs, runs_store
 from tollhouse.webhooks.model import WebhookDeliveryDisabled, WebhookSecretMissing
 from tollhouse.webhooks.runs_model import CHECKED_MAX, FAILED_RECENTLY, GRACE, FailureFilter, RunsQuery
@@ -57,13 +57,14 @@ async def begin_run(request: Request, caller: Person, mode: str) -> Response:
     if failure_filter is None or parse_id(key) is None:
         return await _form_page(request, caller, env, RunsQuery(), FormErrors(STALE, status=409))
 
-    async def action(tx: Tx) -> UUID:
-        return await create_once(
-            tx, request, env, key, failure_filter, lambda: runs.start(tx, env, failure_filter, request.now)
-        )
+    async def action(work: Work) -> UUID:
+        async def start() -> UUID:
+            return await runs.start(work.tx, env, failure_filter, work.now)
+
+        return await create_once(work, env, key, (request.path, failure_filter), start)
 
     try:
-        run_id = await request.services.db.transact(action)
+        run_id = await request.transact(action)
     except ApiError as error:
         return await _form_page(
             request, caller, env, RunsQuery(type=failure_filter.type), form_errors_of(error, ()), ADVICE.get(error.code, "")

@@ -32,7 +32,7 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
             await sample_data.make(work, env)
             return new_id()
 
-        await create_once(work.tx, request, env, ONCE, ONCE, once)
+        await create_once(work, env, ONCE, (request.path, ONCE), once)
 
     await request.transact(action)
     return see_other(f"/{env.mode}/home")

@@ -1,6 +1,7 @@
 """From an admitted request to the handler's response: decoding, transaction and Idempotency-Key."""
 
 import hashlib
+from datetime import datetime
 from typing import Any, Protocol, cast
 from uuid import UUID
 
@@ -32,7 +33,7 @@ class StoredResponse(Struct, frozen=True):
 class IdempotencyStore(Protocol):
     """Stores the responses of requests with an Idempotency-Key."""
 
-    async def claim(self, tx: Tx, caller: Any, key: str, fingerprint: bytes, request: Request) -> StoredResponse | None:
+    async def claim(self, tx: Tx, caller: Any, key: str, fingerprint: bytes, now: datetime) -> StoredResponse | None:
         """Claim the key, or return the response of its first request. Raises an error for another fingerprint."""
         ...
 
@@ -103,7 +104,7 @@ class Dispatcher:
         self, tx: Tx, request: Request, operation: Operation, *, key: str, parsed: Any, supply: dict[str, Any]
     ) -> Any:
         fingerprint = hashlib.sha256(CANONICAL.encode([request.method, request.path, parsed])).digest()
-        stored = await self._idempotency.claim(tx, supply["caller"], key, fingerprint, request)
+        stored = await self._idempotency.claim(tx, supply["caller"], key, fingerprint, request.now)
         if stored is not None:
             return JsonResponse(stored.body, stored.status, {"Idempotency-Replayed": "true"})
         response = await _call(operation, supply, parsed)

@@ -70,13 +70,13 @@ def page(
     `allow_external_redirect` lets its form redirect to another site: browsers apply `form-action` to redirects.
     `image_origin` is another origin of images.
     """
-    language = language_of(request)
     facts |= {
         "request_id": request.request_id,
         "back": return_path(request),
         "theme": preference_of(request, THEME),
         "shortcuts": preference_of(request, SHORTCUTS) != "off",
     }
+    language = language_of(request)
     html = BasePath(path_of(request.services.settings)).html(
         request.services.templates.render(template, language, request.zone, **facts)
     )

@@ -6,13 +6,14 @@ back, so that a corrected request may reuse its key: only successful responses a
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 
 from tollhouse.http.dispatch import CANONICAL, StoredResponse
-from tollhouse.http.request import Request
+from tollhouse.http.services import Work
 from tollhouse.idempotency import store
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.environment import MerchantEnv
@@ -43,13 +44,13 @@ class IdempotencyInProgress(ApiError):
 class DatabaseIdempotencyStore:
     """Stores responses in `idempotency_keys`, by merchant, mode and caller."""
 
-    async def claim(self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, request: Request) -> StoredResponse | None:
+    async def claim(self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, now: datetime) -> StoredResponse | None:
         """Claim the key; the stored response if it was used before.
 
         Raises `IdempotencyKeyReused` and `IdempotencyInProgress`.
         """
         try:
-            claimed = await tx.execute(store.CLAIM, *_primary_key(caller, key), fingerprint, request.now)
+            claimed = await tx.execute(store.CLAIM, *_primary_key(caller, key), fingerprint, now)
         except asyncpg.LockNotAvailableError:
             raise IdempotencyInProgress from None
         if claimed:
@@ -69,21 +70,19 @@ class DatabaseIdempotencyStore:
 IDEMPOTENCY = DatabaseIdempotencyStore()
 
 
-async def create_once(
-    tx: Tx, request: Request, env: MerchantEnv, key: str, body: Any, create: Callable[[], Awaitable[UUID]]
-) -> UUID:
+async def create_once(work: Work, env: MerchantEnv, key: str, form: Any, create: Callable[[], Awaitable[UUID]]) -> UUID:
     """The ID of the object that a form creates, once per `key` of the page, however often the form is submitted.
 
-    `body` is the content of the form, in anything msgspec encodes. Raises what `create` raises, `IdempotencyKeyReused` and
+    `form` is its path and its content, in anything msgspec encodes. Raises what `create` raises, `IdempotencyKeyReused` and
     `IdempotencyInProgress`.
     """
     merchant = Caller(env, "", Scopes(0))
-    fingerprint = hashlib.sha256(CANONICAL.encode([request.path, body])).digest()
-    earlier = await IDEMPOTENCY.claim(tx, merchant, key, fingerprint, request)
+    fingerprint = hashlib.sha256(CANONICAL.encode(form)).digest()
+    earlier = await IDEMPOTENCY.claim(work.tx, merchant, key, fingerprint, work.now)
     if earlier is not None:
         return UUID(earlier.body.decode())
     created_id = await create()
-    await IDEMPOTENCY.store_response(tx, merchant, key, StoredResponse(SEE_OTHER, str(created_id).encode()))
+    await IDEMPOTENCY.store_response(work.tx, merchant, key, StoredResponse(SEE_OTHER, str(created_id).encode()))
     return created_id
 
 

@@ -1,17 +1,15 @@
 """Refunds in two phases: the money goes on hold first; it leaves, or is released, when the rail reports the result."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
-from msgspec import Struct
 
 from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
-from tollhouse.catalogue.currencies import CURRENCIES, priced
-from tollhouse.catalogue.methods import METHODS
+from tollhouse.catalogue.currencies import priced
 from tollhouse.events.balances import Cause
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -30,67 +28,24 @@ from tollhouse.ledger.model import (
     unapplied,
 )
 from tollhouse.ledger.post import ensure_balance_limit, post
-from tollhouse.orders.errors import InvalidState, RefundTooLarge
-from tollhouse.orders.funds import ensure_funds
+from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
-from tollhouse.rails.configured import Rails
 from tollhouse.refunds import store
-from tollhouse.refunds.destination import Destination, destination
-from tollhouse.refunds.errors import ChargedBack, RefundNotAllowed
-from tollhouse.refunds.new_refund import NewRefund, check
+from tollhouse.refunds.new_refund import NewRefund
+from tollhouse.refunds.preview import RefundPreview, preview_refund
 from tollhouse.transactions import notify, settlement, verdict
 from tollhouse.transactions.model import REFUND_FAILED, Refund, RefundStatus, Transaction
 
 SOURCE = "refund"
-WINDOW = timedelta(days=180)
-
-
-class RefundPreview(Struct, frozen=True):
-    """A refund that can be requested now. `unapplied_minor` of it was never credited to the merchant."""
-
-    payment: Transaction
-    destination: Destination
-    amount_minor: int
-    unapplied_minor: int
-
-    @property
-    def credited_minor(self) -> int:
-        """The part that leaves the merchant's balance."""
-        return self.amount_minor - self.unapplied_minor
-
-
-async def preview_refund(
-    tx: Tx, env: MerchantEnv, transaction_id: UUID, new: NewRefund, rails: Rails, now: datetime, *, may_withdraw: bool
-) -> RefundPreview:
-    """Validate a refund and lock its payment.
-
-    Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` raises, `RefundTooLarge`,
-    the limits of an amount, and `InsufficientFunds`.
-    """
-    current = await settlement.lock(tx, env, transaction_id)
-    asked_minor = check(new, CURRENCIES[current.currency], rails.find(current.rail, current.env.mode))
-    refused = find_obstacle(current, rails, now)
-    if refused is not None:
-        raise refused
-    goes_to = await destination(tx, current, new, rails, may_withdraw=may_withdraw)
-    amount_minor = _amount(current, asked_minor)
-    if goes_to.method is not None:
-        limits.ensure_amount(goes_to.method, amount_minor)
-    preview = RefundPreview(current, goes_to, amount_minor, min(amount_minor, current.unapplied_refundable_minor))
-    if preview.credited_minor:
-        await ensure_funds(tx, env, current.currency, preview.credited_minor)
-    return preview
 
 
 async def request(
     work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, may_withdraw: bool
 ) -> tuple[Refund, Transaction]:
     """Request a refund: hold its money. Raises what `preview_refund` raises, and `DailyLimitExceeded`."""
-    preview = await preview_refund(
-        work.tx, env, transaction_id, new, work.services.rails, work.now, may_withdraw=may_withdraw
-    )
+    preview = await preview_refund(work, env, transaction_id, new, may_withdraw=may_withdraw)
     current, amount_minor, from_unapplied = preview.payment, preview.amount_minor, preview.unapplied_minor
     of_merchant = preview.credited_minor
     # Database constraints enforce limit and balance; a violation rolls everything back.
@@ -194,29 +149,6 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     await gate.close_by_id(work.tx, refund.id, work.now)
     await _notify_balance(work, changed, refund, posted)
     return refund
-
-
-def find_obstacle(current: Transaction, rails: Rails, now: datetime) -> ChargedBack | RefundNotAllowed | None:
-    """The error for any refund of this payment; None if refunds are possible."""
-    method = METHODS.get(current.method_id)
-    if current.status == "chargeback":
-        return ChargedBack()
-    if current.status not in {"succeeded", "partially_refunded", "refund_required"}:
-        return RefundNotAllowed("status")
-    if method is None or not method.refundable or rails.find(current.rail, current.env.mode) is None:
-        return RefundNotAllowed("not_refundable_method")
-    if now >= (current.succeeded_at or current.updated_at) + WINDOW:
-        return RefundNotAllowed("window_passed")
-    return None
-
-
-def _amount(current: Transaction, asked_minor: int | None) -> int:
-    """The amount in minor units. Raises `RefundTooLarge`."""
-    left_minor = current.refundable_minor
-    amount_minor = asked_minor or left_minor
-    if not 0 < amount_minor <= left_minor:
-        raise RefundTooLarge({"remaining_minor": left_minor, "currency": current.currency})
-    return amount_minor
 
 
 async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:

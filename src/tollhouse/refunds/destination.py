@@ -1,7 +1,10 @@
-"""The destination of a refund: the account that paid, or, after a review and within withdrawal limits, another one."""
+"""Whether a payment can be refunded, and to which account: the payer's, or, after a review, another."""
+
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from tollhouse.catalogue.methods import is_refundable
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.identity.model import MissingScope
 from tollhouse.outgoing import limits
@@ -9,12 +12,14 @@ from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import Rails
 from tollhouse.rails.provider import Payer
-from tollhouse.refunds.errors import ReceiverRequired, RefundNotAllowed
+from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.model import Transaction
 
 SCOPE_FOR_OTHER_RECEIVERS = "withdrawals:write"
+WINDOW = timedelta(days=180)
+"""How long after its success a payment can be refunded."""
 
 
 class Destination(Struct, frozen=True):
@@ -35,6 +40,19 @@ class Destination(Struct, frozen=True):
         if self.is_payer:
             return 0
         return 1 if self.method is None else self.method.approvals_needed(amount_minor)
+
+
+def find_obstacle(current: Transaction, rails: Rails, now: datetime) -> ChargedBack | RefundNotAllowed | None:
+    """The error for any refund of this payment; None if refunds are possible."""
+    if current.status == "chargeback":
+        return ChargedBack()
+    if current.status not in {"succeeded", "partially_refunded", "refund_required"}:
+        return RefundNotAllowed("status")
+    if not is_refundable(current.method_id) or rails.find(current.rail, current.env.mode) is None:
+        return RefundNotAllowed("not_refundable_method")
+    if now >= (current.succeeded_at or current.updated_at) + WINDOW:
+        return RefundNotAllowed("window_passed")
+    return None
 
 
 async def find_payer(db: Pool | Tx, current: Transaction, rails: Rails) -> Payer | None:

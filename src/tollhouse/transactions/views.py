@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.catalogue.amounts import pairs
-from tollhouse.catalogue.methods import METHODS
+from tollhouse.catalogue.methods import is_refundable
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
@@ -94,20 +94,22 @@ def transaction_view(transaction: Transaction, now: datetime) -> TransactionView
     """The transaction at `now`."""
     failure_code, chargeback = transaction.failure_code, transaction.chargeback
     unavailable = _refund_unavailable(transaction)
+    refunds = [refund_view(one, transaction.env) for one in transaction.refunds]
+    details = _payment_details(transaction)
     return TransactionView.of(
         transaction,
-        status=transaction.status_at(now),
         net_minor=transaction.credited_minor - transaction.fee_minor,
         overpaid_minor=max(0, transaction.received_minor - transaction.amount_minor) if transaction.credited_minor else 0,
         refundable=unavailable is None,
         refundable_amount_minor=0 if unavailable else transaction.refundable_minor,
         refund_unavailable_reason=unavailable,
-        payment_details=_payment_details(transaction),
+        payment_details=details,
         failure_message=None if failure_code is None else FAILURES.get(failure_code, "It failed."),
         refund_required_amount_minor=0 if transaction.is_open else transaction.unapplied_minor,
         chargeback=None if chargeback is None else chargeback_view(chargeback, transaction.currency),
-        refunds=[refund_view(one, transaction.env) for one in transaction.refunds],
+        refunds=refunds,
         timeline=[TimelineEntryView(step.status, stamp(step.at), step.detail) for step in transaction.timeline],
+        status=transaction.status_at(now),
     )
 
 
@@ -133,8 +135,7 @@ def _refund_unavailable(transaction: Transaction) -> NotRefundable | None:
     refundable = transaction.status in {"succeeded", "partially_refunded", "refund_required"}
     if not refundable or transaction.refundable_minor <= 0:
         return "status"
-    method = METHODS.get(transaction.method_id)
-    return None if method is not None and method.refundable else "not_refundable_method"
+    return None if is_refundable(transaction.method_id) else "not_refundable_method"
 
 
 def _payment_details(transaction: Transaction) -> PaymentDetails:

@@ -1,0 +1,161 @@
+"""The form of a refund, and the review of its amounts before it is confirmed."""
+
+from typing import Any
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.catalogue.currencies import format_amount
+from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
+from tollhouse.identity.model import Person
+from tollhouse.kernel import messages
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.ids import new_id_text
+from tollhouse.kernel.text import Text, Translatable
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.store import get_balance
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
+from tollhouse.outgoing.errors import DailyLimitExceeded
+from tollhouse.payment_links.errors import MethodUnavailable
+from tollhouse.rails.provider import Payer
+from tollhouse.refunds.destination import WINDOW, find_obstacle, find_payer
+from tollhouse.refunds.errors import ReceiverRequired, RefundNotAllowed
+from tollhouse.refunds.new_refund import NewRefund
+from tollhouse.refunds.preview import RefundPreview, preview_refund
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import REFUND_REASONS, Transaction
+
+FIELDS = ("amount", "reason", "receiver", "external_id")
+OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds, AmountBelowMinimum, AmountAboveMaximum, DailyLimitExceeded)
+OF_THE_RECEIVER = (ReceiverRequired, MethodUnavailable)
+NOT_REFUNDABLE: dict[str, Translatable] = {
+    "status": "Nothing of this payment can be refunded.",
+    "not_refundable_method": "This payment method does not support refunds. Send the money to the customer yourself.",
+    "window_passed": Text("A payment can be refunded for %(days)s days, and they are over.", days=WINDOW.days),
+}
+
+
+class RefundForm(Struct, frozen=True):
+    """The values of the form, and the refund that they describe."""
+
+    values: dict[str, str]
+    new: NewRefund
+
+
+def read(form: Form) -> RefundForm:
+    """The submitted form. Raises `ValidationFailed`."""
+    return of_values({name: form.one(name) or "" for name in FIELDS})
+
+
+def of_values(values: dict[str, str]) -> RefundForm:
+    """A form with these values. Without an amount it shows what is left. Raises `ValidationFailed`."""
+    if values["reason"] not in REFUND_REASONS:
+        raise ValidationFailed(FieldError("reason", "invalid_value", messages.A_CHOICE))
+    new = NewRefund(
+        amount=values.get("amount") or None,
+        reason=values["reason"],
+        receiver=values.get("receiver") or None,
+        external_id=values.get("external_id") or None,
+    )
+    return RefundForm(values, new)
+
+
+async def show(
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    transaction_id: UUID,
+    filled: RefundForm,
+    refused: ApiError | None = None,
+    message: str = "",
+    *,
+    reviewed: bool,
+) -> Response:
+    """The amounts to confirm if `reviewed` and possible, else the form with what is wrong. Raises `NotFound`."""
+    preview: RefundPreview | None = None
+    if reviewed:
+        try:
+            preview = await request.transact(
+                lambda work: preview_refund(work, env, transaction_id, filled.new, may_withdraw=True)
+            )
+        except NotFound:
+            raise
+        except ApiError as error:
+            refused = error
+    services = request.services
+    payment = preview.payment if preview else await transaction_store.get(services.db, env, transaction_id)
+    if payment is None:
+        raise NotFound
+    payer = None if preview else await find_payer(services.db, payment, services.rails)
+    available_minor = (await get_balance(services.db, env, payment.currency)).available_minor
+    if preview:
+        template, status = "dashboard/refunds/refund_review.html", 409 if message else 200
+        context = _review_context(preview, filled, available_minor, message)
+    else:
+        template, status = "dashboard/refunds/refund.html", refused.status if refused else 200
+        context = _form_context(request, payment, filled, payer, available_minor, refused)
+    return page(request, template, status, person=person, mode=env.mode, here="payments", payment=payment, **context)
+
+
+def _form_context(
+    request: Request,
+    payment: Transaction,
+    filled: RefundForm,
+    payer: Payer | None,
+    available_minor: int,
+    refused: ApiError | None,
+) -> dict[str, Any]:
+    amounts = _amounts(
+        payment.currency,
+        received=payment.received_minor,
+        refunded=payment.refunded_minor,
+        on_the_way=payment.returning_minor,
+        left=payment.refundable_minor,
+        available=available_minor,
+        fee=payment.fee_minor,
+    )
+    field = "amount" if isinstance(refused, OF_THE_AMOUNT) else "receiver" if isinstance(refused, OF_THE_RECEIVER) else ""
+    obstacle = find_obstacle(payment, request.services.rails, request.now)
+    unfit = "" if payment.refundable_minor else NOT_REFUNDABLE["status"]
+    if obstacle is not None:
+        unfit = NOT_REFUNDABLE[obstacle.reason] if isinstance(obstacle, RefundNotAllowed) else obstacle.message
+    return {
+        "unfit": unfit,
+        "amounts": amounts,
+        "payer": payer,
+        "receiver_label": "IBAN" if payment.method_type == "bank_transfer" else "Receiver",
+        "reasons": list(REFUND_REASONS.items()),
+        "typed": dict.fromkeys(FIELDS, "") | {"amount": amounts["left"]} | filled.values,
+        "form_errors": NO_ERRORS if refused is None else form_errors_of(refused, FIELDS, field),
+    }
+
+
+def _review_context(preview: RefundPreview, filled: RefundForm, available_minor: int, message: str) -> dict[str, Any]:
+    amounts = _amounts(
+        preview.payment.currency,
+        refunded=preview.amount_minor,
+        of_merchant=preview.credited_minor,
+        of_waiting=preview.unapplied_minor,
+        fee=preview.payment.fee_minor,
+        available_after=available_minor - preview.credited_minor,
+        left_after=preview.payment.refundable_minor - preview.amount_minor,
+    )
+    return {
+        "seen": preview.payment.version,
+        "key": new_id_text(),
+        "reason": REFUND_REASONS[filled.new.reason],
+        "typed": filled.values,
+        "message": message,
+        "destination": preview.destination,
+        "amounts": amounts,
+    }
+
+
+def _amounts(currency: str, **minors: int) -> dict[str, str]:
+    """Each amount as the decimal string that templates format."""
+    return {name: format_amount(minor, currency) for name, minor in minors.items()}

@@ -1,0 +1,56 @@
+"""What a refund would do: the checks of a request, and its amounts."""
+
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.http.services import Work
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.orders.errors import RefundTooLarge
+from tollhouse.orders.funds import ensure_funds
+from tollhouse.outgoing import limits
+from tollhouse.refunds.destination import Destination, destination, find_obstacle
+from tollhouse.refunds.new_refund import NewRefund, check
+from tollhouse.transactions import settlement
+from tollhouse.transactions.model import Transaction
+
+
+class RefundPreview(Struct, frozen=True):
+    """A refund that can be requested now. `unapplied_minor` of it was never credited to the merchant."""
+
+    payment: Transaction
+    destination: Destination
+    amount_minor: int
+    unapplied_minor: int
+
+    @property
+    def credited_minor(self) -> int:
+        """The part that leaves the merchant's balance."""
+        return self.amount_minor - self.unapplied_minor
+
+
+async def preview_refund(
+    work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, may_withdraw: bool
+) -> RefundPreview:
+    """Validate a refund and lock its payment.
+
+    Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` raises, `RefundTooLarge`,
+    the limits of an amount, and `InsufficientFunds`.
+    """
+    rails = work.services.rails
+    current = await settlement.lock(work.tx, env, transaction_id)
+    asked_minor = check(new, CURRENCIES[current.currency], rails.find(current.rail, current.env.mode))
+    refused = find_obstacle(current, rails, work.now)
+    if refused is not None:
+        raise refused
+    goes_to = await destination(work.tx, current, new, rails, may_withdraw=may_withdraw)
+    amount_minor = asked_minor or current.refundable_minor
+    if not 0 < amount_minor <= current.refundable_minor:
+        raise RefundTooLarge({"remaining_minor": current.refundable_minor, "currency": current.currency})
+    if goes_to.method is not None:
+        limits.ensure_amount(goes_to.method, amount_minor)
+    preview = RefundPreview(current, goes_to, amount_minor, min(amount_minor, current.unapplied_refundable_minor))
+    if preview.credited_minor:
+        await ensure_funds(work.tx, env, current.currency, preview.credited_minor)
+    return preview
