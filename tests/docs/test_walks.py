@@ -32,6 +32,9 @@ def test_a_walk_is_true(walk: str) -> None:
     assert returns == [file for file, _, said in stops if said]
     claimed = re.search(r"^(\d+) stops, (\w+) returns?\.$", walk, re.MULTILINE)
     assert claimed is not None
-    assert (int(claimed[1]), NUMBERS.get(claimed[2]) if claimed[2] in NUMBERS else int(claimed[2])) == (len(stops), len(returns))
+    assert (int(claimed[1]), NUMBERS.get(claimed[2]) if claimed[2] in NUMBERS else int(claimed[2])) == (
+        len(stops),
+        len(returns),
+    )
     assert len(stops) <= 20
     assert len(returns) <= 3
