@@ -12,7 +12,9 @@ from openapi_spec_validator import validate
 from tests.cast import Actor
 from tollhouse.api import OPERATIONS, reference
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.http.openapi_examples import Examples, ExampleValues
 from tollhouse.http.operations import Operation
+from tollhouse.kernel.examples import example_id
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform import config
 
@@ -122,6 +124,36 @@ def test_every_example_fits_its_schema(document: Any) -> None:
         validator = jsonschema_rs.validator_for({**schema, "components": document["components"]}, validate_formats=True)
         found = list(validator.iter_errors(example))
         assert not found, (name, found[0].message, list(found[0].instance_path))
+
+
+def test_a_member_without_an_example_is_no_part_of_the_reference() -> None:
+    """Of optional members null or nothing is shown; every other has its example at its field."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "format": "uuid"},
+            "note": {"type": "string", "examples": ["Ring twice."]},
+            "said": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "floor": {"type": "integer"},
+        },
+        "required": ["id", "said"],
+    }
+    examples = Examples({"Visit": schema}, ExampleValues(members={}, minor={}))
+    shown = {"id": example_id("Visit_id"), "note": "Ring twice.", "said": None}
+    assert examples.of({"$ref": "#/components/schemas/Visit"}) == shown
+    schema["required"] = ["floor"]
+    with pytest.raises(TypeError, match="`floor` has no example"):
+        examples.of({"$ref": "#/components/schemas/Visit"})
+
+
+def test_the_sums_of_examples_are_right(document: Any) -> None:
+    """What a payment brings, less its fee, is what reaches the balance."""
+    shown = document["paths"]["/api/v2/integration/transactions/{transaction_id}"]["get"]["responses"]["200"]
+    payment = shown["content"]["application/json"]["example"]
+    assert payment["net_minor"] == payment["amount_received_minor"] - payment["fee_minor"]
+    withdrawal = document["webhooks"]["withdrawal.completed"]["post"]["requestBody"]["content"]["application/json"]["example"]
+    sums = withdrawal["data"]["object"]
+    assert sums["debit_minor"] == sums["receive_minor"] + sums["system_fee_minor"] + sums["network_fee_minor"]
 
 
 def test_every_refusal_has_its_example_and_its_schema(document: Any) -> None:

@@ -1,11 +1,12 @@
 """Liveness (without database) and readiness probes."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from tollhouse.http.operations import Operations, Surface
 from tollhouse.identity.guards import anyone
+from tollhouse.kernel.examples import example
 from tollhouse.platform.db import Pool
 from tollhouse.platform.health import require_ready
 from tollhouse.platform.log import lost_lines
@@ -23,7 +24,7 @@ class Readiness(Struct, frozen=True):
     """The response of the readiness probe. `log_lines_lost` counts since the process started."""
 
     status: Literal["ok"]
-    log_lines_lost: int
+    log_lines_lost: Annotated[int, example(0)]
 
 
 @OPERATIONS.add("GET", "/healthz", guard=anyone)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue.record_views import ShownAs
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.orders.store import CLOCK_OFFSET
 from tollhouse.platform.records import Internal, Json, Record
@@ -37,7 +38,7 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
 
     id: UUID
     client_id: Annotated[ClientId, ShownAs("oauth_client_id")]
-    status: BalancePaymentStatus
+    status: Annotated[BalancePaymentStatus, example("captured")]
     amount_minor: int
     captured_minor: int = 0
     released_minor: int = 0
@@ -50,7 +51,7 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None
-    resolved_at: datetime | None
+    resolved_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")]
     version: int = 1
     owner_id: Internal[MerchantId]
     refunds: Internal[int] = 0

@@ -12,6 +12,7 @@ from tollhouse.http.references import reference_errors
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import limits
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 
 
 class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -22,9 +23,11 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     amount: Amount
     currency: str
-    capture: bool = True
+    capture: Annotated[bool, example(False)] = True
     expires_in: Annotated[int, Meta(ge=limits.RESERVATION_S_MIN, le=limits.RESERVATION_S_MAX)] | None = None
-    description: Annotated[str, Meta(max_length=limits.BALANCE_PAYMENT_DESCRIPTION_CHARS_MAX)] | None = None
+    description: Annotated[
+        Annotated[str, Meta(max_length=limits.BALANCE_PAYMENT_DESCRIPTION_CHARS_MAX)] | None, example("Stall 7")
+    ] = None
     external_id: str | None = None
     metadata: dict[str, str] | None = None
     oauth_client_id: str | None = None
@@ -37,7 +40,7 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
 class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
     """The amount to capture or refund. Omitted: all of it."""
 
-    amount: Amount = None
+    amount: Annotated[Amount, example("4.20")] = None
 
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """The errors that do not depend on the currency."""

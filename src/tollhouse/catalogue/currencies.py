@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.money import format_minor
 
 DECIMALS_MAX = 8
@@ -30,8 +31,8 @@ class Chain(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     network: Annotated[str, Meta(pattern="^[a-z0-9_-]{1,32}$")]
     asset_id: Words | None = None
-    onchain_decimals: Annotated[int, Meta(ge=0, le=36)]
-    confirmations: Annotated[str, Meta(pattern="^(finalized|[1-9][0-9]{0,3})$")]
+    onchain_decimals: Annotated[int, Meta(ge=0, le=36), example(2)]
+    confirmations: Annotated[str, Meta(pattern="^(finalized|[1-9][0-9]{0,3})$"), example("finalized")]
     deposit: bool
     withdrawal: bool
 

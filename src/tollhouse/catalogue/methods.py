@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from tollhouse.catalogue.currencies import BUILT_IN as BUILT_IN_CURRENCIES
 from tollhouse.catalogue.currencies import Words
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.money import MINOR_MAX, percentage
 from tollhouse.kernel.text import Text, Translatable
 
@@ -35,11 +36,11 @@ class Fees(Struct, frozen=True, forbid_unknown_fields=True):
     `chargeback_minor` is charged for each dispute, whatever its outcome.
     """
 
-    fixed_minor: Minor = 0
-    basis_points: Annotated[int, Meta(ge=0, le=10_000)] = 0
+    fixed_minor: Annotated[Minor, example(0)] = 0
+    basis_points: Annotated[int, Meta(ge=0, le=10_000), example(0)] = 0
     minimum_minor: Minor = 0
     maximum_minor: Minor | None = None
-    chargeback_minor: Minor = 0
+    chargeback_minor: Annotated[Minor, example(0)] = 0
 
     def of(self, amount_minor: int) -> int:
         """The fee in minor units; at most the amount."""

@@ -11,6 +11,7 @@ from tollhouse.catalogue.addresses import Address
 from tollhouse.catalogue.currencies import Chain
 from tollhouse.http.bodies import documented
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.platform.db import Pool, Row, Tx
 
@@ -47,9 +48,9 @@ class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
 class Branding(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The branding of the checkout page."""
 
-    display_name: ShopName | None = None
+    display_name: Annotated[ShopName | None, example("Corner Shop")] = None
     logo_url: LogoAddress | None = None
-    accent_color: Color | None = None
+    accent_color: Annotated[Color | None, example("#1a6b4f")] = None
     support_email: SupportEmail | None = None
 
 

@@ -7,10 +7,10 @@ A view declares only the members that its record does not have.
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Meta, Struct
 
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.kernel.clock import Timestamp, stamp
@@ -46,6 +46,7 @@ class Member(Struct, frozen=True, kw_only=True):
     name: str
     type: Any
     path: str | None
+    example: Meta | None = None
     currency_path: str | None = None
     default: Any = msgspec.field(default_factory=lambda: NODEFAULT)
 
@@ -91,7 +92,8 @@ def _record_members(record: type[Struct], path: str = "") -> Iterator[Member]:
         else:
             shown_as = marks.get(ShownAs)
             name = shown_as.member if isinstance(shown_as, ShownAs) else field.name
-            yield Member(name=name, type=value_type, path=of_value, currency_path=_currency_path(name, path, marks))
+            currency_path = _currency_path(name, path, marks)
+            yield Member(name=name, type=value_type, path=of_value, example=marks.get(Meta), currency_path=currency_path)
 
 
 def _declare(members: list[Member], field: msgspec.structs.FieldInfo, record: type[Struct]) -> None:
@@ -101,6 +103,7 @@ def _declare(members: list[Member], field: msgspec.structs.FieldInfo, record: ty
         name=field.name,
         type=value_type,
         path=field.name if isinstance(getattr(record, field.name, None), property) else None,
+        example=marks.get(Meta),
         default=field.default,
         currency_path=_currency_path(field.name, "", marks),
     )
@@ -127,7 +130,7 @@ def _shown(member: Member) -> Iterator[tuple[str, Any, Any]]:
     shown = member.type
     if shown in {datetime, datetime | None}:
         shown = Timestamp | None if is_optional else Timestamp
-    yield member.name, shown, member.default
+    yield member.name, shown if member.example is None else Annotated[shown, member.example], member.default
 
 
 def _builder(members: list[Member]) -> Callable[..., Any]:

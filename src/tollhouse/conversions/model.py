@@ -13,6 +13,7 @@ from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.record_views import InCurrency
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.money import format_minor, percentage
 from tollhouse.orders.quotes import Quote
 from tollhouse.platform.records import Columns, Internal, Json, Record
@@ -103,7 +104,7 @@ class ConversionRule(Struct, frozen=True, kw_only=True):
     to_currency: str
     trigger: Trigger
     threshold_minor: Annotated[int | None, InCurrency("from_currency")]
-    percent: int
+    percent: Annotated[int, example(100)]
     enabled: bool
     webhook_url: str | None
     created_by: Annotated[RuleCreator, Columns({"created_by_type": "type", "created_by_client_id": "oauth_client_id"})]

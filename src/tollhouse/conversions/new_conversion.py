@@ -1,7 +1,7 @@
 """The bodies of POST /conversions and /conversion-quotes, and their validation."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.orders.destinations import destination_errors
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, CurrencyNotSupported
@@ -27,7 +28,7 @@ class NewConversionQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     from_currency: str
     to_currency: str
-    amount: Amount = None
+    amount: Annotated[Amount, example("4.20")] = None
     to_amount: Amount = None
 
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
@@ -39,11 +40,11 @@ class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """A conversion to make: by a quote, or of an amount at the current rate."""
 
     quote_id: UUID | None = None
-    from_currency: str | None = None
-    to_currency: str | None = None
-    amount: Amount = None
+    from_currency: Annotated[str | None, example("EUR")] = None
+    to_currency: Annotated[str | None, example("USD")] = None
+    amount: Annotated[Amount, example("4.20")] = None
     min_to_amount: Amount = None
-    webhook_url: str | None = None
+    webhook_url: Annotated[str | None, example("https://shop.example/hooks/tollhouse")] = None
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 

@@ -24,6 +24,7 @@ from tollhouse.http.paging import all_rows
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.destinations import destination_errors
 from tollhouse.platform.config import Settings
@@ -40,9 +41,9 @@ class NewConversionRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     from_currency: str
     to_currency: str
-    trigger: Trigger
+    trigger: Annotated[Trigger, example("on_payment")]
     threshold: Amount = None
-    percent: Annotated[int, Meta(ge=1, le=100)] = PERCENT
+    percent: Annotated[int, Meta(ge=1, le=100), example(100)] = PERCENT
     enabled: bool = True
     webhook_url: str | None = None
 

@@ -8,6 +8,7 @@ from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.conversions.model import Conversion, ConversionRule, Exchange, PairRate, UnavailableReason
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.quotes import Quote
 
@@ -21,8 +22,8 @@ class ConversionPairView(Struct, frozen=True, kw_only=True):
     unavailable_reason: UnavailableReason | None
     minimum_minor: int
     maximum_minor: int | None
-    indicative_rate: str | None
-    fee_bps: int
+    indicative_rate: Annotated[str | None, example("1.08")]
+    fee_bps: Annotated[int, example(0)]
     rate_as_of: Timestamp | None
     mode: Mode
     livemode: bool
@@ -43,7 +44,7 @@ class ConversionView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["conversion"], After("id")] = "conversion"
     rate: str
-    completed_at: Annotated[Timestamp, After("created_at")]
+    completed_at: Annotated[Timestamp, After("created_at"), example("2026-11-21T09:30:00.000Z")]
 
 
 @view_of(ConversionRule)

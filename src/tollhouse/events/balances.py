@@ -1,5 +1,6 @@
 """Records `balance.updated` events in the transaction that changed the balance."""
 
+from typing import Annotated
 from uuid import UUID
 
 from msgspec import Struct
@@ -8,6 +9,7 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example, example_id
 from tollhouse.ledger.model import PostedTransaction
 from tollhouse.ledger.store import get_balance
 from tollhouse.ledger.views import BalanceView, balance_view, entry_view
@@ -16,10 +18,10 @@ from tollhouse.ledger.views import BalanceView, balance_view, entry_view
 class Cause(Struct, frozen=True):
     """The object that changed the balance, with its new status and version."""
 
-    type: str
-    id: UUID
-    status: str
-    version: int
+    type: Annotated[str, example("transaction")]
+    id: Annotated[UUID, example(example_id("transaction_id"))]
+    status: Annotated[str, example("succeeded")]
+    version: Annotated[int, example(3)]
 
 
 async def notify_balance(

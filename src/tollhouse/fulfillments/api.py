@@ -1,7 +1,7 @@
 """Fulfillments in the Integration API, and the simulator of the game server."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from tollhouse.http.services import Work
 from tollhouse.identity.guards import TestCredentialGuard, scope
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.orders.errors import DuplicateExternalId, InvalidProject, InvalidState, PriceChanged
 from tollhouse.platform.db import Pool
@@ -30,7 +31,7 @@ READ, WRITE = scope("fulfillments:read"), scope("fulfillments:write")
 class FulfillmentSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     """The answer to simulate. `partial`: half of the quantity, rounded up."""
 
-    outcome: Literal["complete", "fail", "partial"]
+    outcome: Annotated[Literal["complete", "fail", "partial"], example("complete")]
 
 
 class FulfillmentProductList(Struct, frozen=True):

@@ -1,12 +1,13 @@
 """Fulfillments: their members and amounts."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.platform.records import Internal, Json, Record
 from tollhouse.rails.grants import GrantOrder
 
@@ -20,25 +21,25 @@ class Fulfillment(Struct, frozen=True, kw_only=True):
     """
 
     id: UUID
-    status: FulfillmentStatus = "pending"
+    status: Annotated[FulfillmentStatus, example("completed")] = "pending"
     product_id: str
-    quantity: int
-    delivered_quantity: int = 0
+    quantity: Annotated[int, example(10)]
+    delivered_quantity: Annotated[int, example(10)] = 0
     unit_price_minor: int
     currency: str
-    recipient: Json[dict[str, Any]]
+    recipient: Annotated[Json[dict[str, Any]], example({"player_id": "nina-7"})]
     project_id: UUID | None
     provider_reference: str | None = None
     failure_code: str | None = None
-    attempts: int = 0
+    attempts: Annotated[int, example(1)] = 0
     webhook_url: str | None
     external_id: str | None
     metadata: Json[dict[str, str]]
     env: MerchantEnv
     created_at: datetime
     updated_at: datetime
-    processing_at: datetime | None = None
-    completed_at: datetime | None = None
+    processing_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")] = None
+    completed_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")] = None
     version: int = 1
     server: Internal[str]
     unit_wholesale_minor: Internal[int]

@@ -1,7 +1,7 @@
 """The body of POST /fulfillments, and its validation."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.orders.destinations import destination_errors
 from tollhouse.orders.errors import PriceChanged
@@ -26,8 +27,8 @@ class NewFulfillment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A fulfillment to order. `max_cost` is the highest acceptable cost, in the product's currency."""
 
     product_id: str
-    quantity: Quantity
-    recipient: dict[str, Any]
+    quantity: Annotated[Quantity, example(10)]
+    recipient: Annotated[dict[str, Any], example({"player_id": "nina-7"})]
     project_id: UUID | None = None
     max_cost: Amount = None
     webhook_url: str | None = None

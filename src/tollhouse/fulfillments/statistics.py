@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -16,6 +16,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, parse_time_or_date, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
 from tollhouse.platform.db import Pool, Row
@@ -68,24 +69,24 @@ class FulfillmentFigures(Struct, frozen=True, kw_only=True):
     `cost` is the charged amount by currency. Durations are from order to delivery, in whole seconds, rounded up.
     """
 
-    count: int = 0
-    completed: int = 0
-    partially_completed: int = 0
-    failed: int = 0
-    canceled: int = 0
-    pending: int = 0
-    quantity_delivered: int = 0
-    cost: dict[str, str] = msgspec.field(default_factory=dict[str, str])
-    cost_minor: dict[str, int] = msgspec.field(default_factory=dict[str, int])
-    success_rate: str | None = None
-    p50_seconds: int | None = None
-    p95_seconds: int | None = None
+    count: Annotated[int, example(12)] = 0
+    completed: Annotated[int, example(10)] = 0
+    partially_completed: Annotated[int, example(1)] = 0
+    failed: Annotated[int, example(1)] = 0
+    canceled: Annotated[int, example(0)] = 0
+    pending: Annotated[int, example(0)] = 0
+    quantity_delivered: Annotated[int, example(105)] = 0
+    cost: Annotated[dict[str, str], example({"EUR": "44.10"})] = msgspec.field(default_factory=dict[str, str])
+    cost_minor: Annotated[dict[str, int], example({"EUR": 4410})] = msgspec.field(default_factory=dict[str, int])
+    success_rate: Annotated[str | None, example("0.9167")] = None
+    p50_seconds: Annotated[int | None, example(2)] = None
+    p95_seconds: Annotated[int | None, example(5)] = None
 
 
 class FulfillmentGroup(FulfillmentFigures, frozen=True, kw_only=True):
     """The figures of one day, product or status."""
 
-    key: str
+    key: Annotated[str, example("2026-11-21")]
 
 
 class FulfillmentStatistics(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from tollhouse.catalogue.amounts import pairs
 from tollhouse.catalogue.products import Product, UnavailableReason
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.fulfillments.model import Fulfillment
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 
 
@@ -16,15 +17,18 @@ class ProductView(Struct, frozen=True, kw_only=True):
 
     product_id: str
     object: Literal["fulfillment_product"] = "fulfillment_product"
-    game: str
-    name: str
-    unit: str
-    minimum_quantity: int
-    maximum_quantity: int
+    game: Annotated[str, example("Sandbox")]
+    name: Annotated[str, example("Sandbox")]
+    unit: Annotated[str, example("gem")]
+    minimum_quantity: Annotated[int, example(1)]
+    maximum_quantity: Annotated[int, example(10_000)]
     price: str
     price_minor: int
     currency: str
-    recipient_schema: dict[str, Any]
+    recipient_schema: Annotated[
+        dict[str, Any],
+        example({"type": "object", "properties": {"player_id": {"type": "string"}}, "required": ["player_id"]}),
+    ]
     available: bool
     unavailable_reason: UnavailableReason | None
     mode: Mode

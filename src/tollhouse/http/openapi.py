@@ -8,12 +8,13 @@ from msgspec import Struct
 
 from tollhouse.http.forms import FORM
 from tollhouse.http.openapi_errors import ErrorComponents
-from tollhouse.http.openapi_examples import Examples, ExampleValues, id_of
+from tollhouse.http.openapi_examples import Examples, ExampleValues
 from tollhouse.http.openapi_responses import HEADERS, JSON, Admission, possible_errors, refused, response_type, success
 from tollhouse.http.openapi_schemas import Json, Schemas, query_parameters
 from tollhouse.http.openapi_webhooks import PARAMETERS, EventSpec, event_schemas, webhooks
 from tollhouse.http.operations import Operation
 from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.examples import example_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
 
 
@@ -98,7 +99,7 @@ def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
         if kind is not None:
             required = kind is not operation.accepts or not operation.body_optional
             schema = parts.schemas.of(kind)
-            content = {media_type: {"schema": schema, "example": parts.examples.of_body(name, schema)}}
+            content = {media_type: {"schema": schema, "example": parts.examples.of(schema)}}
             shown["requestBody"] = {"required": required, "content": content}
     possible = possible_errors(operation, admission, parts.source.idempotency_errors)
     for status, kinds in possible.items():
@@ -134,7 +135,7 @@ def _parameters(operation: Operation, usual: ExampleValues) -> list[Json]:
 
 def _path_parameter(name: str, usual: ExampleValues, *, is_uuid: bool) -> Json:
     schema = {"type": "string", "format": "uuid"} if is_uuid else {"type": "string", "minLength": 1}
-    example = id_of(name) if is_uuid else usual.members.get(name, name)
+    example = example_id(name) if is_uuid else usual.members.get(name, name)
     return {"name": name, "in": "path", "required": True, "schema": schema, "example": example}
 
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.platform.records import marked
 
 Json = dict[str, Any]
 REF = "#/components/schemas/{name}"
@@ -105,7 +106,8 @@ def _full_name(kind: type) -> str:
 
 def _show_times(schema: Json, kind: type[Struct]) -> None:
     for field in msgspec.structs.fields(kind):
-        if Timestamp in {field.type, *get_args(field.type)}:
+        value_type, _ = marked(field.type)
+        if Timestamp in {value_type, *get_args(value_type)}:
             shown = schema["properties"][field.encode_name]
             for text in (one for one in (shown, *shown.get("anyOf", ())) if one.get("type") == "string"):
                 text["format"] = "date-time"

@@ -5,8 +5,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from tollhouse.http.openapi_examples import Examples, id_of
+from tollhouse.http.openapi_examples import Examples
 from tollhouse.http.openapi_schemas import REF, Json, Schemas
+from tollhouse.kernel.examples import example_id
 
 HEAD: Json = {
     "id": {"type": "string", "format": "uuid", "description": "ID of the event; the same for every attempt."},
@@ -15,7 +16,7 @@ HEAD: Json = {
     "mode": {"type": "string", "enum": ["live", "test"]},
     "livemode": {"type": "boolean"},
     "api_version": {"type": "string", "enum": ["v2"]},
-    "sequence": {"type": "integer", "description": "Increases with each event of the same object."},
+    "sequence": {"type": "integer", "description": "Increases with each event of the same object.", "examples": [1]},
 }
 SIGNED = "Lower-case hexadecimal HMAC-SHA256 of the raw body, with the signing secret as its key."
 SENT_HEADERS: Mapping[str, tuple[str, Json]] = {
@@ -80,7 +81,7 @@ def _payload(spec: EventSpec, schemas: Schemas) -> Json:
 
 def _request(spec: EventSpec, examples: Examples) -> Json:
     schema = {"$ref": REF.format(name=spec.schema_name)}
-    example = examples.of(schema) | {"id": id_of("event_id")}
+    example = examples.of(schema) | {"id": example_id("event_id")}
     return {
         "operationId": f"receive_{spec.type.replace('.', '_')}",
         "summary": spec.type,

@@ -1,12 +1,13 @@
 """Balances and ledger entries as the API shows them."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example, example_id
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
 from tollhouse.ledger.model import EntryType, LedgerEntry, MerchantCode
@@ -80,8 +81,8 @@ class BalanceView(Struct, frozen=True, kw_only=True):
 class EntrySource(Struct, frozen=True):
     """The object an entry belongs to, such as a `transaction`."""
 
-    type: str
-    id: UUID
+    type: Annotated[str, example("transaction")]
+    id: Annotated[UUID, example(example_id("transaction_id"))]
 
 
 class EntryView(Struct, frozen=True, kw_only=True):
@@ -93,19 +94,19 @@ class EntryView(Struct, frozen=True, kw_only=True):
     id: UUID
     object: Literal["ledger_entry"] = "ledger_entry"
     ledger_transaction_id: UUID
-    account: MerchantCode
-    direction: Literal["credit", "debit"]
+    account: Annotated[MerchantCode, example("available")]
+    direction: Annotated[Literal["credit", "debit"], example("credit")]
     amount: str
     amount_minor: int
-    signed_amount_minor: int
+    signed_amount_minor: Annotated[int, example(420)]
     balance_after: str
     balance_after_minor: int
     currency: str
-    type: EntryType
+    type: Annotated[EntryType, example("payment")]
     source: EntrySource
     oauth_client_id: str | None
-    description: str
-    sequence: int
+    description: Annotated[str, example("Payment")]
+    sequence: Annotated[int, example(1)]
     created_at: Timestamp
     mode: Mode
     livemode: bool

@@ -1,6 +1,6 @@
 """The request bodies and views of merchants, users and API keys, and their rules."""
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from tollhouse.identity.credentials import email_errors, password_errors
 from tollhouse.kernel import limits, messages, scopes, zones
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
 from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.scopes import Scopes
@@ -19,7 +20,7 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
     """The body of sign-up."""
 
     email: str
-    password: str
+    password: Annotated[str, example("a long password")]
     business_name: str
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
@@ -39,23 +40,23 @@ class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
     """The body of sign-in. `code` is needed if the account has a second factor."""
 
     email: str
-    password: str
+    password: Annotated[str, example("a long password")]
     code: str | None = None
 
 
 class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a confirmation. `code` is needed if the account has a second factor."""
 
-    password: str
+    password: Annotated[str, example("a long password")]
     code: str | None = None
 
 
 class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a new API key. `scopes` defaults to all but `offline_access`."""
 
-    name: str
+    name: Annotated[str, example("Till")]
     mode: Mode
-    scopes: list[str] | None = None
+    scopes: Annotated[list[str] | None, example(["payments:read", "payments:write"])] = None
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """The errors of every invalid field."""
@@ -102,11 +103,11 @@ class ApiKeyView(Struct, frozen=True, kw_only=True):
     """An API key, without the key itself."""
 
     api_key_id: UUID
-    name: str
+    name: Annotated[str, example("Till")]
     mode: Mode
     livemode: bool
     scopes: list[str]
-    hint: str
+    hint: Annotated[str, example("th_test_…x9Fq")]
     status: Literal["active", "revoked"]
     created_at: Timestamp
     last_used_at: Timestamp | None
@@ -115,7 +116,7 @@ class ApiKeyView(Struct, frozen=True, kw_only=True):
 class NewApiKeyView(ApiKeyView, frozen=True, kw_only=True):
     """A new API key. `api_key` is returned only once."""
 
-    api_key: str
+    api_key: Annotated[str, example("th_test_… (shown once)")]
 
 
 class ApiKeyList(Struct, frozen=True):

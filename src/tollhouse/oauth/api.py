@@ -1,6 +1,7 @@
 """Applications and connections in the dashboard API."""
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from tollhouse.identity import stepup
 from tollhouse.identity.guards import signed_in, signed_in_while_suspended
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.oauth import clients, clients_store, connections, connections_store, settings
 from tollhouse.oauth.connections import DisconnectResult
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
@@ -47,9 +49,9 @@ class ClientDetails(Struct, frozen=True):
     """An application, and the endpoints for connecting merchants."""
 
     client: ClientView
-    issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
+    issuer: Annotated[str, example("https://pay.example")]
+    authorization_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/authorize")]
+    token_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/token")]
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/clients", guard=signed_in)

@@ -1,6 +1,7 @@
 """Revoking grants, by the owner of the application or by the merchant. Payments and reservations stay as they are."""
 
 from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from tollhouse.audit.actor import Actor
 from tollhouse.audit.changes import changes, new_values
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.oauth import clients, clients_store, connections_store
 from tollhouse.oauth.model import RevokedGrant
@@ -19,7 +21,7 @@ from tollhouse.platform.db import Tx
 class DisconnectResult(Struct, frozen=True):
     """The number of connections that this request ended."""
 
-    disconnected: int
+    disconnected: Annotated[int, example(1)]
 
 
 async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> DisconnectResult:

@@ -1,5 +1,7 @@
 """The authorization server's metadata (RFC 8414) and the list of permissions."""
 
+from typing import Annotated
+
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -7,6 +9,7 @@ from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.responses import json_response
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import anyone
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.scopes import PERMISSIONS, Access
 
 OPERATIONS = Operations(PROTOCOL)
@@ -17,27 +20,31 @@ AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
 class Metadata(Struct, frozen=True, kw_only=True):
     """Authorization server metadata (RFC 8414, RFC 9207)."""
 
-    issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
-    revocation_endpoint: str
-    scopes_supported: tuple[str, ...]
-    response_types_supported: tuple[str, ...]
-    response_modes_supported: tuple[str, ...]
-    grant_types_supported: tuple[str, ...]
-    token_endpoint_auth_methods_supported: tuple[str, ...]
-    revocation_endpoint_auth_methods_supported: tuple[str, ...]
-    code_challenge_methods_supported: tuple[str, ...]
+    issuer: Annotated[str, example("https://pay.example")]
+    authorization_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/authorize")]
+    token_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/token")]
+    revocation_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/revoke")]
+    scopes_supported: Annotated[tuple[str, ...], example(["payments:read", "payments:write"])]
+    response_types_supported: Annotated[tuple[str, ...], example(["code"])]
+    response_modes_supported: Annotated[tuple[str, ...], example(["query"])]
+    grant_types_supported: Annotated[tuple[str, ...], example(["authorization_code", "refresh_token"])]
+    token_endpoint_auth_methods_supported: Annotated[
+        tuple[str, ...], example(["client_secret_basic", "client_secret_post", "none"])
+    ]
+    revocation_endpoint_auth_methods_supported: Annotated[
+        tuple[str, ...], example(["client_secret_basic", "client_secret_post", "none"])
+    ]
+    code_challenge_methods_supported: Annotated[tuple[str, ...], example(["S256"])]
     authorization_response_iss_parameter_supported: bool
-    service_documentation: str
+    service_documentation: Annotated[str, example("https://pay.example/docs")]
 
 
 class PermissionView(Struct, frozen=True):
     """A scope, and whether the consent page selects it by default."""
 
-    scope: str
-    description: str
-    access: Access
+    scope: Annotated[str, example("payments:read")]
+    description: Annotated[str, example("Read payment links and transactions.")]
+    access: Annotated[Access, example("read")]
     default_selected: bool
 
 

@@ -1,7 +1,7 @@
 """Types and errors of OAuth: applications, authorization requests, grants, tokens."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
@@ -10,6 +10,7 @@ from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.scopes import Scopes
 
@@ -64,15 +65,15 @@ class ClientView(Struct, frozen=True, kw_only=True):
     """
 
     client_id: ClientId
-    name: str
-    client_type: ClientType
-    description: str
+    name: Annotated[str, example("Northwind Ledger")]
+    client_type: Annotated[ClientType, example("confidential")]
+    description: Annotated[str, example("Bookkeeping for small shops.")]
     website_url: str | None
-    redirect_uris: list[str]
+    redirect_uris: Annotated[list[str], example(["https://app.example/callback"])]
     scopes: list[str]
     version: int
-    status: ClientStatus
-    active_connections: int
+    status: Annotated[ClientStatus, example("enabled")]
+    active_connections: Annotated[int, example(1)]
     last_used_at: Timestamp | None
     secret_hint: str | None
     created_at: Timestamp
@@ -93,7 +94,7 @@ class ConnectionView(Struct, frozen=True, kw_only=True):
     livemode: bool
     status: GrantStatus
     created_at: Timestamp
-    expires_at: Timestamp
+    expires_at: Annotated[Timestamp, example("2026-12-21T09:30:00.000Z")]
     revoked_at: Timestamp | None
     last_used_at: Timestamp | None
 
@@ -101,10 +102,10 @@ class ConnectionView(Struct, frozen=True, kw_only=True):
 class ApplicationView(Struct, frozen=True):
     """An application as a connected merchant sees it."""
 
-    name: str
-    description: str
+    name: Annotated[str, example("Northwind Ledger")]
+    description: Annotated[str, example("Bookkeeping for small shops.")]
     website_url: str | None
-    status: ClientStatus
+    status: Annotated[ClientStatus, example("enabled")]
 
 
 class GrantView(Struct, frozen=True, kw_only=True):
@@ -118,7 +119,7 @@ class GrantView(Struct, frozen=True, kw_only=True):
     livemode: bool
     status: GrantStatus
     created_at: Timestamp
-    expires_at: Timestamp
+    expires_at: Annotated[Timestamp, example("2026-12-21T09:30:00.000Z")]
     revoked_at: Timestamp | None
     last_used_at: Timestamp | None
 
@@ -188,11 +189,11 @@ class IssuedToken(Struct, frozen=True):
 class TokenResponse(Struct, frozen=True, omit_defaults=True):
     """The response to a code exchange or a refresh (RFC 6749 section 5.1). `expires_in` is in seconds."""
 
-    access_token: str
+    access_token: Annotated[str, example("that_…")]
     token_type: Literal["Bearer"]
-    expires_in: int
+    expires_in: Annotated[int, example(900)]
     scope: str
-    refresh_token: str | UnsetType = UNSET
+    refresh_token: Annotated[str | UnsetType, example("thrt_…")] = UNSET
 
 
 class InvalidClient(ApiError):

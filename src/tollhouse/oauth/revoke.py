@@ -1,6 +1,6 @@
 """The revocation endpoint (RFC 7009): revoking either token of a grant revokes the grant."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
@@ -12,6 +12,7 @@ from tollhouse.http.responses import json_response
 from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId
 from tollhouse.oauth import client_auth, connections, refresh_tokens, store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures
@@ -24,7 +25,7 @@ PARAMETERS = (*client_auth.PARAMETERS, "token", "token_type_hint")
 class RevocationForm(Struct, frozen=True):
     """The parameters: the token and the client's credentials."""
 
-    token: str
+    token: Annotated[str, example("thrt_…")]
     token_type_hint: Literal["access_token", "refresh_token"] | UnsetType = UNSET
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET

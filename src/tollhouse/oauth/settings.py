@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages, scopes
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.limits import (
     APPLICATION_NAME_CHARS_MAX,
     CALLBACK_URLS_MAX,
@@ -32,10 +33,10 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     Members accept any type and are validated here, so that one response names wrong types and broken rules.
     """
 
-    name: Annotated[Any, TEXT] = UNSET
-    client_type: Annotated[Any, TEXT] = UNSET
-    redirect_uris: Annotated[Any, TEXTS] = UNSET
-    scopes: Annotated[Any, TEXTS] = UNSET
+    name: Annotated[Any, TEXT, example("Northwind Ledger")] = UNSET
+    client_type: Annotated[Any, TEXT, example("confidential")] = UNSET
+    redirect_uris: Annotated[Any, TEXTS, example(["https://app.example/callback"])] = UNSET
+    scopes: Annotated[Any, TEXTS, example(["payments:read", "payments:write"])] = UNSET
     description: Annotated[Any, TEXT] = UNSET
     website_url: Annotated[Any, TEXT] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
@@ -50,6 +51,8 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
 class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
     """The complete new settings, with the version they are based on."""
 
+    version: Annotated[Any, NUMBER, example(1)] = UNSET
+
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every invalid field, without the rules that depend on the application."""
         errors = _FieldErrors()
@@ -61,8 +64,8 @@ class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
 class ClientStatusChange(Struct, frozen=True, forbid_unknown_fields=True):
     """Pause or resume an application."""
 
-    enabled: Annotated[Any, FLAG] = UNSET
-    version: Annotated[Any, NUMBER] = UNSET
+    enabled: Annotated[Any, FLAG, example(False)] = UNSET
+    version: Annotated[Any, NUMBER, example(1)] = UNSET
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every invalid field."""
@@ -72,8 +75,8 @@ class ClientStatusChange(Struct, frozen=True, forbid_unknown_fields=True):
 class SecretRotation(Struct, frozen=True, forbid_unknown_fields=True):
     """Rotate the client secret."""
 
-    version: Annotated[Any, NUMBER] = UNSET
-    revoke_grants: Annotated[Any, FLAG] = False
+    version: Annotated[Any, NUMBER, example(1)] = UNSET
+    revoke_grants: Annotated[Any, FLAG, example(False)] = False
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
         """Every invalid field."""

@@ -4,7 +4,7 @@ A replay revokes the whole grant. Its error is returned, not raised, so that the
 """
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
@@ -17,6 +17,7 @@ from tollhouse.http.responses import json_response
 from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import client_auth, connections, pkce, refresh_tokens, store
@@ -50,9 +51,9 @@ class TokenForm(Struct, frozen=True):
     """The parameters: those of a code exchange or of a refresh, and the client's credentials."""
 
     grant_type: Literal["authorization_code", "refresh_token"]
-    code: str | UnsetType = UNSET
-    redirect_uri: str | UnsetType = UNSET
-    code_verifier: str | UnsetType = UNSET
+    code: Annotated[str | UnsetType, example("thac_…")] = UNSET
+    redirect_uri: Annotated[str | UnsetType, example("https://app.example/callback")] = UNSET
+    code_verifier: Annotated[str | UnsetType, example("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")] = UNSET
     refresh_token: str | UnsetType = UNSET
     scope: str | UnsetType = UNSET
     client_id: str | UnsetType = UNSET

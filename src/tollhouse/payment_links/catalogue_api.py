@@ -1,7 +1,7 @@
 """The Integration API's endpoints for currencies, payment methods and projects."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.errors import InvalidProject
 from tollhouse.platform.db import Pool
@@ -34,11 +35,11 @@ OPERATIONS = Operations(INTEGRATION)
 class CurrencyView(Struct, frozen=True, kw_only=True):
     """A currency. A chain's `deposit` does not imply its `withdrawal`."""
 
-    code: str
-    name: str
-    type: Literal["fiat", "crypto"]
+    code: Annotated[str, example("EUR")]
+    name: Annotated[str, example("Euro")]
+    type: Annotated[Literal["fiat", "crypto"], example("fiat")]
     decimals: int
-    symbol: str
+    symbol: Annotated[str, example("€")]
     operations: CurrencyOperations
     balance_payment_supported: bool
     chains: tuple[Chain, ...]
@@ -58,12 +59,12 @@ class PaymentMethodView(Struct, frozen=True, kw_only=True):
     """A payment method of the hosted checkout, available or not."""
 
     method_id: str
-    name: str
+    name: Annotated[str, example("Sandbox")]
     type: MethodType
     network: str
-    asset: str
-    currencies: tuple[str, ...]
-    settlement_currency: str
+    asset: Annotated[str, example("EUR")]
+    currencies: Annotated[tuple[str, ...], example(["EUR"])]
+    settlement_currency: Annotated[str, example("EUR")]
     minimum_minor: int
     maximum_minor: int | None
     fees: Fees
@@ -106,9 +107,9 @@ class ProjectView(Struct, frozen=True, kw_only=True):
 
     id: UUID
     object: Literal["project"] = "project"
-    name: str
+    name: Annotated[str, example("Coffee")]
     status: Literal["approved"] = "approved"
-    website_url: str | None
+    website_url: Annotated[str | None, example("https://shop.example")]
     description: str | None
     default_currency: str
     payment_method_ids: list[str]

@@ -9,6 +9,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.orders.store import CLOCK_OFFSET
 from tollhouse.platform.records import Array, Columns, Internal, Json, Record
 
@@ -35,8 +36,8 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     """
 
     id: UUID
-    status: LinkStatus = "active"
-    display_name: str
+    status: Annotated[LinkStatus, example("active")] = "active"
+    display_name: Annotated[str, example("Coffee")]
     description: str | None
     amount_minor: int
     currency: str
@@ -48,8 +49,8 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     success_url: str | None
     cancel_url: str | None
     customer_email: str | None
-    max_payments: int | None
-    payments_count: int = 0
+    max_payments: Annotated[int | None, example(1)]
+    payments_count: Annotated[int, example(0)] = 0
     amount_paid_minor: int = 0
     latest_transaction_id: UUID | None = None
     created_by: Annotated[LinkCreator, Columns({"created_by_type": "type", "created_by_client_id": "oauth_client_id"})]

@@ -19,6 +19,7 @@ from tollhouse.http.references import reference_errors
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.names import is_readable
 from tollhouse.orders.errors import CurrencyNotSupported
 from tollhouse.platform.config import Settings
@@ -31,11 +32,11 @@ RETURN_HINT = "Customers return here after paying. {PAYMENT_LINK_ID} and {TRANSA
 class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The request body. `max_payments`: null is unlimited; the default is one."""
 
-    display_name: Annotated[str, documented(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX)]
-    amount: Amount
+    display_name: Annotated[str, documented(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX), example("Coffee")]
+    amount: Annotated[Amount, example("4.20")]
     currency: Annotated[str, documented(pattern=f"^{CURRENCY_CODE.pattern}$")]
     project_id: UUID | None = None
-    webhook_url: Address | None = None
+    webhook_url: Annotated[Address | None, example("https://shop.example/hooks/tollhouse")] = None
     description: Annotated[
         Annotated[str, documented(maxLength=limits.DESCRIPTION_CHARS_MAX)] | None,
         FormField("Description", "textarea", "Shown below the name."),

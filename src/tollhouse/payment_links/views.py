@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from tollhouse.catalogue.record_views import After, RecordView, view_of
+from tollhouse.kernel.examples import example
 from tollhouse.payment_links.model import PaymentLink
 
 
@@ -12,7 +13,7 @@ class LinkView(RecordView, frozen=True, kw_only=True):
     """GET /payment-links/{id}."""
 
     object: Annotated[Literal["payment_link"], After("id")] = "payment_link"
-    url: Annotated[str, After("object")]
+    url: Annotated[str, After("object"), example("https://pay.example/pay/x7Kq2")]
 
 
 def link_view(link: PaymentLink, base_url: str, now: datetime) -> LinkView:

@@ -1,6 +1,7 @@
 """The body of POST /transactions/{id}/refunds and its validation."""
 
 from collections.abc import Iterator
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -9,6 +10,7 @@ from tollhouse.catalogue.currencies import Currency
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.rails.provider import Provider
 from tollhouse.transactions.model import RefundReason
 
@@ -16,8 +18,8 @@ from tollhouse.transactions.model import RefundReason
 class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The request body. No amount: all that is left. No receiver: the account that paid."""
 
-    amount: Amount = None
-    reason: RefundReason = "customer_request"
+    amount: Annotated[Amount, example("4.20")] = None
+    reason: Annotated[RefundReason, example("customer_request")] = "customer_request"
     receiver: str | None = None
     external_id: str | None = None
     metadata: dict[str, str] | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,7 @@ from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, parse_time_or_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.zones import midnight
 from tollhouse.ledger.model import EntryType
@@ -205,7 +206,7 @@ class SummaryView(Struct, frozen=True, kw_only=True):
     adjustments_minor: int
     closing: str
     closing_minor: int
-    counts: dict[str, int]
+    counts: Annotated[dict[str, int], example({"payments_gross": 1})]
 
 
 class FinancialReport(Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.ledger.model import BalanceLimitExceeded, JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
@@ -47,7 +48,7 @@ EXPIRED_PER_REQUEST_MAX = 100
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The outcome to simulate. `amount` applies to outcomes that move money and has a default."""
 
-    outcome: Outcome
+    outcome: Annotated[Outcome, example("succeed")]
     amount: Amount = None
     failure_code: Decline | None = None
 
@@ -59,14 +60,14 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     """The outcome to simulate; `return`: the bank returns it later. A refund under review is approved first."""
 
-    outcome: Literal["approve", "reject", "succeed", "fail", "return"]
+    outcome: Annotated[Literal["approve", "reject", "succeed", "fail", "return"], example("succeed")]
 
 
 class Funding(Struct, frozen=True, forbid_unknown_fields=True):
     """The amount of test funds."""
 
     currency: str
-    amount: Amount
+    amount: Annotated[Amount, example("100.00")]
 
     def rule_errors(self, _context: ValidationContext | None = None) -> Iterator[FieldError]:
         """Yield every invalid field."""
@@ -80,7 +81,7 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
 class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
     """How far to advance the clock."""
 
-    seconds: Annotated[int, Meta(ge=1, le=CLOCK_OFFSET_MAX.days * 86_400)]
+    seconds: Annotated[int, Meta(ge=1, le=CLOCK_OFFSET_MAX.days * 86_400), example(3600)]
 
 
 class ClockView(Struct, frozen=True, kw_only=True):
@@ -88,7 +89,7 @@ class ClockView(Struct, frozen=True, kw_only=True):
 
     object: Literal["test_clock"] = "test_clock"
     now: Timestamp
-    ahead_seconds: int
+    ahead_seconds: Annotated[int, example(3600)]
     mode: Mode
     livemode: bool
 

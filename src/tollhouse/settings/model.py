@@ -24,6 +24,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.kernel.names import is_readable
@@ -44,10 +45,12 @@ CONFIRMATIONS = (
 )
 
 
-Minutes = Annotated[int, documented(minimum=EXPIRY_MINUTES[0], maximum=EXPIRY_MINUTES[1])]
-BasisPoints = Annotated[int, documented(minimum=TOLERANCE_BPS[0], maximum=TOLERANCE_BPS[1])]
-Days = Annotated[int, Meta(description=MONITORING), documented(minimum=MONITORING_DAYS[0], maximum=MONITORING_DAYS[1])]
-Confirmations = Annotated[dict[str, Finality], Meta(description=CONFIRMATIONS)]
+Minutes = Annotated[int, documented(minimum=EXPIRY_MINUTES[0], maximum=EXPIRY_MINUTES[1]), example(1440)]
+BasisPoints = Annotated[int, documented(minimum=TOLERANCE_BPS[0], maximum=TOLERANCE_BPS[1]), example(50)]
+Days = Annotated[
+    int, Meta(description=MONITORING), documented(minimum=MONITORING_DAYS[0], maximum=MONITORING_DAYS[1]), example(14)
+]
+Confirmations = Annotated[dict[str, Finality], Meta(description=CONFIRMATIONS), example({})]
 
 
 class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -58,7 +61,7 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     link_expiry_minutes: Minutes
     underpayment_tolerance_bps: BasisPoints
     overpayment: Literal["credit", "refund_required"]
-    late_payments: Literal["refund_required", "accept"]
+    late_payments: Annotated[Literal["refund_required", "accept"], example("refund_required")]
     late_monitoring_days: Days
     success_url: ReturnAddress | None = None
     cancel_url: Address | None = None
@@ -133,7 +136,7 @@ class SettingsView(Struct, frozen=True, kw_only=True):
     link_expiry_minutes: Minutes
     underpayment_tolerance_bps: BasisPoints
     overpayment: Literal["credit", "refund_required"]
-    late_payments: Literal["refund_required", "accept"]
+    late_payments: Annotated[Literal["refund_required", "accept"], example("refund_required")]
     late_monitoring_days: Days
     success_url: str | None
     cancel_url: str | None
@@ -141,7 +144,7 @@ class SettingsView(Struct, frozen=True, kw_only=True):
     confirmations: Confirmations
     version: int
     updated_at: Timestamp | None
-    supported_payment_methods: list[str]
+    supported_payment_methods: Annotated[list[str], example(["sandbox:EUR"])]
     webhook_signing_secret_configured: bool
     mode: Mode
     livemode: bool

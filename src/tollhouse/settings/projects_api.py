@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
@@ -19,6 +19,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
@@ -31,7 +32,7 @@ NAME_CHARS_MAX = 100
 class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The fields of a project that a merchant can set."""
 
-    name: str
+    name: Annotated[str, example("Coffee")]
     website_url: str | None = None
     description: str | None = None
 
@@ -78,10 +79,10 @@ class ReviewedProjectView(Struct, frozen=True, kw_only=True):
 
     id: UUID
     object: Literal["project"] = "project"
-    name: str
-    status: ProjectStatus
+    name: Annotated[str, example("Coffee")]
+    status: Annotated[ProjectStatus, example("approved")]
     rejected_because: str | None
-    website_url: str | None
+    website_url: Annotated[str | None, example("https://shop.example")]
     description: str | None
     created_at: Timestamp
     updated_at: Timestamp

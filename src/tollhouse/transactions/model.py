@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue.record_views import ShownAs
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.text import Text, Translatable, as_text
 from tollhouse.outgoing.model import Review
 from tollhouse.payment_links.model import LinkStatus, effective_status
@@ -86,8 +87,8 @@ class Refund(Struct, frozen=True, kw_only=True):
     transaction_id: UUID
     amount_minor: int
     currency: str
-    status: RefundStatus
-    reason: RefundReason
+    status: Annotated[RefundStatus, example("succeeded")]
+    reason: Annotated[RefundReason, example("customer_request")]
     receiver: str | None
     review: Annotated[Review, Selected("o.review")]
     failure_code: str | None
@@ -125,17 +126,17 @@ class Transaction(Struct, frozen=True, kw_only=True):
     payment_link_id: UUID
     project_id: UUID
     external_id: str | None
-    status: TransactionStatus = "pending"
+    status: Annotated[TransactionStatus, example("succeeded")] = "pending"
     amount_minor: int
     currency: str
     received_minor: Annotated[int, ShownAs("amount_received_minor")] = 0
     fee_minor: int = 0
     refunded_minor: Annotated[int, ShownAs("amount_refunded_minor")] = 0
     method_id: str
-    method_type: str
+    method_type: Annotated[str, example("sandbox")]
     failure_code: str | None = None
     refund_required_reason: RefundRequiredReason | None = None
-    late: bool = False
+    late: Annotated[bool, example(False)] = False
     chargeback: Json[Chargeback | None] = None
     refunds: Json[tuple[Refund, ...]] = ()
     timeline: Json[tuple[TimelineEntry, ...]] = ()
@@ -143,7 +144,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     env: MerchantEnv
     created_at: datetime
     updated_at: datetime
-    succeeded_at: datetime | None = None
+    succeeded_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")] = None
     version: int = 1
     credited_minor: Internal[int] = 0
     unapplied_minor: Internal[int] = 0

@@ -11,6 +11,7 @@ from tollhouse.catalogue.methods import is_refundable
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.transactions.model import (
     FAILURES,
@@ -26,12 +27,12 @@ from tollhouse.transactions.model import (
 class PaymentDetails(Struct, frozen=True, kw_only=True):
     """How the customer paid. Members a rail does not have are null."""
 
-    network: str
-    asset: str
+    network: Annotated[str, example("sandbox")]
+    asset: Annotated[str, example("EUR")]
     pay_amount: str | None = None
     pay_amount_onchain: str | None = None
     address: str | None = None
-    tx_hashes: tuple[str, ...] = ()
+    tx_hashes: Annotated[tuple[str, ...], example([])] = ()
     confirmations: int | None = None
     required_confirmations: int | None = None
     rate: str | None = None
@@ -41,7 +42,7 @@ class PaymentDetails(Struct, frozen=True, kw_only=True):
 class TimelineEntryView(Struct, frozen=True):
     """An entry of the timeline."""
 
-    status: TransactionStatus
+    status: Annotated[TransactionStatus, example("succeeded")]
     at: Timestamp
     detail: str | None
 
@@ -61,12 +62,12 @@ class ChargebackView(Struct, frozen=True, kw_only=True):
     """The latest chargeback of a transaction."""
 
     id: UUID
-    status: ChargebackStatus
+    status: Annotated[ChargebackStatus, example("open")]
     amount: str
     amount_minor: int
     fee: str
     fee_minor: int
-    reason: str
+    reason: Annotated[str, example("fraudulent")]
     opened_at: Timestamp
     closed_at: Timestamp | None
 
@@ -86,7 +87,7 @@ class TransactionView(RecordView, frozen=True, kw_only=True):
     failure_message: Annotated[str | None, After("failure_code")]
     refund_required_amount_minor: Annotated[int, After("refund_required_reason")]
     chargeback: ChargebackView | None
-    refunds: list[RefundView]
+    refunds: Annotated[list[RefundView], example([])]
     timeline: list[TimelineEntryView]
 
 

@@ -17,6 +17,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.kernel.examples import example, example_id
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
 from tollhouse.platform.records import Internal, Record
@@ -25,9 +26,9 @@ from tollhouse.platform.records import Internal, Record
 class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
     """The body of PUT /webhook: the URL for requests without `webhook_url`, and its event types."""
 
-    url: str
-    event_types: list[str]
-    enabled: bool = True
+    url: Annotated[str, example("https://shop.example/hooks/tollhouse")]
+    event_types: Annotated[list[str], example(["payment.succeeded", "payment.failed"])]
+    enabled: Annotated[bool, example(True)] = True
 
     def rule_errors(self, context: ValidationContext) -> list[FieldError]:
         """The errors of each field."""
@@ -51,13 +52,13 @@ class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
 class NewTestEvent(Struct, frozen=True, forbid_unknown_fields=True):
     """The body of POST /webhook/test."""
 
-    url: str
+    url: Annotated[str, example("https://shop.example/hooks/tollhouse")]
 
 
 class TestSubject(Struct, frozen=True):
     """The object of a test event."""
 
-    message: str
+    message: Annotated[str, example("This is a test event. Nothing happened.")]
 
 
 class ModeQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,8 +93,8 @@ class EventsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
 class WebhookConfiguration(Struct, frozen=True):
     """The saved configuration. `secret` is set only in the response that created it."""
 
-    url: str
-    event_types: list[str]
+    url: Annotated[str, example("https://shop.example/hooks/tollhouse")]
+    event_types: Annotated[list[str], example(["payment.succeeded", "payment.failed"])]
     enabled: bool
     has_secret: bool
     mode: Mode
@@ -106,7 +107,7 @@ class WebhookConfiguration(Struct, frozen=True):
 class SecretView(Struct, frozen=True):
     """A new signing secret, shown once."""
 
-    secret: str
+    secret: Annotated[str, example("whsec_… (shown once)")]
 
 
 class SecretStateView(Struct, frozen=True):
@@ -120,27 +121,27 @@ class SecretStateView(Struct, frozen=True):
 class DeliveryAttempt(Struct, frozen=True):
     """A finished attempt to deliver an event."""
 
-    attempt: int
-    status: str
+    attempt: Annotated[int, example(1)]
+    status: Annotated[str, example("succeeded")]
     error: str | None
     timestamp: Timestamp
-    http_status: int | None
-    duration_ms: int
-    trigger: str
+    http_status: Annotated[int | None, example(204)]
+    duration_ms: Annotated[int, example(41)]
+    trigger: Annotated[str, example("automatic")]
 
 
 class WebhookEvent(Struct, frozen=True, kw_only=True):
     """An event and its delivery."""
 
     id: UUID
-    type: str
+    type: Annotated[str, example("payment.succeeded")]
     env: MerchantEnv
     created_at: datetime
-    destination_url: str | None
-    status: str
-    attempts: int
+    destination_url: Annotated[str | None, example("https://shop.example/hooks/tollhouse")]
+    status: Annotated[str, example("delivered")]
+    attempts: Annotated[int, example(1)]
     next_attempt_at: datetime | None
-    delivered_at: datetime | None
+    delivered_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")]
     body: Internal[bytes]
     destination_source: Internal[str]
 
@@ -152,7 +153,7 @@ EVENT = Record(WebhookEvent, "webhook_events")
 class EventView(RecordView, frozen=True, kw_only=True):
     """An event and its delivery. `payload` is the exact body that is sent."""
 
-    id: str
+    id: Annotated[str, example(example_id("event_id"))]
     payload: Annotated[msgspec.Raw, After("delivered_at")]
 
 
@@ -160,7 +161,7 @@ class EventView(RecordView, frozen=True, kw_only=True):
 class EventWithHistory(RecordView, frozen=True, kw_only=True):
     """An event with its attempts in order."""
 
-    id: str
+    id: Annotated[str, example(example_id("event_id"))]
     payload: Annotated[msgspec.Raw, After("delivered_at")]
     delivery_history: Annotated[list[DeliveryAttempt], After("payload")]
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tollhouse.catalogue.withdrawal_methods import FeeMode, WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.orders.quotes import Quote
 from tollhouse.platform.records import Array, Internal, Json, Record, Selected
 from tollhouse.rails.provider import PayoutOrder
@@ -58,7 +59,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     id: UUID
     method_id: str
     currency: str
-    status: WithdrawalStatus
+    status: Annotated[WithdrawalStatus, example("pending_review")]
     amount_minor: int
     network_fee_mode: FeeMode
     system_fee_minor: int

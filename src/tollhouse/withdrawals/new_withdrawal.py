@@ -1,7 +1,7 @@
 """The bodies of POST /withdrawals and /withdrawal-quotes, and their validation."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -16,6 +16,7 @@ from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.orders.destinations import destination_errors
@@ -33,7 +34,7 @@ class NewWithdrawalQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """The amount and method to quote. The fee mode defaults to `deduct` where the method has it."""
 
     method_id: str
-    amount: Amount
+    amount: Annotated[Amount, example("4.20")]
     network_fee_mode: FeeMode | None = None
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
@@ -50,7 +51,7 @@ class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     network_fee_mode: FeeMode | None = None
     provider_fields: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     quote_id: UUID | None = None
-    webhook_url: str | None = None
+    webhook_url: Annotated[str | None, example("https://shop.example/hooks/tollhouse")] = None
     external_id: str | None = None
     description: str | None = None
     metadata: dict[str, str] | None = None

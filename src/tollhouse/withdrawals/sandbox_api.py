@@ -1,5 +1,6 @@
 """The test endpoint that simulates the outcome of a withdrawal."""
 
+from typing import Annotated
 from uuid import UUID
 
 from msgspec import Struct
@@ -9,6 +10,7 @@ from tollhouse.http.services import Work
 from tollhouse.identity.guards import TestCredentialGuard
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.examples import example
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.orders.errors import InvalidState
 from tollhouse.withdrawals.simulator import Outcome, play
@@ -20,7 +22,7 @@ OPERATIONS = Operations(INTEGRATION)
 class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     """The outcome to simulate. `return`: it arrives and is returned; `stick`: its outcome stays unknown."""
 
-    outcome: Outcome
+    outcome: Annotated[Outcome, example("complete")]
 
 
 @OPERATIONS.add(

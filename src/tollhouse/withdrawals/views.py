@@ -9,6 +9,7 @@ from tollhouse.catalogue.record_views import After, InCurrency, RecordView, view
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, ReceiverType, WithdrawalMethod
 from tollhouse.kernel.clock import Timestamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.quotes import Quote
 from tollhouse.rails.configured import Rails
@@ -19,8 +20,8 @@ from tollhouse.withdrawals.model import FAILURES, Withdrawal, WithdrawalTerms
 class SystemFee(Struct, frozen=True):
     """The platform's fee: a fixed part and a percentage, within bounds."""
 
-    fixed_minor: int
-    percent_bps: int
+    fixed_minor: Annotated[int, example(0)]
+    percent_bps: Annotated[int, example(0)]
     minimum_minor: int
     maximum_minor: int | None
 
@@ -29,7 +30,7 @@ class NetworkFee(Struct, frozen=True):
     """The fee of the rail. `as_of` is the time of an estimate."""
 
     model: Literal["fixed", "estimated", "none"]
-    amount_minor: int
+    amount_minor: Annotated[int, example(0)]
     as_of: Timestamp | None = None
 
 
@@ -44,22 +45,22 @@ class ManualReview(Struct, frozen=True):
     """Whether operators review every withdrawal, and from which amount on."""
 
     always_required: bool
-    threshold_minor: int = 0
+    threshold_minor: Annotated[int, example(0)] = 0
 
 
 class WithdrawalMethodView(Struct, frozen=True, kw_only=True):
     """One withdrawal method, available or not."""
 
     method_id: str
-    name: str
+    name: Annotated[str, example("Sandbox")]
     currency: str
     network: str
     available: bool
     unavailable_reason: UnavailableReason | None
     minimum_minor: int
     maximum_minor: int | None
-    daily_limit_minor: int | None
-    network_fee_modes: tuple[FeeMode, ...]
+    daily_limit_minor: Annotated[int | None, example(10_000_000)]
+    network_fee_modes: Annotated[tuple[FeeMode, ...], example(["deduct"])]
     fees: MethodFees
     receiver_type: ReceiverType
     provider_fields: dict[str, Any]
