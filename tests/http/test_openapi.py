@@ -151,7 +151,9 @@ def test_the_sums_of_examples_are_right(document: Any) -> None:
     shown = document["paths"]["/api/v2/integration/transactions/{transaction_id}"]["get"]["responses"]["200"]
     payment = shown["content"]["application/json"]["example"]
     assert payment["net_minor"] == payment["amount_received_minor"] - payment["fee_minor"]
-    withdrawal = document["webhooks"]["withdrawal.completed"]["post"]["requestBody"]["content"]["application/json"]["example"]
+    withdrawal = document["webhooks"]["withdrawal.completed"]["post"]["requestBody"]["content"]["application/json"][
+        "example"
+    ]
     sums = withdrawal["data"]["object"]
     assert sums["debit_minor"] == sums["receive_minor"] + sums["system_fee_minor"] + sums["network_fee_minor"]
 
