@@ -6,6 +6,7 @@ from uuid import UUID
 from msgspec import Meta, Struct
 from starlette.responses import Response
 
+from tollhouse.dashboard.application_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageLinks, PageQuery
 from tollhouse.http.request import Request
@@ -16,7 +17,6 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import connections, connections_store
-from tollhouse.oauth.app_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.oauth.model import ApplicationRevoked, ClientView
 
 OPERATIONS = Operations(PAGES)

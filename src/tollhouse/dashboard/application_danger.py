@@ -5,6 +5,7 @@ from contextlib import suppress
 from starlette.responses import Response
 
 from tollhouse.dashboard.application_form import read_version
+from tollhouse.dashboard.application_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
@@ -13,7 +14,6 @@ from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.text import Translatable, joined
 from tollhouse.oauth import clients, snippets
-from tollhouse.oauth.app_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
 from tollhouse.oauth.settings import ClientStatusChange, SecretRotation
 

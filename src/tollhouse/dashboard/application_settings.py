@@ -4,6 +4,7 @@ from msgspec import UnsetType
 from starlette.responses import Response
 
 from tollhouse.dashboard.application_form import ApplicationForm, differences, form_context, form_of, read_form, read_version
+from tollhouse.dashboard.application_tabs import get_client, tab_page
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
@@ -12,7 +13,6 @@ from tollhouse.identity.model import ApplicationSuspended, Person, RecentAuthent
 from tollhouse.identity.stepup import is_recent, reauthenticate
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.oauth import clients, snippets
-from tollhouse.oauth.app_tabs import get_client, tab_page
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
 

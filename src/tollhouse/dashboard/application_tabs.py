@@ -42,7 +42,7 @@ def tab_page(
     status = context.pop("status", error.status if error else 200)
     return page(
         request,
-        context.pop("template", f"oauth/app_{tab}.html"),
+        context.pop("template", f"dashboard/applications/app_{tab}.html"),
         status,
         person=person,
         mode="test",
