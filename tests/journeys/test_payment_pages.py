@@ -44,7 +44,7 @@ REVIEW = """
 - definition: 64.50 EUR
 - paragraph: The amount is reserved now, and you cannot cancel the refund. If it fails, the amount returns to your balance.
 - button "Refund 20.00 EUR"
-- button "Change"
+- button "Edit"
 """
 PAYMENT = """
 - paragraph:
