@@ -6,6 +6,7 @@ import msgspec
 
 from tests.audit_log.reading import actions_listed, changed, lines, newest
 from tests.cast import PASSWORD, Actor, application, consent
+from tests.console.desk import operator
 from tests.console.test_operator import in_review
 from tests.conversions.desk import convert, rule
 from tests.forms import post
@@ -19,6 +20,7 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions as operators
 from tollhouse.http.services import Work
 from tollhouse.kernel import clock
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.webhooks import actions as webhooks
@@ -279,6 +281,14 @@ async def test_money_by_keys_applications_and_people(alice: Actor, bob: Actor) -
     assert "Nina" not in await words(alice)
 
 
+async def test_what_operators_do_by_command(alice: Actor, service: Service) -> None:
+    for command in ("suspend", "reactivate"):
+        assert (await operator(service, "merchants", command, alice.merchant_id)).status == 0
+    done = await lines(alice, "?what=account")
+    assert [line["deed"] for line in done[:2]] == ["account.reactivated", "account.suspended"]
+    assert {(line["author_kind"], line["author"], line["address"]) for line in done[:2]} == {("operator", "", "")}
+
+
 async def test_what_operators_do(alice: Actor, service: Service) -> None:
     project = await in_review(alice)
     merchant_id, context = (
@@ -288,10 +298,11 @@ async def test_what_operators_do(alice: Actor, service: Service) -> None:
     services = service.create_services()
     euro = CURRENCIES["EUR"]
     async with services.db.transaction() as tx:
-        await operators.approve(tx, UUID(project), context)
-        await operators.suspend(tx, merchant_id, context)
-        await operators.reactivate(tx, merchant_id, context)
-        await operators.adjust(Work(tx, services, context.at), MerchantEnv(merchant_id, "test"), euro, 1250, context)
+        work = Work(tx, services, context.at, OPERATOR)
+        await operators.approve(work, UUID(project), context)
+        await operators.suspend(work, merchant_id, context)
+        await operators.reactivate(work, merchant_id, context)
+        await operators.adjust(work, MerchantEnv(merchant_id, "test"), euro, 1250, context)
     await services.db.close()
     assert await actions_listed(alice) == [
         "project.opened",

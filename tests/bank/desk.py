@@ -52,9 +52,8 @@ class Bank:
 
     async def dismiss(self, transfer_id: UUID) -> Decided:
         """The operator knows that it is no business of ours."""
-        return await self.services.db.transact(
-            lambda tx: actions.dismiss(tx, transfer_id, BANK_PORTS, context("Fee of the bank"))
-        )
+        fee = context("Fee of the bank")
+        return await self.services.transact(lambda work: actions.dismiss(work, transfer_id, BANK_PORTS, fee), fee.at)
 
     async def payouts(self) -> dict[str, ListedPayout]:
         """What leaves, by id."""
@@ -63,8 +62,8 @@ class Bank:
 
     async def export(self, *payout_ids: str) -> Batch:
         """The operator takes these payouts to the bank."""
-        wanted = [UUID(one) for one in payout_ids]
-        return await self.services.db.transact(lambda tx: payouts.export(tx, ACCOUNT, wanted, BANK_PORTS, context()))
+        wanted, by = [UUID(one) for one in payout_ids], context()
+        return await self.services.transact(lambda work: payouts.export(work, ACCOUNT, wanted, BANK_PORTS, by), by.at)
 
     async def export_again(self, batch_id: UUID) -> Batch | None:
         """The batch, once more."""

@@ -59,13 +59,13 @@ async def suspend(actor: Actor, bank: Bank, *, ended: bool = False) -> None:
     """An operator suspends the merchant, or reactivates it."""
     merchant_id, context = MerchantId(UUID(actor.merchant_id)), OperatorContext("otto@house.example", clock.now())
     change = actions.reactivate if ended else actions.suspend
-    await bank.services.db.transact(lambda tx: change(tx, merchant_id, context))
+    await bank.services.transact(lambda work: change(work, merchant_id, context), context.at)
 
 
 async def export(bank: Bank, by: OperatorContext, *payout_ids: str) -> Batch:
     """This operator takes these payouts to the bank, or all that may leave."""
     wanted = [UUID(one) for one in payout_ids] or None
-    return await bank.services.db.transact(lambda tx: payouts.export(tx, ACCOUNT, wanted, BANK_PORTS, by))
+    return await bank.services.transact(lambda work: payouts.export(work, ACCOUNT, wanted, BANK_PORTS, by), by.at)
 
 
 async def earned_beside(bank: Bank, service: Service) -> str:
@@ -269,9 +269,9 @@ async def test_after_a_reset_two_operators_are_needed(alice: Actor, bank: Bank) 
     with pytest.raises(OperatorRefusedError, match="A second operator must approve it"):
         await export(bank, context(), payout_id)
     second = OperatorContext("otto@house.example", clock.now())
-    await bank.services.db.transact(lambda tx: payouts.approve(tx, UUID(payout_id), BANK_PORTS, second))
+    await bank.services.transact(lambda work: payouts.approve(work, UUID(payout_id), BANK_PORTS, second), second.at)
     with pytest.raises(OperatorRefusedError, match="You already approved this"):
-        await bank.services.db.transact(lambda tx: payouts.approve(tx, UUID(payout_id), BANK_PORTS, second))
+        await bank.services.transact(lambda work: payouts.approve(work, UUID(payout_id), BANK_PORTS, second), second.at)
     with pytest.raises(OperatorRefusedError, match="A second operator must approve it"):
         await export(bank, second, payout_id)
     await export(bank, context(), payout_id)

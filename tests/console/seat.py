@@ -22,7 +22,7 @@ async def invite(service: Service, email: str) -> str:
     services = service.create_services(connections=1)
     try:
         context = OperatorContext(f"test {os.getpid()}", clock.now())
-        _, secret = await services.db.transact(lambda tx: users.invite(tx, email, context))
+        _, secret = await services.transact(lambda work: users.invite(work, email, context), context.at)
     finally:
         await services.db.close()
     return f"/operator/welcome/{secret}"

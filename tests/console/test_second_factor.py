@@ -24,7 +24,7 @@ async def reset(service: Service, email: str) -> str:
     services = service.create_services(connections=1)
     try:
         context = OperatorContext("test", clock.now())
-        _, secret = await services.db.transact(lambda tx: users.invite_again(tx, email, context))
+        _, secret = await services.transact(lambda work: users.invite_again(work, email, context), context.at)
     finally:
         await services.db.close()
     return f"/operator/welcome/{secret}"

@@ -115,7 +115,7 @@ async def test_without_a_secret_an_event_is_held_and_the_activation_lets_it_go(t
         assert not await test.broken()
         await test.services.transact(lambda work: actions.generate_secret(work, test.env), clock.now())
         assert (await test.event(event_id))["status"] == "held"
-        await test.services.db.transact(lambda tx: actions.activate_secret(tx, test.env, clock.now()))
+        await test.services.transact(lambda work: actions.activate_secret(work, test.env), clock.now())
         await test.until(event_id, "delivered")
     assert len(receiver.received) == 1
     assert not await test.broken()

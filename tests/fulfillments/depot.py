@@ -87,5 +87,5 @@ class Depot:
         """Put ten euros on the balance."""
         env = MerchantEnv(MerchantId(UUID(self.actor.merchant_id)), mode)
         posting = Posting("adjustment", "EUR", 1_000, equity("adjustment"), available(env))
-        journal_entry = JournalEntry(mode, "adjustment", Source("test", uuid4()), (posting,), clock.now())
-        await self.services.db.transact(lambda tx: post(tx, journal_entry))
+        journal_entry = JournalEntry(mode, "adjustment", Source("test", uuid4()), (posting,))
+        await self.services.transact(lambda work: post(work, journal_entry), clock.now())

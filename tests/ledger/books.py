@@ -5,20 +5,22 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.model import Account, EntryType, JournalEntry, PostedTransaction, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.ledger.store import get_balance
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.db import Row, Tx
 
 
 class Books:
     """Posts for one merchant, each time in a transaction of its own, and looks at what is there."""
 
-    def __init__(self, pool: Pool, env: MerchantEnv) -> None:
-        self.pool = pool
+    def __init__(self, services: Services, env: MerchantEnv) -> None:
+        self.services = services
+        self.pool = services.db
         self.env = env
 
     @property
@@ -46,8 +48,8 @@ class Books:
         self, *postings: Posting, kind: EntryType = "adjustment", source: Source | None = None
     ) -> PostedTransaction:
         """Post a journal entry."""
-        journal_entry = JournalEntry(self.env.mode, kind, source or Source("test", new_id()), postings, clock.now())
-        return await self.pool.transact(lambda tx: post(tx, journal_entry))
+        journal_entry = JournalEntry(self.env.mode, kind, source or Source("test", new_id()), postings)
+        return await self.services.transact(lambda work: post(work, journal_entry), clock.now())
 
     async def fund(self, amount_minor: int, currency: str = "EUR") -> PostedTransaction:
         """Give the merchant test money."""

@@ -9,7 +9,6 @@ from tests.ledger.books import Books
 from tests.running import Service
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, parse_id
-from tollhouse.platform.db import Pool
 
 
 @pytest.fixture
@@ -17,6 +16,6 @@ async def books(service: Service, alice: Actor) -> AsyncIterator[Books]:
     """Alice's books in test mode."""
     merchant_id = parse_id(alice.merchant_id)
     assert merchant_id is not None
-    pool = Pool(service.dsn, 30)
-    yield Books(pool, MerchantEnv(MerchantId(merchant_id), "test"))
-    await pool.close()
+    services = service.create_services(connections=30)
+    yield Books(services, MerchantEnv(MerchantId(merchant_id), "test"))
+    await services.db.close()

@@ -20,20 +20,23 @@ from tollhouse.ledger.store import get_balance
 
 async def reserve(books: Books, amount_minor: int, source: Source | None = None) -> Hold:
     whose = source or Source("experiment", new_id())
-    hold, _ = await books.pool.transact(lambda tx: holds.reserve(tx, books.env, whose, "EUR", amount_minor, clock.now()))
+    hold, _ = await books.services.transact(
+        lambda work: holds.reserve(work, books.env, whose, "EUR", amount_minor), clock.now()
+    )
     return hold
 
 
 async def capture(books: Books, hold_id: UUID, amount_minor: int) -> tuple[Hold, PostedTransaction]:
-    return await books.pool.transact(
-        lambda tx: holds.capture(
-            tx, books.env, hold_id, (HoldCapture("fulfillment", amount_minor, payable("sandbox")),), clock.now()
-        )
+    return await books.services.transact(
+        lambda work: holds.capture(
+            work, books.env, hold_id, (HoldCapture("fulfillment", amount_minor, payable("sandbox")),)
+        ),
+        clock.now(),
     )
 
 
 async def release(books: Books, hold_id: UUID) -> tuple[Hold, PostedTransaction]:
-    return await books.pool.transact(lambda tx: holds.release(tx, books.env, hold_id, clock.now()))
+    return await books.services.transact(lambda work: holds.release(work, books.env, hold_id), clock.now())
 
 
 async def test_a_hold_moves_money_to_reserved(books: Books) -> None:
@@ -85,10 +88,10 @@ async def test_a_source_holds_once(books: Books) -> None:
 async def test_another_merchants_hold_is_out_of_reach(books: Books) -> None:
     await books.fund(100)
     hold = await reserve(books, 10)
-    carol = Books(books.pool, MerchantEnv(MerchantId(new_id()), "test"))
+    carol = Books(books.services, MerchantEnv(MerchantId(new_id()), "test"))
     with pytest.raises(HoldNotActive):
         await release(carol, hold.id)
-    live = Books(books.pool, MerchantEnv(books.env.merchant_id, "live"))
+    live = Books(books.services, MerchantEnv(books.env.merchant_id, "live"))
     with pytest.raises(HoldNotActive):
         await capture(live, hold.id, 10)
 

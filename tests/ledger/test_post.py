@@ -9,7 +9,6 @@ import pytest
 from tests.invariants import broken_invariants
 from tests.ledger.books import Books
 from tests.running import Service
-from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.model import (
     Account,
@@ -121,7 +120,7 @@ async def test_a_line_needs_two_accounts_and_a_posting_a_line(books: Books) -> N
     with pytest.raises(ValueError, match="two accounts"):
         Posting("payment", "EUR", 1, books.mine, available(books.env))
     with pytest.raises(ValueError, match="at least one posting"):
-        JournalEntry("test", "payment", Source("test", new_id()), (), clock.now())
+        JournalEntry("test", "payment", Source("test", new_id()), ())
     with pytest.raises(ValueError, match="no account"):
         Account("rail:Sand box")
     with pytest.raises(ValueError, match="no account"):

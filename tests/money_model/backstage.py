@@ -135,15 +135,17 @@ class Backstage:
 
     def disconnect(self, payer: Merchant, owner: Merchant, by: str) -> str:
         """The merchant, or the owner of the application, ends a connection; or the owner ends all that it has."""
-        grant_id, now = payer.connection.grant_id, clock.now()
+        grant_id = payer.connection.grant_id
         match by:
             case "merchant":
-                return self._outcome(lambda tx: connections.revoke_grant(tx, payer.merchant_id, grant_id, now))
+                return self._outcome(lambda tx: connections.revoke_grant(self._work(tx), payer.merchant_id, grant_id))
             case "owner":
                 who = (owner.merchant_id, owner.client_id)
-                return self._outcome(lambda tx: connections.disconnect_one(tx, *who, grant_id, now))
+                return self._outcome(lambda tx: connections.disconnect_one(self._work(tx), *who, grant_id))
             case _:
-                return self._outcome(lambda tx: connections.disconnect_all(tx, owner.merchant_id, owner.client_id, now))
+                return self._outcome(
+                    lambda tx: connections.disconnect_all(self._work(tx), owner.merchant_id, owner.client_id)
+                )
 
     def _work(self, tx: Tx) -> Work:
         return Work(tx, self._services, clock.now())

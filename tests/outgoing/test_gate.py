@@ -14,12 +14,11 @@ from tests.cast import Actor
 from tests.payments.bank import refund, sell
 from tests.running import Service
 from tests.withdrawals.desk import asked, fund
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, equity, rail
 from tollhouse.ledger.post import post
 from tollhouse.outgoing import gate
-from tollhouse.platform.db import Tx
 
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {"outgoing/gate.py", "refunds/chargebacks.py"}
@@ -81,29 +80,31 @@ def test_no_module_names_a_rail_account_otherwise() -> None:
         assert not [text for text in texts if text.startswith("rail:")], path
 
 
-async def leave(tx: Tx, kind: EntryType, source: Source, minor: int = 400, by: str = "sandbox", code: str = "EUR") -> None:
+async def leave(
+    work: Work, kind: EntryType, source: Source, minor: int = 400, by: str = "sandbox", code: str = "EUR"
+) -> None:
     """Post money to a rail's outgoing side."""
     posting = Posting(kind, code, minor, equity("test_funding"), rail(by))
-    await post(tx, JournalEntry("test", kind, source, (posting,), clock.now()))
+    await post(work, JournalEntry("test", kind, source, (posting,)))
 
 
 @pytest.mark.parametrize("kind", get_args(EntryType))
 async def test_the_database_takes_no_posting_past_the_gate(services: Services, kind: EntryType) -> None:
     for source in ("refund", "withdrawal", "chargeback", "transaction", "adjustment"):
         with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
-            await services.db.transact(lambda tx, source=source: leave(tx, kind, Source(source, uuid4())))
+            await services.transact(lambda work, source=source: leave(work, kind, Source(source, uuid4())), clock.now())
 
 
 async def test_a_transfer_is_for_what_it_says(alice: Actor, services: Services) -> None:
     back = UUID((await refund(alice, await sell(alice), "4.00", receiver="Nina")).ok(201).body["id"])
     with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):  # it waits for its review
-        await services.db.transact(lambda tx: leave(tx, "refund", Source("refund", back)))
+        await services.transact(lambda work: leave(work, "refund", Source("refund", back)), clock.now())
 
-    async def released(tx: Tx, **changes: object) -> None:
-        await gate.approve_as_simulator(tx, back, clock.now())
-        await gate.release(tx, back, clock.now())
+    async def released(work: Work, **changes: object) -> None:
+        await gate.approve_as_simulator(work.tx, back, work.now)
+        await gate.release(work.tx, back, work.now)
         facts = {"kind": "refund", "source": Source("refund", back, 7), "minor": 400, "by": "sandbox", "code": "EUR"}
-        await leave(tx, **(facts | changes))  # pyright: ignore[reportArgumentType]
+        await leave(work, **(facts | changes))  # pyright: ignore[reportArgumentType]
 
     for changes in (
         {"minor": 401},
@@ -114,14 +115,14 @@ async def test_a_transfer_is_for_what_it_says(alice: Actor, services: Services) 
         {"source": Source("withdrawal", back, 7)},
     ):
         with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
-            await services.db.transact(lambda tx, changes=changes: released(tx, **changes))
+            await services.transact(lambda work, changes=changes: released(work, **changes), clock.now())
 
-    async def all_is_well(tx: Tx) -> None:
-        await released(tx)
+    async def all_is_well(work: Work) -> None:
+        await released(work)
         raise EverythingIsUndoneError
 
     with pytest.raises(EverythingIsUndoneError):
-        await services.db.transact(all_is_well)
+        await services.transact(all_is_well, clock.now())
 
 
 NEVER = [

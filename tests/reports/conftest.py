@@ -7,19 +7,19 @@ import pytest
 
 from tests.cast import Actor
 from tests.running import Service, settings_for
+from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id, parse_id
 from tollhouse.ledger.model import Account, EntryType, JournalEntry, Posting, Source, equity
 from tollhouse.ledger.post import post
 from tollhouse.platform import embedded
-from tollhouse.platform.db import Pool
 
 
 class Desk:
     """Posts for one merchant at chosen moments. Signs are the merchant's: above zero gives."""
 
-    def __init__(self, pool: Pool, env: MerchantEnv) -> None:
-        self.pool = pool
+    def __init__(self, services: Services, env: MerchantEnv) -> None:
+        self.services = services
         self.env = env
 
     async def post(
@@ -43,8 +43,8 @@ class Desk:
         await self._post(at, entry_type, posting)
 
     async def _post(self, at: datetime, entry_type: EntryType, posting: Posting) -> None:
-        journal_entry = JournalEntry(self.env.mode, entry_type, Source("test", new_id()), (posting,), at)
-        await self.pool.transact(lambda tx: post(tx, journal_entry))
+        journal_entry = JournalEntry(self.env.mode, entry_type, Source("test", new_id()), (posting,))
+        await self.services.transact(lambda work: post(work, journal_entry), at)
 
 
 @pytest.fixture(scope="package")
@@ -59,6 +59,6 @@ async def desk(service: Service, alice: Actor) -> AsyncIterator[Desk]:
     """Alice's books in test mode."""
     merchant_id = parse_id(alice.merchant_id)
     assert merchant_id is not None
-    pool = Pool(service.dsn, 4)
-    yield Desk(pool, MerchantEnv(MerchantId(merchant_id), "test"))
-    await pool.close()
+    services = service.create_services(connections=4)
+    yield Desk(services, MerchantEnv(MerchantId(merchant_id), "test"))
+    await services.db.close()

@@ -12,7 +12,6 @@ from tests.running import Service
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.model import EntryType
-from tollhouse.platform.db import Pool
 from tollhouse.reports.model import LINES, GroupBy, Interval, Summary, line_of
 from tollhouse.reports.summary import summaries
 
@@ -38,16 +37,17 @@ def test_reports_compose(
     cuts: list[datetime],
     group_by: GroupBy,
 ) -> None:
-    asyncio.run(_compose(service.dsn, postings, sorted(cuts), group_by))
+    asyncio.run(_compose(service, postings, sorted(cuts), group_by))
 
 
 async def _compose(
-    dsn: str, postings: list[tuple[datetime, EntryType, int, str, bool]], cuts: list[datetime], group_by: GroupBy
+    service: Service, postings: list[tuple[datetime, EntryType, int, str, bool]], cuts: list[datetime], group_by: GroupBy
 ) -> None:
-    pool, merchant_id = Pool(dsn, 2), MerchantId(new_id())
+    services, merchant_id = service.create_services(connections=2), MerchantId(new_id())
+    pool = services.db
     try:
         await pool.execute(NEW_MERCHANT, merchant_id, START)
-        desk, env = Desk(pool, MerchantEnv(merchant_id, "test")), MerchantEnv(merchant_id, "test")
+        desk, env = Desk(services, MerchantEnv(merchant_id, "test")), MerchantEnv(merchant_id, "test")
         for currency in ("EUR", "JPY"):  # enough that nothing below is refused
             await desk.post(START - timedelta(days=1), "payment", 10_000, currency)
         done: list[tuple[datetime, EntryType, int, str]] = [

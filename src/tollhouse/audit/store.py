@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.audit.actor import Actor
 from tollhouse.audit.event_types import AuditEventType
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.db import Tx
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from tollhouse.audit.actor import ActorKind
 from tollhouse.audit.event_types import AuditEventType, Topic
+from tollhouse.kernel.actor import ActorKind
 from tollhouse.kernel.text import Text, Translatable
 
 TOPICS: Mapping[Topic, str] = {

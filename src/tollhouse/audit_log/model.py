@@ -7,11 +7,11 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.audit.actor import ActorKind
 from tollhouse.audit.changes import Changes
 from tollhouse.audit.event_types import TOPICS, Topic
 from tollhouse.http.days import time_range_of
 from tollhouse.http.keyset import KeysetQuery, Position
+from tollhouse.kernel.actor import ActorKind
 from tollhouse.kernel.ids import Mode
 
 Environment = Literal["", "test", "live", "account"]

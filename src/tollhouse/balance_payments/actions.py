@@ -58,12 +58,10 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
             available(payment.env),
             available(payment.owner),
         )
-        posted = await post(
-            work.tx, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,), work.now)
-        )
+        posted = await post(work, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,)))
     else:
         source = Source(SOURCE, payment.id)
-        hold, posted = await holds.reserve(work.tx, payment.env, source, payment.currency, payment.amount_minor, work.now)
+        hold, posted = await holds.reserve(work, payment.env, source, payment.currency, payment.amount_minor)
         expires_at = (
             work.now + await clock_offset(work.tx, payment.env) + timedelta(seconds=new.expires_in or limits.RESERVATION_S)
         )
@@ -195,7 +193,7 @@ async def _capture(work: Work, payment: BalancePayment, amount_minor: int, *, wh
     changed = payment.captured(amount_minor, work.now)
     await store.update(work.tx, changed)
     captured = HoldCapture("balance_payment_out", amount_minor, available(payment.owner))
-    _, posted = await holds.capture_and_release(work.tx, payment.env, hold_id, (captured,), work.now)
+    _, posted = await holds.capture_and_release(work, payment.env, hold_id, (captured,))
     await _notify(work, changed, posted)
     return changed
 
@@ -216,7 +214,7 @@ async def _refund(work: Work, payment: BalancePayment, part: PartialAmount) -> B
     posting = Posting(
         "balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env)
     )
-    posted = await post(work.tx, JournalEntry(payment.env.mode, posting.type, source, (posting,), work.now))
+    posted = await post(work, JournalEntry(payment.env.mode, posting.type, source, (posting,)))
     await _notify(work, changed, posted)
     return changed
 
@@ -240,7 +238,7 @@ async def _release_hold(work: Work, payment: BalancePayment, status: Literal["re
     await store.update(work.tx, changed)
     if payment.hold_id is None:
         raise AssertionError("a reservation has its hold")
-    _, posted = await holds.release(work.tx, payment.env, payment.hold_id, work.now)
+    _, posted = await holds.release(work, payment.env, payment.hold_id)
     await _notify(work, changed, posted)
     return changed
 

@@ -10,6 +10,7 @@ from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Imported
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.http.services import Services, Work
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.bank_codes import creditor_references, parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
@@ -31,10 +32,10 @@ async def import_file(
     """
     statements = await asyncio.to_thread(_statements, raw, account)  # parsing a large file takes seconds
 
-    async def keep_all(tx: Tx) -> list[tuple[UUID, bool]]:
-        return [await _keep(tx, one, ports, context) for one in statements]
+    async def keep_all(work: Work) -> list[tuple[UUID, bool]]:
+        return [await _keep(work, one, ports, context) for one in statements]
 
-    kept = await services.db.transact(keep_all)
+    kept = await services.transact(keep_all, context.at, OPERATOR)
     new, known, placed = 0, 0, list[Placed]()
     for statement, (statement_id, _) in zip(statements, kept, strict=True):
         for entry in sorted(statement.entries, key=lambda one: one.undoes):  # entries before their reversals
@@ -43,7 +44,7 @@ async def import_file(
                 return await _take(work, entry, statement_id, ports)
 
             try:
-                taken = await services.transact(action, context.at)
+                taken = await services.transact(action, context.at, OPERATOR)
             except ApiError as lost:
                 raise BankRefusedError(
                     Text(
@@ -81,13 +82,13 @@ async def assign(work: Work, part_id: UUID, reference: str, ports: BankPorts, co
     seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency, payer)
     if not await ports.observe(work, seen):
         raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
-    return await _decide(work.tx, part_id, Placed("payment", reference=name), ports, context)
+    return await _decide(work, part_id, Placed("payment", reference=name), ports, context)
 
 
-async def dismiss(tx: Tx, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+async def dismiss(work: Work, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
     """Dismiss an unmatched transfer that concerns no merchant, such as a bank fee. Raises `BankRefusedError`."""
-    await _hold_waiting(tx, part_id)
-    return await _decide(tx, part_id, Placed("dismissed"), ports, context)
+    await _hold_waiting(work.tx, part_id)
+    return await _decide(work, part_id, Placed("dismissed"), ports, context)
 
 
 def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
@@ -104,11 +105,11 @@ def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
     return statements
 
 
-async def _keep(tx: Tx, statement: Statement, ports: BankPorts, context: OperatorContext) -> tuple[UUID, bool]:
+async def _keep(work: Work, statement: Statement, ports: BankPorts, context: OperatorContext) -> tuple[UUID, bool]:
     """The id of a statement, and whether it is new. Importing it again is not recorded as an action."""
-    statement_id, is_new = await store.keep_statement(tx, statement, context)
+    statement_id, is_new = await store.keep_statement(work.tx, statement, context)
     if is_new:
-        await ports.keep(tx, context, "statement_imported", statement_id, None)
+        await ports.keep(work, context, "statement_imported", statement_id, None)
     return statement_id, is_new
 
 
@@ -183,9 +184,9 @@ async def _hold_waiting(tx: Tx, part_id: UUID) -> store.Waiting:
     return waiting
 
 
-async def _decide(tx: Tx, part_id: UUID, placed: Placed, ports: BankPorts, context: OperatorContext) -> Decided:
-    if not await store.decide(tx, part_id, placed.outcome, placed.reference, context, context.at):
+async def _decide(work: Work, part_id: UUID, placed: Placed, ports: BankPorts, context: OperatorContext) -> Decided:
+    if not await store.decide(work.tx, part_id, placed.outcome, placed.reference, context, context.at):
         raise AssertionError("a locked transfer does not change")
     did = "transfer_dismissed" if placed.outcome == "dismissed" else "transfer_assigned"
-    action_id = await ports.keep(tx, context, did, part_id, None)
+    action_id = await ports.keep(work, context, did, part_id, None)
     return Decided(part_id, placed.outcome, context.operator, context.reason or "", stamp(context.at), action_id)

@@ -36,7 +36,7 @@ Effect = Callable[[Work, Observation], Awaitable[bool]]
 End = Callable[[Work, MerchantEnv, UUID], Awaitable[object]]
 """Change the refund or withdrawal of a payout. Raises an `ApiError` before it writes if that is not possible."""
 
-Keep = Callable[[Tx, OperatorContext, Doing, UUID, MerchantEnv | None], Awaitable[UUID]]
+Keep = Callable[[Work, OperatorContext, Doing, UUID, MerchantEnv | None], Awaitable[UUID]]
 """Record an operator's action on a statement, transfer, batch or payout, in the transaction of the action.
 
 The environment is that of the merchant it concerns, if any. Returns the id of the action.

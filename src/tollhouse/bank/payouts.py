@@ -80,7 +80,7 @@ async def exportable(tx: Tx, context: OperatorContext) -> Prepared:
 
 
 async def export(
-    tx: Tx, account: BankAccount | None, wanted: Sequence[UUID] | None, ports: BankPorts, context: OperatorContext
+    work: Work, account: BankAccount | None, wanted: Sequence[UUID] | None, ports: BankPorts, context: OperatorContext
 ) -> Batch:
     """Export prepared payouts, or a selection of them, as a batch for the bank.
 
@@ -89,18 +89,18 @@ async def export(
     """
     if account is None:
         raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
-    await gather(tx, ports, context.at)
+    await gather(work.tx, ports, context.at)
     batch_id = new_id()
-    leaving = [one.id for one in await exports.lock_exportable(tx, wanted, context.reviewer, context.at)]
-    exported = await payouts_store.export(tx, batch_id, account, leaving, context)
+    leaving = [one.id for one in await exports.lock_exportable(work.tx, wanted, context.reviewer, context.at)]
+    exported = await payouts_store.export(work.tx, batch_id, account, leaving, context)
     if exported == 0:
         raise BankRefusedError("No payouts are pending.")
     if wanted is not None and exported != len(set(wanted)):
         raise BankRefusedError("Some of the selected payouts are no longer pending. Check the list again.")
-    batch = await payouts_store.batch(tx, batch_id)
+    batch = await payouts_store.batch(work.tx, batch_id)
     if batch is None:
         raise AssertionError("the batch was just inserted")
-    await ports.keep(tx, context, "batch_exported", batch_id, None)
+    await ports.keep(work, context, "batch_exported", batch_id, None)
     return batch
 
 
@@ -124,12 +124,12 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
     return found
 
 
-async def approve(tx: Tx, payout_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+async def approve(work: Work, payout_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
     """Approve, as second operator, a prepared payout. Raises `OperatorRefusedError`."""
-    await gather(tx, ports, context.at)
-    payout = await _lock(tx, payout_id, "prepared")
-    await exports.approve(tx, payout_id, context.reviewer, context.at)
-    action_id = await ports.keep(tx, context, "payout_approved", payout_id, payout.env)
+    await gather(work.tx, ports, context.at)
+    payout = await _lock(work.tx, payout_id, "prepared")
+    await exports.approve(work.tx, payout_id, context.reviewer, context.at)
+    action_id = await ports.keep(work, context, "payout_approved", payout_id, payout.env)
     return Decided(payout_id, "approved", context.operator, context.reason or "", stamp(context.at), action_id)
 
 
@@ -157,7 +157,7 @@ async def refuse(
         ) from None
     if not await payouts_store.refuse(work.tx, payout_id, context):
         raise AssertionError("a locked payout does not change")
-    action_id = await ports.keep(work.tx, context, "payout_refused", payout_id, payout.env)
+    action_id = await ports.keep(work, context, "payout_refused", payout_id, payout.env)
     return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action_id)
 
 

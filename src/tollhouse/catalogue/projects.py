@@ -11,6 +11,7 @@ from tollhouse.audit.changes import changes, new_values
 from tollhouse.catalogue import store
 from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.http.paging import all_rows
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Tx
@@ -22,11 +23,11 @@ FIRST_STATUS: dict[Mode, ProjectStatus] = {"test": "approved", "live": "in_revie
 """The first status of a project: live projects are reviewed."""
 
 
-async def open_project(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) -> Project:
+async def open_project(work: Work, env: MerchantEnv, facts: ProjectFacts) -> Project:
     """Create a project."""
-    project = await _open(tx, env, facts, now)
+    project = await _open(work.tx, env, facts, work.now)
     fields = new_values(website_url=facts.website_url, description=facts.description)
-    await record.event(tx, env, "project.opened", now, subject=project.id, name=facts.name, changed=fields)
+    await record.event(work, env, "project.opened", subject=project.id, name=facts.name, changed=fields)
     return project
 
 
@@ -35,22 +36,20 @@ async def open_first(tx: Tx, env: MerchantEnv, now: datetime) -> Project:
     return await _open(tx, env, ProjectFacts(FIRST_NAME, None, None), now)
 
 
-async def change(
-    tx: Tx, merchant_id: MerchantId, project_id: UUID, facts: ProjectFacts, now: datetime
-) -> ReviewedProject | None:
+async def change(work: Work, merchant_id: MerchantId, project_id: UUID, facts: ProjectFacts) -> ReviewedProject | None:
     """Change a project; None if there is none. A rejected one is reviewed again."""
-    current = await store.lock(tx, merchant_id, project_id)
-    return None if current is None else await _change(tx, MerchantEnv(merchant_id, current.mode), current, facts, now)
+    current = await store.lock(work.tx, merchant_id, project_id)
+    return None if current is None else await _change(work, MerchantEnv(merchant_id, current.mode), current, facts)
 
 
 async def change_as_seen(
-    tx: Tx, env: MerchantEnv, project_id: UUID, facts: ProjectFacts, seen: datetime, now: datetime
+    work: Work, env: MerchantEnv, project_id: UUID, facts: ProjectFacts, seen: datetime
 ) -> ReviewedProject | None:
     """Change a project if it was last changed at `seen`; None otherwise."""
-    current = await store.lock(tx, env.merchant_id, project_id)
+    current = await store.lock(work.tx, env.merchant_id, project_id)
     if current is None or current.mode != env.mode or current.updated_at != seen:
         return None
-    return await _change(tx, env, current, facts, now)
+    return await _change(work, env, current, facts)
 
 
 async def seller(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> Project | None:
@@ -67,13 +66,11 @@ async def _open(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) ->
     return project
 
 
-async def _change(
-    tx: Tx, env: MerchantEnv, current: ReviewedProject, facts: ProjectFacts, now: datetime
-) -> ReviewedProject | None:
-    changed = await store.change(tx, env, current.id, facts, FIRST_STATUS[env.mode], now)
+async def _change(work: Work, env: MerchantEnv, current: ReviewedProject, facts: ProjectFacts) -> ReviewedProject | None:
+    changed = await store.change(work.tx, env, current.id, facts, FIRST_STATUS[env.mode], work.now)
     if changed is not None:
         fields = changes(_audited_fields(current), _audited_fields(changed))
-        await record.event(tx, env, "project.changed", now, subject=current.id, name=facts.name, changed=fields)
+        await record.event(work, env, "project.changed", subject=current.id, name=facts.name, changed=fields)
     return changed
 
 

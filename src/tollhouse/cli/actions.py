@@ -12,10 +12,10 @@ from tollhouse.approvals import rules
 from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, OperatorContext
 from tollhouse.cli.database import NoDatabaseError, run_with_services
 from tollhouse.console.model import REASON_RULE, OperatorRefusedError, is_reason
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.platform.db import Tx
 
 T = TypeVar("T")
 stderr = Console(stderr=True, highlight=False)
@@ -75,10 +75,15 @@ async def operator_context(services: Services, reason: str | None, by: str | Non
     return OperatorContext(name, clock.now(), reason, on_command_line=True)
 
 
-def act(change: Callable[[Tx, OperatorContext], Awaitable[R]], reason: str | None, by: str | None, *, as_json: bool) -> int:
+def act(
+    change: Callable[[Work, OperatorContext], Awaitable[R]], reason: str | None, by: str | None, *, as_json: bool
+) -> int:
     """Run an operator's action in one transaction and print it. Returns the exit status."""
     return print_action(
-        run_as(lambda services, context: services.db.transact(lambda tx: change(tx, context)), reason, by), as_json=as_json
+        run_as(
+            lambda services, context: services.transact(lambda work: change(work, context), context.at, OPERATOR), reason, by
+        ),
+        as_json=as_json,
     )
 
 

@@ -28,10 +28,10 @@ def list_applications(*, status: Status = None, search: Search = "", as_json: Js
 @app.command
 def suspend(client_id: ClientArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Suspend an application. Its connections, tokens and requests are refused; its grants stay."""
-    return act(lambda tx, context: application_actions.suspend(tx, client_id, context), reason, by, as_json=as_json)
+    return act(lambda work, context: application_actions.suspend(work, client_id, context), reason, by, as_json=as_json)
 
 
 @app.command
 def reactivate(client_id: ClientArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
     """Reactivate a suspended application."""
-    return act(lambda tx, context: application_actions.reactivate(tx, client_id, context), reason, by, as_json=as_json)
+    return act(lambda work, context: application_actions.reactivate(work, client_id, context), reason, by, as_json=as_json)

@@ -16,6 +16,7 @@ from tollhouse.cli.actions import By, Json, Reason, act, print_action, print_row
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.rails.bank.batch import CURRENCY, Batch, total, write
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
@@ -63,7 +64,7 @@ def assign(transfer_id: TransferArgument, reference: str, /, *, reason: Reason, 
 
     async def action(services: Services, context: OperatorContext) -> Decided:
         return await services.transact(
-            lambda work: actions.assign(work, transfer_id, reference, BANK_PORTS, context), context.at
+            lambda work: actions.assign(work, transfer_id, reference, BANK_PORTS, context), context.at, OPERATOR
         )
 
     return print_action(run_as(action, reason, by), as_json=as_json)
@@ -72,7 +73,7 @@ def assign(transfer_id: TransferArgument, reference: str, /, *, reason: Reason, 
 @statements.command
 def dismiss(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Dismiss an unmatched transfer that concerns no merchant, for example a bank fee."""
-    return act(lambda tx, context: actions.dismiss(tx, transfer_id, BANK_PORTS, context), reason, by, as_json=as_json)
+    return act(lambda work, context: actions.dismiss(work, transfer_id, BANK_PORTS, context), reason, by, as_json=as_json)
 
 
 @payouts.command(name="list")
@@ -91,7 +92,9 @@ def export(*payout_ids: Annotated[UUID, Parameter(help="Export only these payout
 
     async def action(services: Services, context: OperatorContext) -> Batch:
         account, selected = bank_account(services.settings), payout_ids or None
-        return await services.db.transact(lambda tx: payout_actions.export(tx, account, selected, BANK_PORTS, context))
+        return await services.transact(
+            lambda work: payout_actions.export(work, account, selected, BANK_PORTS, context), context.at, OPERATOR
+        )
 
     return _write(run_as(action, None, by))
 
@@ -112,7 +115,7 @@ def batch(batch_id: Annotated[UUID, Parameter(help="The batch's ID.")], /) -> in
 @payouts.command
 def approve(payout_id: PayoutArgument, /, *, by: By = None, as_json: Json = False) -> int:
     """Approve, as second operator, a payout of a merchant whose password was reset in the last 72 hours."""
-    return act(lambda tx, context: payout_actions.approve(tx, payout_id, BANK_PORTS, context), None, by, as_json=as_json)
+    return act(lambda work, context: payout_actions.approve(work, payout_id, BANK_PORTS, context), None, by, as_json=as_json)
 
 
 @payouts.command
@@ -120,7 +123,9 @@ def refuse(payout_id: PayoutArgument, /, *, reason: Reason, by: By = None, as_js
     """Refuse a payout, or record that the bank did not carry it out. The money goes back to its balance."""
 
     async def action(services: Services, context: OperatorContext) -> Decided:
-        return await services.transact(lambda work: payout_actions.refuse(work, payout_id, BANK_PORTS, context), context.at)
+        return await services.transact(
+            lambda work: payout_actions.refuse(work, payout_id, BANK_PORTS, context), context.at, OPERATOR
+        )
 
     return print_action(run_as(action, reason, by), as_json=as_json)
 

@@ -23,6 +23,7 @@ from tollhouse.cli.actions import (
 from tollhouse.console import actions, store
 from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.money import parse_amount
@@ -47,7 +48,7 @@ def list_merchants(*, as_json: Json = False) -> int:
 @merchants.command
 def suspend(merchant_id: MerchantArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
     """Suspend a merchant. Every request with its credentials fails; its grants stay."""
-    return act(lambda tx, context: actions.suspend(tx, MerchantId(merchant_id), context), reason, by, as_json=as_json)
+    return act(lambda work, context: actions.suspend(work, MerchantId(merchant_id), context), reason, by, as_json=as_json)
 
 
 @merchants.command
@@ -55,13 +56,13 @@ def reactivate(
     merchant_id: MerchantArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False
 ) -> int:
     """Reactivate a suspended merchant. Its credentials work again."""
-    return act(lambda tx, context: actions.reactivate(tx, MerchantId(merchant_id), context), reason, by, as_json=as_json)
+    return act(lambda work, context: actions.reactivate(work, MerchantId(merchant_id), context), reason, by, as_json=as_json)
 
 
 @merchants.command
 def drop_second_factor(*, email: Email, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Remove the second factor of a user who lost authenticator and backup codes. All their sessions end."""
-    return act(lambda tx, context: actions.remove_second_factor(tx, email, context), reason, by, as_json=as_json)
+    return act(lambda work, context: actions.remove_second_factor(work, email, context), reason, by, as_json=as_json)
 
 
 @projects.command(name="list")
@@ -73,13 +74,13 @@ def list_projects(*, status: ProjectStatus = None, as_json: Json = False) -> int
 @projects.command
 def approve(project_id: ProjectArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
     """Approve a project. It can accept live payments."""
-    return act(lambda tx, context: actions.approve(tx, project_id, context), reason, by, as_json=as_json)
+    return act(lambda work, context: actions.approve(work, project_id, context), reason, by, as_json=as_json)
 
 
 @projects.command
 def reject(project_id: ProjectArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Reject a project. Its merchant sees the reason and can change the project to have it reviewed again."""
-    return act(lambda tx, context: actions.reject(tx, project_id, context), reason, by, as_json=as_json)
+    return act(lambda work, context: actions.reject(work, project_id, context), reason, by, as_json=as_json)
 
 
 def adjust(
@@ -101,7 +102,9 @@ def adjust(
         if known is None:
             raise UsageError(f"Unknown currency {currency}. Use one of {', '.join(CURRENCIES)}.")
         amount_minor = _signed_minor(amount, known)
-        return await services.transact(lambda work: actions.adjust(work, env, known, amount_minor, context), context.at)
+        return await services.transact(
+            lambda work: actions.adjust(work, env, known, amount_minor, context), context.at, OPERATOR
+        )
 
     return print_action(run_as(change, reason, by), as_json=as_json)
 

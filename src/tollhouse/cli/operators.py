@@ -18,8 +18,8 @@ from tollhouse.cli.actions import (
 )
 from tollhouse.console import users, users_store
 from tollhouse.console.model import OperatorAction
-from tollhouse.http.services import Services
-from tollhouse.platform.db import Tx
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel.actor import OPERATOR
 
 app = App(name="users", help="Manage who can use the pages under /operator.")
 Email = Annotated[str, Parameter(help="The operator's email address.")]
@@ -34,23 +34,23 @@ def list_users(*, as_json: Json = False) -> int:
 @app.command
 def create(*, email: Email, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
     """Invite an operator. Prints a link to choose a password, valid once and for 24 hours."""
-    return _invite(lambda tx, context: users.invite(tx, email, context), reason, by, as_json=as_json)
+    return _invite(lambda work, context: users.invite(work, email, context), reason, by, as_json=as_json)
 
 
 @app.command
 def reset(*, email: Email, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
     """Remove an operator's password and second factor, end all sessions, and print a link to choose a password."""
-    return _invite(lambda tx, context: users.invite_again(tx, email, context), reason, by, as_json=as_json)
+    return _invite(lambda work, context: users.invite_again(work, email, context), reason, by, as_json=as_json)
 
 
 @app.command
 def close(*, email: Email, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
     """Close an operator's account at once. Their actions stay in the history."""
-    return act(lambda tx, context: users.close(tx, email, context), reason, by, as_json=as_json)
+    return act(lambda work, context: users.close(work, email, context), reason, by, as_json=as_json)
 
 
 def _invite(
-    change: Callable[[Tx, OperatorContext], Awaitable[tuple[OperatorAction, str]]],
+    change: Callable[[Work, OperatorContext], Awaitable[tuple[OperatorAction, str]]],
     reason: str | None,
     by: str | None,
     *,
@@ -59,7 +59,7 @@ def _invite(
     """Print the link, once: the database has only its digest."""
 
     async def with_link(services: Services, context: OperatorContext) -> tuple[OperatorAction, str]:
-        action, secret = await services.db.transact(lambda tx: change(tx, context))
+        action, secret = await services.transact(lambda work: change(work, context), context.at, OPERATOR)
         return action, f"{services.settings.base_url}/operator/welcome/{secret}"
 
     done = run_as(with_link, reason, by)

@@ -5,9 +5,11 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
+from msgspec import structs
+
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.audit import actor, record
+from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue import store as projects_store
@@ -56,62 +58,62 @@ class Client(NamedTuple):
     name: str
 
 
-async def suspend(tx: Tx, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
+async def suspend(work: Work, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
     """Suspend a merchant: every request with its credentials fails."""
-    if not await merchants_store.suspend(tx, merchant_id, context.at):
-        raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is already suspended.", id=merchant_id))
-    await tx.execute(clients_store.END_AUTHORIZATIONS, merchant_id)
-    return await record_action(tx, context, "merchant_suspended", merchant_id, subject_id=merchant_id)
+    if not await merchants_store.suspend(work.tx, merchant_id, context.at):
+        raise await _merchant_error(work.tx, merchant_id, Text("Merchant %(id)s is already suspended.", id=merchant_id))
+    await work.tx.execute(clients_store.END_AUTHORIZATIONS, merchant_id)
+    return await record_action(work, context, "merchant_suspended", merchant_id, subject_id=merchant_id)
 
 
-async def reactivate(tx: Tx, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
+async def reactivate(work: Work, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
     """Reactivate a suspended merchant."""
-    await rules.ensure_independent(tx, merchant_id, context.reviewer)
-    if not await merchants_store.reactivate(tx, merchant_id):
-        raise await _merchant_error(tx, merchant_id, Text("Merchant %(id)s is not suspended.", id=merchant_id))
-    return await record_action(tx, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)
+    await rules.ensure_independent(work.tx, merchant_id, context.reviewer)
+    if not await merchants_store.reactivate(work.tx, merchant_id):
+        raise await _merchant_error(work.tx, merchant_id, Text("Merchant %(id)s is not suspended.", id=merchant_id))
+    return await record_action(work, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)
 
 
-async def approve(tx: Tx, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
+async def approve(work: Work, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
     """Approve a project, or record the first of two approvals. `seen` is the `updated_at` that the operator saw."""
-    current = await store.lock_project(tx, project_id)
+    current = await store.lock_project(work.tx, project_id)
     if current is None or current["status"] == "approved" or (seen is not None and current["updated_at"] != seen):
-        raise await _project_error(tx, project_id, "approved")
+        raise await _project_error(work.tx, project_id, "approved")
     env = MerchantEnv(MerchantId(current["merchant_id"]), current["mode"])
-    await rules.ensure_independent(tx, env.merchant_id, context.reviewer)
-    await rules.ensure_active(tx, env.merchant_id)
-    needed = await rules.approvals_needed(tx, env.merchant_id, 1, context.at)
-    approvals = rules.approve(await store.approvals(tx, project_id, needed), context.reviewer)
+    await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
+    await rules.ensure_active(work.tx, env.merchant_id)
+    needed = await rules.approvals_needed(work.tx, env.merchant_id, 1, context.at)
+    approvals = rules.approve(await store.approvals(work.tx, project_id, needed), context.reviewer)
     if not approvals.complete:
-        return await record_action(tx, context, "project_approval_given", env, subject_id=project_id)
-    if await projects_store.approve(tx, project_id, context.at, seen) is None:
+        return await record_action(work, context, "project_approval_given", env, subject_id=project_id)
+    if await projects_store.approve(work.tx, project_id, context.at, seen) is None:
         raise AssertionError("a locked project does not change")
-    return await record_action(tx, context, "project_approved", env, subject_id=project_id)
+    return await record_action(work, context, "project_approved", env, subject_id=project_id)
 
 
-async def reject(tx: Tx, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
+async def reject(work: Work, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
     """Reject a project; its merchant sees the reason. `seen` as in `approve`."""
     if context.reason is None:
         raise OperatorRefusedError("Enter a reason for the rejection.")
-    env = await projects_store.reject(tx, project_id, context.reason, context.at, seen)
+    env = await projects_store.reject(work.tx, project_id, context.reason, context.at, seen)
     if env is None:
-        raise await _project_error(tx, project_id, "rejected")
-    return await record_action(tx, context, "project_rejected", env, subject_id=project_id)
+        raise await _project_error(work.tx, project_id, "rejected")
+    return await record_action(work, context, "project_rejected", env, subject_id=project_id)
 
 
-async def remove_second_factor(tx: Tx, email: str, context: OperatorContext) -> OperatorAction:
+async def remove_second_factor(work: Work, email: str, context: OperatorContext) -> OperatorAction:
     """Remove the second factor of a merchant's user and end all their sessions."""
     if context.reason is None:
         raise OperatorRefusedError("Enter a reason to remove a second factor.")
-    person = await sessions_store.find_by_email(tx, email_key(email))
+    person = await sessions_store.find_by_email(work.tx, email_key(email))
     if person is None:
         raise SubjectNotFoundError(Text("There is no user with the email address %(email)s.", email=email))
-    if not await second_factor_store.remove(tx, person["id"]):
+    if not await second_factor_store.remove(work.tx, person["id"]):
         raise OperatorRefusedError(Text("%(email)s has no second factor.", email=email))
-    await sessions_store.revoke_all(tx, person["id"], context.at)
-    await outbox.enqueue(tx, Email("factor_off", person["email"], person["language"], person["id"]), context.at)
+    await sessions_store.revoke_all(work.tx, person["id"], context.at)
+    await outbox.enqueue(work.tx, Email("factor_off", person["email"], person["language"], person["id"]), context.at)
     return await record_action(
-        tx, context, "second_factor_removed", MerchantId(person["merchant_id"]), subject_id=person["id"]
+        work, context, "second_factor_removed", MerchantId(person["merchant_id"]), subject_id=person["id"]
     )
 
 
@@ -125,7 +127,7 @@ async def adjust(
     await rules.ensure_no_reset(work.tx, env.merchant_id, context.at)
     balance = await get_balance(work.tx, env, currency.code)
     action = await record_action(
-        work.tx,
+        work,
         context,
         "balance_adjusted",
         env,
@@ -137,9 +139,7 @@ async def adjust(
     debit, credit = (ours, theirs) if amount_minor > 0 else (theirs, ours)
     posting = Posting("adjustment", currency.code, abs(amount_minor), debit, credit)
     try:
-        posted = await post(
-            work.tx, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), (posting,), context.at)
-        )
+        posted = await post(work, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), (posting,)))
     except InsufficientFunds:
         raise OperatorRefusedError(
             Text(
@@ -152,12 +152,12 @@ async def adjust(
     except BalanceLimitExceeded as error:
         raise OperatorRefusedError(error.message) from None
     cause = Cause(SOURCE, action.action_id, "posted", 1)
-    await notify_balance(Work(work.tx, work.services, posted.entries[0].created_at), env, currency.code, posted, cause, None)
+    await notify_balance(structs.replace(work, now=posted.entries[0].created_at), env, currency.code, posted, cause, None)
     return action
 
 
 async def record_action(
-    tx: Tx,
+    work: Work,
     context: OperatorContext,
     action: Action,
     owner: MerchantEnv | MerchantId | None,
@@ -183,14 +183,14 @@ async def record_action(
         at=stamp(context.at),
         client_id=None if client is None else client.client_id,
     )
-    await store.insert_action(tx, done, context.at)
+    await store.insert_action(work.tx, done, context.at)
     if owner is not None and action in AUDIT_EVENTS:
         changed = None if currency is None or amount_minor is None else new_values(amount=priced(amount_minor, currency))
         subject, name = None if subject_id == done.merchant_id else subject_id, None
         if client is not None:
             subject, name = client.client_id, client.name
         event = AUDIT_EVENTS[action]
-        await record.event(tx, owner, event, context.at, subject=subject, name=name, changed=changed, by=actor.OPERATOR)
+        await record.event(work, owner, event, subject=subject, name=name, changed=changed)
     return done
 
 

@@ -5,17 +5,17 @@ from uuid import UUID
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import BankPorts, Doing, Origin
 from tollhouse.console import actions
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.db import Tx
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.refunds import bank_port as payments_bank_port
 from tollhouse.withdrawals import by_bank as withdrawals_by_bank
 from tollhouse.withdrawals import sending
 
 
-async def keep(tx: Tx, context: OperatorContext, doing: Doing, subject_id: UUID, env: MerchantEnv | None) -> UUID:
+async def keep(work: Work, context: OperatorContext, doing: Doing, subject_id: UUID, env: MerchantEnv | None) -> UUID:
     """Record an action in the history. Returns its id."""
-    return (await actions.record_action(tx, context, doing, env, subject_id=subject_id)).action_id
+    return (await actions.record_action(work, context, doing, env, subject_id=subject_id)).action_id
 
 
 BANK_PORTS = BankPorts(

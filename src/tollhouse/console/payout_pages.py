@@ -18,6 +18,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
+from tollhouse.http.services import Work
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
@@ -57,8 +58,8 @@ async def export(request: Request, caller: Operator) -> Response:
         return await _payouts(request, caller, PayoutsQuery(), 422, message=message, selected=payout_ids)
     account, context = bank_account(services.settings), OperatorContext(caller.email, request.now)
 
-    async def action(tx: Tx) -> Batch:
-        batch = await payout_actions.export(tx, account, payout_ids if all_seen is None else None, BANK_PORTS, context)
+    async def action(work: Work) -> Batch:
+        batch = await payout_actions.export(work, account, payout_ids if all_seen is None else None, BANK_PORTS, context)
         if all_seen is not None and str(len(batch.transfers)) != all_seen:
             raise BankRefusedError(
                 Text("There are now %(count)s pending payouts. Check them again.", count=len(batch.transfers))
@@ -66,7 +67,7 @@ async def export(request: Request, caller: Operator) -> Response:
         return batch
 
     try:
-        batch = await services.db.transact(action)
+        batch = await request.transact(action)
     except OperatorRefusedError as refused:
         message, selected = refused.notice, payout_ids if all_seen is None else None
         return await _payouts(request, caller, PayoutsQuery(), 409, message=message, selected=selected)
@@ -100,9 +101,9 @@ async def refuse(request: Request, caller: Operator, payout_id: UUID) -> Respons
 @OPERATIONS.add("POST", "/operator/payouts/{payout_id}/approve", guard=operator_page)
 async def approve(request: Request, caller: Operator, payout_id: UUID) -> Response:
     """Approve, as second operator, a payout whose merchant's password was reset."""
-    context, services = OperatorContext(caller.email, request.now), request.services
+    context = OperatorContext(caller.email, request.now)
     try:
-        decided = await services.db.transact(lambda tx: payout_actions.approve(tx, payout_id, BANK_PORTS, context))
+        decided = await request.transact(lambda work: payout_actions.approve(work, payout_id, BANK_PORTS, context))
     except OperatorRefusedError as refused:
         return await _payout(request, caller, payout_id, status=409, message=refused.notice)
     return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")

@@ -22,6 +22,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
+from tollhouse.http.services import Work
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
@@ -31,7 +32,7 @@ from tollhouse.platform.db import Tx
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
 TOO_LATE = "No changes were made: the project was changed since you opened it. Its current state is shown below."
-Decide = Callable[[Tx, UUID, OperatorContext, datetime], Awaitable[OperatorAction]]
+Decide = Callable[[Work, UUID, OperatorContext, datetime], Awaitable[OperatorAction]]
 
 
 class ProjectsQuery(PageQuery, frozen=True):
@@ -89,7 +90,7 @@ async def _decide(request: Request, caller: Operator, project_id: UUID, decide: 
     """Decide on the version of the project that the operator saw; fails if its merchant changed it since."""
     context, seen = OperatorContext(caller.email, request.now, reason), _seen(request)
     try:
-        action = await request.services.db.transact(lambda tx: decide(tx, project_id, context, seen))
+        action = await request.transact(lambda work: decide(work, project_id, context, seen))
     except OperatorRefusedError as refused:
         changed = isinstance(refused, SubjectNotFoundError | SubjectChangedError)
         message = TOO_LATE if changed else refused.notice

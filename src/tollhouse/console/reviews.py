@@ -11,6 +11,7 @@ from tollhouse.approvals.model import OperatorContext, Reviewer
 from tollhouse.console import actions
 from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.http.services import Services, Work
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.text import Text, as_text
@@ -130,6 +131,6 @@ async def _decide(
                     status=as_text(current.status),
                 )
             ) from None
-        return await actions.record_action(work.tx, context, action, current.env, subject_id=subject_id)
+        return await actions.record_action(work, context, action, current.env, subject_id=subject_id)
 
-    return await services.transact(review, context.at)
+    return await services.transact(review, context.at, OPERATOR)

@@ -9,6 +9,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.identity import operator_stepup
 from tollhouse.identity.model import Operator, SignInFirst
 from tollhouse.identity.operators import operator_account_page, operator_confirm_page
@@ -17,7 +18,6 @@ from tollhouse.identity.stepup import is_recent
 from tollhouse.kernel.errors import ApiError
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Email
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 ROOT = "/operator/security"
@@ -47,8 +47,8 @@ async def step_up(request: Request, caller: Operator) -> Response:
 def _account(request: Request, operator: Operator) -> TwoFactorAccount:
     render = partial(page, request, frame="console/layout.html", operator=operator, here="security")
 
-    async def notify(tx: Tx, event: FactorEvent) -> None:
-        await outbox.enqueue(tx, Email(event, operator.email, language_of(request)), request.now)
+    async def notify(work: Work, event: FactorEvent) -> None:
+        await outbox.enqueue(work.tx, Email(event, operator.email, language_of(request)), request.now)
 
     return TwoFactorAccount(operator.operator_id, operator.email, ROOT, render, notify)
 

@@ -109,7 +109,7 @@ async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Resp
         return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors={"reason": error})
     context = OperatorContext(caller.email, request.now, reason)
     return await _decide(
-        request, caller, transfer_id, lambda work: actions.dismiss(work.tx, transfer_id, BANK_PORTS, context), form
+        request, caller, transfer_id, lambda work: actions.dismiss(work, transfer_id, BANK_PORTS, context), form
     )
 
 

@@ -11,9 +11,9 @@ from tollhouse.console.layout import ROOT, read_reason, render
 from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
+from tollhouse.http.services import Work
 from tollhouse.identity.model import Operator
 from tollhouse.kernel.text import Translatable
-from tollhouse.platform.db import Tx
 
 
 class StatusChange(Struct, frozen=True):
@@ -24,7 +24,7 @@ class StatusChange(Struct, frozen=True):
     from_statuses: frozenset[str]
     consequences: tuple[str, ...]
     too_late: str
-    apply: Callable[[Tx, Any, OperatorContext], Awaitable[OperatorAction]]
+    apply: Callable[[Work, Any, OperatorContext], Awaitable[OperatorAction]]
 
 
 class Suspendable(Struct, frozen=True):
@@ -64,7 +64,7 @@ async def submit(request: Request, caller: Operator, change: StatusChange, load:
         return _form(request, caller, change, subject, reason=reason, error=error)
     context = OperatorContext(caller.email, request.now, reason)
     try:
-        action = await request.services.db.transact(lambda tx: change.apply(tx, subject.id, context))
+        action = await request.transact(lambda work: change.apply(work, subject.id, context))
     except OperatorRefusedError:
         return await show_error(change.too_late)
     return see_other(f"{subject.path}?action={action.action_id}")

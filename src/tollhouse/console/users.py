@@ -7,6 +7,7 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import actions, users_store
 from tollhouse.console.model import InvitationExpired, OperatorAction, OperatorRefusedError
 from tollhouse.http.request import Request
+from tollhouse.http.services import Work
 from tollhouse.identity import operators, operators_store, second_factor, second_factor_store
 from tollhouse.identity.credentials import email_errors, email_key, password_errors, verify_password
 from tollhouse.identity.known_devices import remember_device
@@ -16,43 +17,42 @@ from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import OPERATOR_LINK_S
-from tollhouse.platform.db import Tx
 from tollhouse.platform.passwords import OPERATORS, hash_password
 
 LINK_VALID_FOR = timedelta(seconds=OPERATOR_LINK_S)
 
 
-async def invite(tx: Tx, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
+async def invite(work: Work, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
     """Create an operator. Returns the action and the secret of the link to choose a password."""
     if email_errors("email", email):
         raise OperatorRefusedError(f"{email} is not an email address.")
     secret = tokens.random_base62(tokens.BODY_CHARS)
     link_hash, expires_at = tokens.digest(secret), context.at + LINK_VALID_FOR
-    invited = await users_store.invite(tx, new_id(), email, email_key(email), link_hash, expires_at, context.at)
+    invited = await users_store.invite(work.tx, new_id(), email, email_key(email), link_hash, expires_at, context.at)
     if invited is None:
         raise OperatorRefusedError(f"{email} is already an operator. Run `tollhouse operator users reset` for a new link.")
-    return await actions.record_action(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
+    return await actions.record_action(work, context, "operator_invited", None, subject_id=invited.operator_id), secret
 
 
-async def invite_again(tx: Tx, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
+async def invite_again(work: Work, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
     """Remove password and second factor and end all sessions. Returns the action and the secret of a new link."""
     secret = tokens.random_base62(tokens.BODY_CHARS)
-    invited = await users_store.invite_again(tx, email_key(email), tokens.digest(secret), context.at + LINK_VALID_FOR)
+    invited = await users_store.invite_again(work.tx, email_key(email), tokens.digest(secret), context.at + LINK_VALID_FOR)
     if invited is None:
         raise OperatorRefusedError(f"{email} is not an operator.")
-    await operators_store.revoke_all(tx, invited.operator_id, context.at)
-    await second_factor_store.remove(tx, invited.operator_id)
-    return await actions.record_action(tx, context, "operator_invited", None, subject_id=invited.operator_id), secret
+    await operators_store.revoke_all(work.tx, invited.operator_id, context.at)
+    await second_factor_store.remove(work.tx, invited.operator_id)
+    return await actions.record_action(work, context, "operator_invited", None, subject_id=invited.operator_id), secret
 
 
-async def close(tx: Tx, email: str, context: OperatorContext) -> OperatorAction:
+async def close(work: Work, email: str, context: OperatorContext) -> OperatorAction:
     """Close an account: remove password and second factor, and end all sessions."""
-    closed = await users_store.close(tx, email_key(email), context.at)
+    closed = await users_store.close(work.tx, email_key(email), context.at)
     if closed is None:
         raise OperatorRefusedError(f"{email} is not an operator.")
-    await operators_store.revoke_all(tx, closed.operator_id, context.at)
-    await second_factor_store.remove(tx, closed.operator_id)
-    return await actions.record_action(tx, context, "operator_closed", None, subject_id=closed.operator_id)
+    await operators_store.revoke_all(work.tx, closed.operator_id, context.at)
+    await second_factor_store.remove(work.tx, closed.operator_id)
+    return await actions.record_action(work, context, "operator_closed", None, subject_id=closed.operator_id)
 
 
 async def invited_email(request: Request, secret: str) -> str:
@@ -73,16 +73,16 @@ async def join(request: Request, secret: str, password: str) -> str:
         raise ValidationFailed(*field_errors)
     password_hash = await hash_password(password, OPERATORS, request.services.settings.password_queue)
 
-    async def action(tx: Tx) -> str:
-        joined = await users_store.join(tx, tokens.digest(secret), password_hash, request.now)
+    async def action(work: Work) -> str:
+        joined = await users_store.join(work.tx, tokens.digest(secret), password_hash, request.now)
         if joined is None:
             raise InvitationExpired
         await actions.record_action(
-            tx, OperatorContext(joined.email, request.now), "operator_joined", None, subject_id=joined.operator_id
+            work, OperatorContext(joined.email, request.now), "operator_joined", None, subject_id=joined.operator_id
         )
-        return await operators.open_session(tx, request, joined.operator_id, password_hash)
+        return await operators.open_session(work.tx, request, joined.operator_id, password_hash)
 
-    return await request.services.db.transact(action)
+    return await request.transact(action)
 
 
 async def sign_in(request: Request, email: str, password: str) -> str:

@@ -76,7 +76,7 @@ async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversio
     given = priced(exchange.from_amount_minor, exchange.from_currency)
     received = priced(exchange.to_amount_minor, exchange.to_currency)
     about = new_values(amount=given, received=received, external_id=new.external_id)
-    await record.event(work.tx, env, "conversion.made", work.now, subject=conversion.id, changed=about)
+    await record.event(work, env, "conversion.made", subject=conversion.id, changed=about)
     return conversion
 
 
@@ -90,9 +90,7 @@ async def execute(work: Work, conversion: Conversion) -> PostedTransaction:
     )
     postings = tuple(Posting(kind, code, minor, debit, credit) for kind, code, minor, debit, credit in moves if minor)
     await store.insert(work.tx, conversion)
-    posted = await post(
-        work.tx, JournalEntry(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), postings, work.now)
-    )
+    posted = await post(work, JournalEntry(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), postings))
     await notify.completed(work, conversion, posted)
     return posted
 

@@ -78,7 +78,7 @@ async def create(work: Work, env: MerchantEnv, created_by: RuleCreator, new: New
     )
     await _ensure_no_conflict(work.tx, rule)
     # Nothing below this line may refuse.
-    await _record_audit(work.tx, "rule.made", None, rule, work.now)
+    await _record_audit(work, "rule.made", None, rule)
     return await rules_store.insert(work.tx, rule)
 
 
@@ -102,14 +102,14 @@ async def update(work: Work, env: MerchantEnv, rule_id: UUID, new: ConversionRul
     await _ensure_no_conflict(work.tx, rule)
     # Nothing below this line may refuse.
     updated = await rules_store.update(work.tx, rule, work.now)
-    await _record_audit(work.tx, "rule.changed", current, updated, work.now)
+    await _record_audit(work, "rule.changed", current, updated)
     return updated
 
 
-async def delete(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> ConversionRule:
+async def delete(work: Work, env: MerchantEnv, rule_id: UUID) -> ConversionRule:
     """Delete a rule. Its conversions are kept. Raises `NotFound`."""
-    deleted = await rules_store.delete(tx, env, rule_id)
-    await _record_audit(tx, "rule.ended", deleted, deleted, now)
+    deleted = await rules_store.delete(work.tx, env, rule_id)
+    await _record_audit(work, "rule.ended", deleted, deleted)
     return deleted
 
 
@@ -155,12 +155,10 @@ async def postpone(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> No
         await rules_store.record_progress(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)
 
 
-async def _record_audit(
-    tx: Tx, action: AuditEventType, before: ConversionRule | None, after: ConversionRule, now: datetime
-) -> None:
+async def _record_audit(work: Work, action: AuditEventType, before: ConversionRule | None, after: ConversionRule) -> None:
     name = f"{after.from_currency} → {after.to_currency}"
     changed = changes({} if before is None else _audited_members(before), _audited_members(after))
-    await record.event(tx, after.env, action, now, subject=after.id, name=name, changed=changed)
+    await record.event(work, after.env, action, subject=after.id, name=name, changed=changed)
 
 
 def _audited_members(rule: ConversionRule) -> Mapping[str, object]:

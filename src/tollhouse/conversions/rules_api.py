@@ -1,6 +1,5 @@
 """Conversion rules in the Integration API."""
 
-from datetime import datetime
 from uuid import UUID
 
 from msgspec import Struct
@@ -17,7 +16,7 @@ from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.orders.errors import CurrencyNotSupported
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 
 OPERATIONS = Operations(INTEGRATION)
 
@@ -69,6 +68,6 @@ async def change_rule(caller: Caller, rule_id: UUID, body: ConversionRuleUpdate,
 
 
 @OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), errors=(NotFound,))
-async def end_rule(caller: Caller, rule_id: UUID, tx: Tx, now: datetime) -> ConversionRuleView:
+async def end_rule(caller: Caller, rule_id: UUID, work: Work) -> ConversionRuleView:
     """Delete a conversion rule. Its conversions are kept."""
-    return ConversionRuleView.of(await rules.delete(tx, caller.env, rule_id, now))
+    return ConversionRuleView.of(await rules.delete(work, caller.env, rule_id))

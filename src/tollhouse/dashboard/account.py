@@ -9,6 +9,7 @@ from tollhouse.http.forms import Form, flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.identity import mfa_pending, sessions, stepup
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.identity.model import Person, SignInFirst
@@ -22,7 +23,6 @@ from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.kernel.text import Translatable
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignUp
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 KEY_PERMISSIONS = [one for one in PERMISSIONS if one.access != "offline"]
@@ -186,10 +186,10 @@ async def make_key(request: Request, caller: Person, mode: str) -> Response:
 @OPERATIONS.add(
     "POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=signed_in_page_while_suspended, recent_authentication="live"
 )
-async def revoke_key(request: Request, caller: Person, mode: str, api_key_id: UUID, tx: Tx) -> Response:
+async def revoke_key(caller: Person, mode: str, api_key_id: UUID, work: Work) -> Response:
     """Revoke a key and return to the list."""
     env = caller.env(mode)
-    await actions.revoke_api_key(tx, caller, api_key_id, request.now, env.mode)
+    await actions.revoke_api_key(work, caller, api_key_id, env.mode)
     return see_other(f"/{env.mode}/developers/keys")
 
 

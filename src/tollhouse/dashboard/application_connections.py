@@ -48,9 +48,7 @@ async def details(request: Request, caller: Person, client_id: str, grant_id: UU
 async def disconnect(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
     """Disconnect one merchant. A repeated request succeeds."""
     try:
-        await request.services.db.transact(
-            lambda tx: connections.disconnect_one(tx, caller.merchant_id, client_id, grant_id, request.now)
-        )
+        await request.transact(lambda work: connections.disconnect_one(work, caller.merchant_id, client_id, grant_id))
     except ApplicationRevoked as error:
         return await _details(request, caller, client_id, grant_id, error)
     return see_other(f"/developers/apps/{client_id}/connections/{grant_id}?done=disconnected")
@@ -63,9 +61,7 @@ async def disconnect_all(request: Request, caller: Person, client_id: str) -> Re
     if field_errors := confirmation_errors(request.form(), client):
         return await _list_page(request, caller, client, field_errors)
     try:
-        await request.services.db.transact(
-            lambda tx: connections.disconnect_all(tx, caller.merchant_id, client_id, request.now)
-        )
+        await request.transact(lambda work: connections.disconnect_all(work, caller.merchant_id, client_id))
     except ApplicationRevoked as error:
         return await _list_page(request, caller, await get_client(request, caller, client_id), error=error)
     return see_other(f"/developers/apps/{client_id}/connections?done=all")

@@ -38,9 +38,7 @@ async def rotate(request: Request, caller: Person, client_id: str) -> Response:
     form = request.form()
     rotation = SecretRotation(version=read_version(form), revoke_grants=form.one("revoke_grants") == "yes")
     try:
-        rotated = await request.services.db.transact(
-            lambda tx: clients.rotate_secret(tx, caller.merchant_id, client_id, rotation, request.now)
-        )
+        rotated = await request.transact(lambda work: clients.rotate_secret(work, caller.merchant_id, client_id, rotation))
     except ERRORS as error:
         return _secret_page(request, caller, await get_client(request, caller, client_id), error)
     new_secret = rotated.client_secret or ""
@@ -84,16 +82,14 @@ async def revoke(request: Request, caller: Person, client_id: str) -> Response:
         if field_errors := confirmation_errors(request.form(), client):
             return unconfirmed_page(request, caller, client, "danger", field_errors)
         with suppress(ApplicationRevoked):  # by a concurrent request
-            await request.services.db.transact(lambda tx: clients.revoke(tx, caller.merchant_id, client_id, request.now))
+            await request.transact(lambda work: clients.revoke(work, caller.merchant_id, client_id))
     return see_other(f"/developers/apps/{client_id}/danger?done=revoked")
 
 
 async def _set_status(request: Request, person: Person, client_id: str, *, enabled: bool) -> Response:
     change = ClientStatusChange(enabled, read_version(request.form()))
     try:
-        await request.services.db.transact(
-            lambda tx: clients.pause_or_resume(tx, person.merchant_id, client_id, change, request.now)
-        )
+        await request.transact(lambda work: clients.pause_or_resume(work, person.merchant_id, client_id, change))
     except ERRORS as error:
         client = await get_client(request, person, client_id)
         if isinstance(error, ApplicationSuspended) or client.status != ("enabled" if enabled else "paused"):

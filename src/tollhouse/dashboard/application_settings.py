@@ -53,9 +53,7 @@ async def save(request: Request, caller: Person, client_id: str) -> Response:
 
     async def update(person: Person) -> None:
         recent, body = is_recent(person, request.now), form.to_body(version)
-        await request.services.db.transact(
-            lambda tx: clients.update(tx, person.merchant_id, client_id, body, request.now, recent=recent)
-        )
+        await request.transact(lambda work: clients.update(work, person.merchant_id, client_id, body, recent=recent))
 
     try:
         try:

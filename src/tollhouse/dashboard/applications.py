@@ -45,9 +45,7 @@ async def register(request: Request, caller: Person) -> Response:
     except ValidationFailed as error:
         return _form_page(request, caller, form, error)
     client_id = _read_client_id(request, caller, submitted.one("signed_client_id") or "")
-    client = await request.services.db.transact(
-        lambda tx: clients.register_with_id(tx, caller.merchant_id, client_id, new, request.now)
-    )
+    client = await request.transact(lambda work: clients.register_with_id(work, caller.merchant_id, client_id, new))
     if client is None:
         return see_other(f"/developers/apps/{client_id}/secret?done=registered")
     issuer = request.services.settings.base_url

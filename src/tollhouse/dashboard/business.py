@@ -38,8 +38,7 @@ async def change_business(request: Request, caller: Person) -> Response:
     seen = Business(form.one("seen_name") or "", form.one("seen_zone") or "")
     if field_errors := new.field_errors():
         return _page(request, caller, new, seen, form_errors_of(ValidationFailed(*field_errors), FIELDS))
-    async with request.services.db.transaction() as tx:
-        current = await actions.change_business(tx, caller, new, seen, request.now)
+    current = await request.transact(lambda work: actions.change_business(work, caller, new, seen))
     if current != new:
         return _page(request, caller, new, current, FormErrors(CHANGED, status=409))
     return see_other("/settings/business?done=saved")

@@ -89,5 +89,5 @@ async def details(request: Request, caller: Person, grant_id: UUID) -> Response:
 @OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page_while_suspended)
 async def disconnect(request: Request, caller: Person, grant_id: UUID) -> Response:
     """Disconnect an application. Suspended merchants can do this, too. A repeated request succeeds."""
-    await request.services.db.transact(lambda tx: connections.revoke_grant(tx, caller.merchant_id, grant_id, request.now))
+    await request.transact(lambda work: connections.revoke_grant(work, caller.merchant_id, grant_id))
     return see_other(f"/settings/connected-apps/{grant_id}?done=disconnected")

@@ -17,6 +17,7 @@ from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.identity import sessions, sessions_store
 from tollhouse.identity.guards import visitor
 from tollhouse.identity.model import Person, SignInFirst
@@ -30,7 +31,6 @@ from tollhouse.kernel.text import Text, Translatable
 from tollhouse.oauth import redirect_uris, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID, redirect_to_client
 from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ConsentRequest
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 PURPOSE = b"consent form:"
@@ -124,24 +124,25 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
     code = tokens.mint(tokens.AUTHORIZATION_CODE_PREFIX)
     code_expires_at = request.now + clock.seconds(request.services.settings.authorization_code_ttl)
 
-    async def allow(tx: Tx) -> bool:
-        if not await sessions_store.lock(tx, person.session_hash):
+    async def allow(work: Work) -> bool:
+        if not await sessions_store.lock(work.tx, person.session_hash):
             raise SignInFirst(f"/signin?request={request_id}")
-        if not await requests_store.allow(tx, consent_request, selected, tokens.digest(code), request.now, code_expires_at):
+        if not await requests_store.allow(
+            work.tx, consent_request, selected, tokens.digest(code), request.now, code_expires_at
+        ):
             return False
         changed = new_values(scopes=selected.names())
         await record.event(
-            tx,
+            work,
             env,
             "grant.given",
-            request.now,
             subject=consent_request.client_id,
             name=consent_request.name,
             changed=changed,
         )
         return True
 
-    if not await request.services.db.transact(allow):
+    if not await request.transact(allow):
         return await _conflict_page(request, request_id)
     return redirect_to_client(request, consent_request.redirect_uri, consent_request.state, code=code)
 

@@ -84,7 +84,7 @@ async def delete(request: Request, caller: Person, mode: str, rule_id: UUID) -> 
     """Delete a rule. A repeated request succeeds."""
     env = caller.env(mode)
     with contextlib.suppress(NotFound):
-        await request.services.db.transact(lambda tx: rules.delete(tx, env, rule_id, request.now))
+        await request.transact(lambda work: rules.delete(work, env, rule_id))
     return see_other(f"/{env.mode}/conversions/rules?done=deleted")
 
 

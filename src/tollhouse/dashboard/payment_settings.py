@@ -54,7 +54,7 @@ async def save_payment_settings(request: Request, caller: Person, mode: str) -> 
     current = await actions.get(request.services.db, env, request.now)
     try:
         new = _to_settings(form, current)
-        await request.services.db.transact(lambda tx: actions.save(tx, env, new, request.now))
+        await request.transact(lambda work: actions.save(work, env, new))
     except SettingsChanged:
         return await _changed(request, caller, env, form)
     except ValidationFailed as error:

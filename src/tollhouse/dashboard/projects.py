@@ -25,7 +25,6 @@ from tollhouse.kernel.clock import parse_time_or_date, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
-from tollhouse.platform.db import Tx
 from tollhouse.settings.projects_api import ProjectBody
 
 OPERATIONS = Operations(PAGES)
@@ -97,7 +96,7 @@ async def open_project(request: Request, caller: Person, mode: str) -> Response:
 
     async def once(work: Work) -> UUID:
         async def make() -> UUID:
-            return (await projects.open_project(work.tx, env, facts, work.now)).id
+            return (await projects.open_project(work, env, facts)).id
 
         return await create_once(work, env, key, (request.path, project_form), make)
 
@@ -131,10 +130,10 @@ async def change_project(request: Request, caller: Person, mode: str, project_id
     except ValidationFailed as error:
         return _project(request, caller, current, project_form, form_errors_of(error, FIELDS), seen=seen)
 
-    async def change(tx: Tx) -> ReviewedProject | None:
-        return None if seen is None else await projects.change_as_seen(tx, env, project_id, facts, seen, request.now)
+    async def change(work: Work) -> ReviewedProject | None:
+        return None if seen is None else await projects.change_as_seen(work, env, project_id, facts, seen)
 
-    if await request.services.db.transact(change) is None:
+    if await request.transact(change) is None:
         current = await _current(request, env, project_id)
         if current.facts != facts:
             return _project(request, caller, current, project_form, FormErrors(CHANGED, status=409))

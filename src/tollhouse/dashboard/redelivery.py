@@ -59,7 +59,7 @@ async def begin_run(request: Request, caller: Person, mode: str) -> Response:
 
     async def action(work: Work) -> UUID:
         async def start() -> UUID:
-            return await runs.start(work.tx, env, failure_filter, work.now)
+            return await runs.start(work, env, failure_filter)
 
         return await create_once(work, env, key, (request.path, failure_filter), start)
 

@@ -5,13 +5,13 @@ from functools import partial
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
+from tollhouse.http.services import Work
 from tollhouse.identity import sessions
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.identity.model import Person
 from tollhouse.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Email
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 ROOT = "/settings/security"
@@ -20,10 +20,10 @@ ROOT = "/settings/security"
 def _account(request: Request, person: Person) -> TwoFactorAccount:
     render = partial(page, request, frame="http/shell.html", person=person, mode="test", here="security")
 
-    async def notify(tx: Tx, event: FactorEvent) -> None:
+    async def notify(work: Work, event: FactorEvent) -> None:
         if event == "factor_on":
-            await sessions.revoke_other_sessions(tx, person, request.now)
-        await outbox.enqueue(tx, Email(event, person.email, person.language, person.user_id), request.now)
+            await sessions.revoke_other_sessions(work, person)
+        await outbox.enqueue(work.tx, Email(event, person.email, person.language, person.user_id), request.now)
 
     return TwoFactorAccount(person.user_id, person.email, ROOT, render, notify)
 

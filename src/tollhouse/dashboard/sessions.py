@@ -9,6 +9,7 @@ from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.identity import sessions_store
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.identity.model import Person
@@ -17,7 +18,6 @@ from tollhouse.identity.sessions_store import ActiveSession
 from tollhouse.identity.user_agents import browser_of, system_of
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.limits import SESSIONS_SHOWN
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 PATH = "/settings/sessions"
@@ -53,16 +53,16 @@ async def sessions(request: Request, caller: Person) -> Response:
 
 
 @OPERATIONS.add("POST", f"{PATH}/others/end", guard=signed_in_page_while_suspended)
-async def end_others(caller: Person, tx: Tx, request: Request) -> Response:
+async def end_others(caller: Person, work: Work) -> Response:
     """Sign out all other sessions."""
-    await revoke_other_sessions(tx, caller, request.now)
+    await revoke_other_sessions(work, caller)
     return see_other(f"{PATH}?done=ended")
 
 
 @OPERATIONS.add("POST", f"{PATH}/{{session_id}}/end", guard=signed_in_page_while_suspended)
-async def end(caller: Person, session_id: UUID, tx: Tx, request: Request) -> Response:
+async def end(caller: Person, session_id: UUID, work: Work) -> Response:
     """Sign out one session, if it is active."""
-    await revoke_session(tx, caller, session_id, request.now)
+    await revoke_session(work, caller, session_id)
     return see_other(f"{PATH}?done=ended")
 
 

@@ -61,7 +61,7 @@ async def save_secret(request: Request, caller: Person, mode: str) -> Response:
     env = caller.env(mode)
     is_pending = (await actions.get_secret_state(request.services.db, env, request.now)).pending
     if is_pending:
-        await request.services.db.transact(lambda tx: actions.activate_secret(tx, env, request.now))
+        await request.transact(lambda work: actions.activate_secret(work, env))
     return see_other(f"/{env.mode}/developers/webhooks?done={'saved' if is_pending else 'expired'}")
 
 
@@ -69,7 +69,7 @@ async def save_secret(request: Request, caller: Person, mode: str) -> Response:
 async def enable_delivery(request: Request, caller: Person, mode: str) -> Response:
     """Enable delivery."""
     env = caller.env(mode)
-    await request.services.db.transact(lambda tx: actions.enable_delivery(tx, env, request.now))
+    await request.transact(lambda work: actions.enable_delivery(work, env))
     return see_other(f"/{env.mode}/developers/webhooks?done=on")
 
 

@@ -1,6 +1,6 @@
 """Actions on fulfillments: order, cancel, and end by the answer of a game server."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from tollhouse.audit import record
@@ -22,7 +22,6 @@ from tollhouse.ledger.model import PostedTransaction, Source, income, payable
 from tollhouse.orders.errors import InvalidProject, InvalidState
 from tollhouse.orders.funds import ensure_funds
 from tollhouse.orders.store import ensure_external_id_unused
-from tollhouse.platform.db import Tx
 from tollhouse.rails.grants import GrantAnswer
 
 SOURCE = "fulfillment"
@@ -49,7 +48,7 @@ async def order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Fulfillmen
     product = await check_order(work, env, new)
     # The database checks the balance and external id again below; any error rolls everything back.
     fulfillment_id, cost_minor = new_id(), product.unit_price_minor * new.quantity
-    hold, posted = await holds.reserve(work.tx, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor, work.now)
+    hold, posted = await holds.reserve(work, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor)
     ordered = Fulfillment(
         id=fulfillment_id,
         env=env,
@@ -72,7 +71,7 @@ async def order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Fulfillmen
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
         raise AssertionError("fulfillments are never deleted")
     await _notify(work, ordered, posted)
-    await _record_audit(work.tx, ordered, "fulfillment.ordered", work.now)
+    await _record_audit(work, ordered, "fulfillment.ordered")
     return ordered
 
 
@@ -82,9 +81,9 @@ async def cancel(work: Work, env: MerchantEnv, fulfillment_id: UUID) -> Fulfillm
     if canceled is None:
         raise InvalidState((await store.get(work.tx, env, fulfillment_id)).status)
     # Nothing below this line may refuse.
-    _, posted = await holds.release(work.tx, env, canceled.hold_id, work.now)
+    _, posted = await holds.release(work, env, canceled.hold_id)
     await _notify(work, canceled, posted)
-    await _record_audit(work.tx, canceled, "fulfillment.canceled", work.now)
+    await _record_audit(work, canceled, "fulfillment.canceled")
     return canceled
 
 
@@ -109,9 +108,9 @@ async def end(work: Work, env: MerchantEnv, fulfillment_id: UUID, response: Gran
         raise InvalidState((await store.get(work.tx, env, fulfillment_id)).status)
     # Nothing below this line may refuse.
     _, posted = (
-        await holds.capture_and_release(work.tx, env, ended.hold_id, _captures(ended), work.now)
+        await holds.capture_and_release(work, env, ended.hold_id, _captures(ended))
         if delivered
-        else await holds.release(work.tx, env, ended.hold_id, work.now)
+        else await holds.release(work, env, ended.hold_id)
     )
     await _notify(work, ended, posted)
     return ended
@@ -127,10 +126,10 @@ def _captures(ended: Fulfillment) -> tuple[HoldCapture, ...]:
     return tuple(one for one in captures if one.amount_minor)
 
 
-async def _record_audit(tx: Tx, fulfillment: Fulfillment, action: AuditEventType, now: datetime) -> None:
+async def _record_audit(work: Work, fulfillment: Fulfillment, action: AuditEventType) -> None:
     amount = priced(fulfillment.cost_minor, fulfillment.currency)
     about = new_values(amount=amount, product_id=fulfillment.product_id, quantity=fulfillment.quantity)
-    await record.event(tx, fulfillment.env, action, now, subject=fulfillment.id, changed=about)
+    await record.event(work, fulfillment.env, action, subject=fulfillment.id, changed=about)
 
 
 async def _notify(work: Work, fulfillment: Fulfillment, posted: PostedTransaction) -> None:

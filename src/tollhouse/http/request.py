@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, tzinfo
 from typing import TypeVar
+from uuid import UUID
 
 from tollhouse.http.forms import FORM, Form, parse_form
 from tollhouse.http.multipart import FORM_WITH_FILES, parse_multipart
 from tollhouse.http.services import Services, Work
+from tollhouse.kernel.actor import SYSTEM, Actor, ActorKind
 from tollhouse.kernel.errors import InvalidRequest, UnsupportedMediaType
 from tollhouse.kernel.ids import new_id_text
 from tollhouse.kernel.text import Text
@@ -39,12 +41,14 @@ class Headers:
 class Request:
     """One HTTP request. `now` is its time for every check and write, `raw` its body, within the operation's size limit.
 
-    `caller` is the authenticated caller, also if the request is then refused. `zone` is the time zone of pages: UTC unless
+    `caller` is the authenticated caller, also if the request is then refused. `actor` is recorded as the author of its
+    actions: the system until a guard knows better. `zone` is the time zone of pages: UTC unless
     a signed-in person has chosen one. `cookies_to_set` (name, value, seconds) are added to the response, also to an error.
     `request_id` is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store the latter.
     """
 
     __slots__ = (
+        "actor",
         "address",
         "caller",
         "cookies_to_set",
@@ -86,12 +90,17 @@ class Request:
         self.now = now
         self.params: dict[str, str] = {}
         self.caller: object = None
+        self.actor = SYSTEM
         self.zone: tzinfo = UTC
         self.cookies_to_set: list[tuple[str, str, int]] = []
 
     async def transact(self, action: Callable[[Work], Awaitable[T]]) -> T:
-        """Run `action` in a transaction at the time of this request."""
-        return await self.services.transact(action, self.now)
+        """Run `action` in a transaction, by the actor and at the time of this request."""
+        return await self.services.transact(action, self.now, self.actor)
+
+    def actor_of(self, kind: ActorKind, actor_id: UUID | str) -> Actor:
+        """This user, key or application, with the address and ID of this request."""
+        return Actor(kind, str(actor_id), self.address, self.server_request_id)
 
     @property
     def media_type(self) -> str:

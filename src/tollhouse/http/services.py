@@ -7,6 +7,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from tollhouse.http.templates import Templates
+from tollhouse.kernel.actor import SYSTEM, Actor
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.encryption import KeyRing
@@ -27,14 +28,15 @@ class Services(Struct, frozen=True):
     templates: Templates
     rails: Rails
 
-    async def transact(self, action: "Callable[[Work], Awaitable[T]]", now: datetime) -> T:
+    async def transact(self, action: "Callable[[Work], Awaitable[T]]", now: datetime, actor: Actor = SYSTEM) -> T:
         """Run `action` in a transaction. It runs again after a deadlock or a serialization failure."""
-        return await self.db.transact(lambda tx: action(Work(tx, self, now)))
+        return await self.db.transact(lambda tx: action(Work(tx, self, now, actor)))
 
 
 class Work(Struct, frozen=True):
-    """A unit of work: a transaction, the services, and the time of every check and write in it."""
+    """A unit of work: a transaction, the services, the time of every check and write in it, and who performs it."""
 
     tx: Tx
     services: Services
     now: datetime
+    actor: Actor = SYSTEM

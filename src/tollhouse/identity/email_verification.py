@@ -1,8 +1,9 @@
 """The verification of email addresses by link. See `identity.verified` for what requires it."""
 
-from tollhouse.audit import actor, record
+from tollhouse.audit import record
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
+from tollhouse.http.services import Work
 from tollhouse.identity import users_store
 from tollhouse.identity.model import Person
 from tollhouse.identity.passwords import count_request
@@ -10,7 +11,6 @@ from tollhouse.mail import links, outbox
 from tollhouse.mail import store as mail_store
 from tollhouse.mail.links import LinkOwner, MailLinkExpired
 from tollhouse.mail.model import Email
-from tollhouse.platform.db import Tx
 
 
 async def send_link(request: Request, person: Person) -> None:
@@ -36,14 +36,14 @@ async def verify(request: Request, secret: str) -> str:
     if owner.verified:
         return owner.email
 
-    async def action(tx: Tx) -> bool:
-        if await mail_store.use_link(tx, "verify", owner.mail_id, request.now) != owner.user_id:
+    async def action(work: Work) -> bool:
+        if await mail_store.use_link(work.tx, "verify", owner.mail_id, request.now) != owner.user_id:
             return False
-        await users_store.verify_email(tx, owner.user_id, request.now)
-        by = actor.person(request, owner.user_id)
-        await record.event_of_user(tx, owner.user_id, "address.verified", request.now, by)
+        await users_store.verify_email(work.tx, owner.user_id, request.now)
+        by = request.actor_of("person", owner.user_id)
+        await record.event_of_user(work, owner.user_id, "address.verified", by)
         return True
 
-    if not await request.services.db.transact(action) and not (await links.find_owner(request, "verify", secret)).verified:
+    if not await request.transact(action) and not (await links.find_owner(request, "verify", secret)).verified:
         raise MailLinkExpired
     return owner.email

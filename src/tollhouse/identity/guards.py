@@ -1,7 +1,5 @@
 """The guards of operations: an API credential with a scope, a session, or public access."""
 
-from tollhouse.audit import actor
-from tollhouse.audit.actor import SYSTEM, Actor
 from tollhouse.http import cookies
 from tollhouse.http.request import Request
 from tollhouse.identity import stepup, store
@@ -21,6 +19,7 @@ from tollhouse.identity.model import (
 from tollhouse.identity.sessions import current_person
 from tollhouse.identity.throttle import RequestMeter
 from tollhouse.kernel import scopes, tokens
+from tollhouse.kernel.actor import SYSTEM, Actor
 from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest
 
 REQUESTS = RequestMeter()
@@ -41,7 +40,7 @@ class CredentialGuard:
         """Authentication 401, then rate limit 429, then suspension 403, then scope 403."""
         caller, suspension = await _authenticate(request)
         request.caller = caller
-        actor.set_current(_actor_of(request, caller))
+        request.actor = _actor_of(request, caller)
         _count_request(request, caller)
         if suspension is not None:
             raise suspension
@@ -161,8 +160,8 @@ client = PublicGuard("client authentication")
 
 def _actor_of(request: Request, caller: Caller) -> Actor:
     if caller.client_id is not None:
-        return actor.application(request, caller.client_id)
-    return actor.api_key(request, caller.api_key_id) if caller.api_key_id is not None else SYSTEM
+        return request.actor_of("application", caller.client_id)
+    return request.actor_of("api_key", caller.api_key_id) if caller.api_key_id is not None else SYSTEM
 
 
 def _count_request(request: Request, caller: Caller) -> None:

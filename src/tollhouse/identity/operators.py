@@ -6,13 +6,13 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.audit import actor
 from tollhouse.http import cookies
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ErrorPage
 from tollhouse.identity import operator_stepup, operators_store
 from tollhouse.identity.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.identity.sessions import session_hash
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
@@ -46,7 +46,7 @@ class OperatorGuard:
         if operator is None:
             raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _return_path(request)})}")
         cookies.require_same_origin(request)
-        actor.set_current(actor.OPERATOR)
+        request.actor = OPERATOR
         if not request.services.settings.is_production:
             return operator
         if not operator.has_second_factor and not self.own_account:

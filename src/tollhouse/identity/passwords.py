@@ -6,16 +6,17 @@ Both end all other sessions, invalidate earlier reset links, and notify the user
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.audit import actor, record
-from tollhouse.audit.actor import Actor
+from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
+from tollhouse.http.services import Work
 from tollhouse.identity import api_keys_store, second_factor_store, sessions_store, throttle, users_store
 from tollhouse.identity.credentials import SPAN, email_errors, email_key, password_errors, verify_password
 from tollhouse.identity.model import Person
 from tollhouse.identity.throttle import FailureLimit, RateLimited
 from tollhouse.kernel import limits
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.clock import parse_time_or_date
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
@@ -80,20 +81,20 @@ async def reset(request: Request, secret: str, password: str) -> None:
         raise ValidationFailed(*errors)
     password_hash = await hash_password(password, queue_max=request.services.settings.password_queue)
 
-    async def action(tx: Tx) -> None:
-        user = await users_store.lock(tx, owner.user_id)
-        if user is None or await mail_store.use_link(tx, "reset", owner.mail_id, request.now) != owner.user_id:
+    async def action(work: Work) -> None:
+        user = await users_store.lock(work.tx, owner.user_id)
+        if user is None or await mail_store.use_link(work.tx, "reset", owner.mail_id, request.now) != owner.user_id:
             raise MailLinkExpired
         # Nothing below this line may refuse.
-        await users_store.reset_password(tx, owner.user_id, password_hash, request.now)
-        await sessions_store.revoke_all(tx, owner.user_id, request.now)
-        by = actor.person(request, owner.user_id)
-        await record.event_of_user(tx, owner.user_id, "password.set_by_mail", request.now, by)
+        await users_store.reset_password(work.tx, owner.user_id, password_hash, request.now)
+        await sessions_store.revoke_all(work.tx, owner.user_id, request.now)
+        by = request.actor_of("person", owner.user_id)
+        await record.event_of_user(work, owner.user_id, "password.set_by_mail", by)
         if user["verified_at"] is None:
-            await _revoke_all(tx, user, by, request.now)
-        await _notify(tx, user, request.now)
+            await _revoke_all(work, user, by)
+        await _notify(work.tx, user, request.now)
 
-    await request.services.db.transact(action)
+    await request.transact(action)
 
 
 async def change(request: Request, person: Person, current: str, new: str, seen: str) -> None:
@@ -108,17 +109,19 @@ async def change(request: Request, person: Person, current: str, new: str, seen:
     await verify_password(request, "step-up", person.email, current, sessions_store.find_by_email)
     password_hash = await hash_password(new, queue_max=request.services.settings.password_queue)
 
-    async def action(tx: Tx) -> None:
-        user = await users_store.lock(tx, person.user_id)
+    async def action(work: Work) -> None:
+        user = await users_store.lock(work.tx, person.user_id)
         seen_at = parse_time_or_date(seen)
-        if user is None or not await users_store.change_password(tx, person.user_id, password_hash, request.now, seen_at):
+        if user is None or not await users_store.change_password(
+            work.tx, person.user_id, password_hash, request.now, seen_at
+        ):
             raise PasswordChanged
         # Nothing below this line may refuse.
-        await sessions_store.revoke_others(tx, person.user_id, person.session_hash, request.now)
-        await record.event(tx, person.merchant_id, "password.changed", request.now)
-        await _notify(tx, user, request.now)
+        await sessions_store.revoke_others(work.tx, person.user_id, person.session_hash, request.now)
+        await record.event(work, person.merchant_id, "password.changed")
+        await _notify(work.tx, user, request.now)
 
-    await request.services.db.transact(action)
+    await request.transact(action)
 
 
 async def version(request: Request, user_id: UUID) -> str:
@@ -127,18 +130,18 @@ async def version(request: Request, user_id: UUID) -> str:
     return "" if changed_at is None else changed_at.isoformat()
 
 
-async def _revoke_all(tx: Tx, user: Row, by: Actor, now: datetime) -> None:
+async def _revoke_all(work: Work, user: Row, by: Actor) -> None:
     """Revoke API keys, grants and second factor. All sessions have ended, so none is created concurrently."""
     merchant_id, reason = MerchantId(user["merchant_id"]), new_values(reason="address never verified")
-    for key in await api_keys_store.revoke_all(tx, merchant_id, now):
+    for key in await api_keys_store.revoke_all(work.tx, merchant_id, work.now):
         env = MerchantEnv(merchant_id, key["mode"])
-        await record.event(tx, env, "api_key.revoked", now, subject=key["id"], name=key["name"], changed=reason, by=by)
-    for grant in await users_store.revoke_grants(tx, merchant_id, now):
+        await record.event(work, env, "api_key.revoked", subject=key["id"], name=key["name"], changed=reason, by=by)
+    for grant in await users_store.revoke_grants(work.tx, merchant_id, work.now):
         env = MerchantEnv(merchant_id, grant["mode"])
         client_id, name = grant["client_id"], grant["name"]
-        await record.event(tx, env, "grant.ended", now, subject=client_id, name=name, changed=reason, by=by)
-    if await second_factor_store.remove(tx, user["id"]):
-        await record.event_of_user(tx, user["id"], "second_factor.removed", now, by)
+        await record.event(work, env, "grant.ended", subject=client_id, name=name, changed=reason, by=by)
+    if await second_factor_store.remove(work.tx, user["id"]):
+        await record.event_of_user(work, user["id"], "second_factor.removed", by)
 
 
 async def _notify(tx: Tx, user: Row, now: datetime) -> None:

@@ -14,9 +14,10 @@ import pyotp
 from msgspec import Struct
 from pyotp.totp import TOTP
 
-from tollhouse.audit import actor, record
+from tollhouse.audit import record
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.http.request import Request
+from tollhouse.http.services import Work
 from tollhouse.identity import second_factor_store as store
 from tollhouse.identity import throttle
 from tollhouse.identity.credentials import failure_limits_of
@@ -36,7 +37,7 @@ BACKUP_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 BACKUP_GROUPS, GROUP_CHARS = 4, 4
 """16 characters hold 79 random bits: no slow hash is needed."""
 ENROLMENT_LIFETIME = timedelta(seconds=ENROLMENT_S)
-TxAction = Callable[[Tx], Awaitable[object]]
+Action = Callable[[Work], Awaitable[object]]
 
 
 class Enrolment(Struct, frozen=True):
@@ -100,18 +101,18 @@ async def enrolment(request: Request, holder_id: UUID, email: str) -> Enrolment 
     return Enrolment(TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER), key)
 
 
-async def confirm(request: Request, holder_id: UUID, code: str, also: TxAction) -> list[str]:
+async def confirm(request: Request, holder_id: UUID, code: str, also: Action) -> list[str]:
     """Activate the pending secret with its first code, and run `also`; the backup codes, shown once.
 
     Raises `InvalidCode`, `RateLimited`, and `SecondFactorChanged` if no secret is pending.
     """
     codes = _new_backup_codes()
 
-    async def action(tx: Tx) -> None:
-        await store.confirm(tx, holder_id, request.now)
-        await store.replace_codes(tx, holder_id, [_hash(code) for code in codes])
-        await _record_event(tx, request, holder_id, "second_factor.on")
-        await also(tx)
+    async def action(work: Work) -> None:
+        await store.confirm(work.tx, holder_id, request.now)
+        await store.replace_codes(work.tx, holder_id, [_hash(code) for code in codes])
+        await _record_event(work, request, holder_id, "second_factor.on")
+        await also(work)
 
     await _use_code(request, holder_id, code, action, is_pending=True)
     return codes
@@ -120,7 +121,7 @@ async def confirm(request: Request, holder_id: UUID, code: str, also: TxAction) 
 async def verify_code(request: Request, holder_id: UUID, code: str) -> None:
     """Use a code. Raises what `confirm` raises; `SecondFactorChanged` if two-factor authentication is off."""
 
-    async def nothing_more(_: Tx) -> None:
+    async def nothing_more(_: Work) -> None:
         pass
 
     await _use_code(request, holder_id, code, nothing_more)
@@ -130,21 +131,21 @@ async def renew_backup_codes(request: Request, holder_id: UUID, code: str) -> li
     """Replace all backup codes. Raises what `confirm` raises."""
     codes = _new_backup_codes()
 
-    async def action(tx: Tx) -> None:
-        await store.replace_codes(tx, holder_id, [_hash(code) for code in codes])
-        await _record_event(tx, request, holder_id, "second_factor.codes_renewed")
+    async def action(work: Work) -> None:
+        await store.replace_codes(work.tx, holder_id, [_hash(code) for code in codes])
+        await _record_event(work, request, holder_id, "second_factor.codes_renewed")
 
     await _use_code(request, holder_id, code, action)
     return codes
 
 
-async def turn_off(request: Request, holder_id: UUID, code: str, also: TxAction) -> None:
+async def turn_off(request: Request, holder_id: UUID, code: str, also: Action) -> None:
     """Remove the second factor and run `also`. Raises what `confirm` raises."""
 
-    async def action(tx: Tx) -> None:
-        await store.remove(tx, holder_id)
-        await _record_event(tx, request, holder_id, "second_factor.off")
-        await also(tx)
+    async def action(work: Work) -> None:
+        await store.remove(work.tx, holder_id)
+        await _record_event(work, request, holder_id, "second_factor.off")
+        await also(work)
 
     await _use_code(request, holder_id, code, action)
 
@@ -161,32 +162,32 @@ def step_of(totp: TOTP, code: str, now: datetime) -> int | None:
     return next((step for step in steps if hmac.compare_digest(totp.generate_otp(step).encode(), code.encode())), None)
 
 
-async def _use_code(request: Request, holder_id: UUID, code: str, action: TxAction, *, is_pending: bool = False) -> None:
+async def _use_code(request: Request, holder_id: UUID, code: str, action: Action, *, is_pending: bool = False) -> None:
     """Use the code and run the action in one transaction. A failure is counted and committed too."""
     failure_limits = failure_limits_of(request, "code", str(holder_id))
 
-    async def verify_and_act(tx: Tx) -> ApiError | None:
-        row = await store.lock(tx, holder_id)
+    async def verify_and_act(work: Work) -> ApiError | None:
+        row = await store.lock(work.tx, holder_id)
         secret = store.encrypted(row)
         if row is None or secret is None or _is_pending(row, request.now) is not is_pending:
             return SecondFactorChanged()
-        wait = await throttle.retry_after(tx, failure_limits, request.now)
+        wait = await throttle.retry_after(work.tx, failure_limits, request.now)
         if wait is not None:
             return RateLimited(wait)
-        if not await _is_valid(tx, request, holder_id, secret, code):
-            wait = await throttle.record_failure(tx, failure_limits, request.now)
-            await _record_event(tx, request, holder_id, "second_factor.refused")
+        if not await _is_valid(work.tx, request, holder_id, secret, code):
+            wait = await throttle.record_failure(work.tx, failure_limits, request.now)
+            await _record_event(work, request, holder_id, "second_factor.refused")
             return InvalidCode() if wait is None else RateLimited(wait)
-        await action(tx)
+        await action(work)
         return None
 
-    error = await request.services.db.transact(verify_and_act)
+    error = await request.transact(verify_and_act)
     if error is not None:
         raise error
 
 
-async def _record_event(tx: Tx, request: Request, holder_id: UUID, event_type: AuditEventType) -> None:
-    await record.event_of_user(tx, holder_id, event_type, request.now, actor.person(request, holder_id))
+async def _record_event(work: Work, request: Request, holder_id: UUID, event_type: AuditEventType) -> None:
+    await record.event_of_user(work, holder_id, event_type, request.actor_of("person", holder_id))
 
 
 def _is_pending(row: Row, now: datetime) -> bool | None:

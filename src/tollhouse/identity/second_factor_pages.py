@@ -12,11 +12,11 @@ from tollhouse.http.operations import Guard, Operations, RecentAuthentication
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
+from tollhouse.http.services import Work
 from tollhouse.identity import second_factor
 from tollhouse.identity.second_factor import SecondFactorChanged
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
-from tollhouse.platform.db import Tx
 
 FactorEvent = Literal["factor_on", "factor_off"]
 
@@ -28,7 +28,7 @@ class TwoFactorAccount(Struct, frozen=True):
     email: str
     root: str
     render: Callable[..., Response]
-    notify: Callable[[Tx, FactorEvent], Awaitable[None]]
+    notify: Callable[[Work, FactorEvent], Awaitable[None]]
 
 
 def add_operations(
@@ -108,7 +108,7 @@ async def _setup(request: Request, account: TwoFactorAccount, error: ApiError | 
 async def _confirm(request: Request, account: TwoFactorAccount) -> Response:
     try:
         codes = await second_factor.confirm(
-            request, account.holder_id, request.form().one("code") or "", lambda tx: account.notify(tx, "factor_on")
+            request, account.holder_id, request.form().one("code") or "", lambda work: account.notify(work, "factor_on")
         )
     except SecondFactorChanged:
         return see_other(account.root)
@@ -135,7 +135,7 @@ async def _turn_off(request: Request, account: TwoFactorAccount) -> Response:
     """Turn it off. A second submission finds it off already."""
     try:
         await second_factor.turn_off(
-            request, account.holder_id, request.form().one("code") or "", lambda tx: account.notify(tx, "factor_off")
+            request, account.holder_id, request.form().one("code") or "", lambda work: account.notify(work, "factor_off")
         )
     except SecondFactorChanged:
         return see_other(account.root)

@@ -1,20 +1,20 @@
 """Sessions of users: a random secret in a cookie, stored as a digest, new at each sign-in."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from msgspec import structs
 from starlette.responses import Response
 
-from tollhouse.audit import actor, record
+from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.http import cookies
 from tollhouse.http.request import Request
+from tollhouse.http.services import Work
 from tollhouse.identity import sessions_store as store
 from tollhouse.identity.model import InvalidCredentials, Person
 from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
-from tollhouse.platform.db import Tx
 
 
 async def current_person(request: Request) -> Person | None:
@@ -23,7 +23,7 @@ async def current_person(request: Request) -> Person | None:
     person = None if id_hash is None else await store.find_person(request.services.db, id_hash, request.address, request.now)
     if person is not None:
         request.zone = person.zone
-        actor.set_current(actor.person(request, person.user_id))
+        request.actor = request.actor_of("person", person.user_id)
     return person
 
 
@@ -35,18 +35,20 @@ def session_hash(request: Request, kind: cookies.Kind) -> bytes | None:
     return digest(secret)
 
 
-async def open_session(tx: Tx, request: Request, user_id: UUID, password_hash: str) -> str:
+async def open_session(work: Work, request: Request, user_id: UUID, password_hash: str) -> str:
     """Open a session, ending the browser's current one; the secret for `set_cookie`.
 
     Raises `InvalidCredentials` if the password was changed since it was verified.
     """
     current = session_hash(request, "session")
     if current is not None:
-        await _revoke(tx, request, current)
+        await _revoke(work, request, current)
     secret = random_base62(BODY_CHARS)
     expires_at = request.now + timedelta(seconds=SESSION_ABSOLUTE_S)
     agent = (request.headers.get("user-agent") or "")[:USER_AGENT_CHARS_KEPT].replace("\0", "") or None
-    opened = await store.insert(tx, digest(secret), user_id, password_hash, request.now, expires_at, agent, request.address)
+    opened = await store.insert(
+        work.tx, digest(secret), user_id, password_hash, request.now, expires_at, agent, request.address
+    )
     if not opened:
         raise InvalidCredentials
     return secret
@@ -71,29 +73,29 @@ def set_cookie(request: Request, response: Response, secret: str) -> Response:
     return response
 
 
-async def revoke_session(tx: Tx, person: Person, public_id: UUID, now: datetime) -> None:
+async def revoke_session(work: Work, person: Person, public_id: UUID) -> None:
     """End one session of this user, if it is active."""
-    if await store.revoke_one(tx, person.user_id, public_id, now):
-        await record.event(tx, person.merchant_id, "session.ended", now)
+    if await store.revoke_one(work.tx, person.user_id, public_id, work.now):
+        await record.event(work, person.merchant_id, "session.ended")
 
 
-async def revoke_other_sessions(tx: Tx, person: Person, now: datetime) -> None:
+async def revoke_other_sessions(work: Work, person: Person) -> None:
     """End every session of this user except the current one."""
-    ended = await store.revoke_others(tx, person.user_id, person.session_hash, now)
+    ended = await store.revoke_others(work.tx, person.user_id, person.session_hash, work.now)
     if ended:
-        await record.event(tx, person.merchant_id, "session.others_ended", now, changed=new_values(sessions=ended))
+        await record.event(work, person.merchant_id, "session.others_ended", changed=new_values(sessions=ended))
 
 
 async def sign_out(request: Request, response: Response) -> Response:
     """End the browser's session, if any, and clear its cookie."""
     secret = cookies.session_id(request)
     if secret is not None:
-        await request.services.db.transact(lambda tx: _revoke(tx, request, digest(secret)))
+        await request.transact(lambda work: _revoke(work, request, digest(secret)))
     cookies.clear_session_cookie(response, request.services.settings)
     return response
 
 
-async def _revoke(tx: Tx, request: Request, id_hash: bytes) -> None:
-    user_id = await store.revoke(tx, id_hash, request.now)
+async def _revoke(work: Work, request: Request, id_hash: bytes) -> None:
+    user_id = await store.revoke(work.tx, id_hash, request.now)
     if user_id is not None:
-        await record.event_of_user(tx, user_id, "session.ended", request.now, actor.person(request, user_id))
+        await record.event_of_user(work, user_id, "session.ended", request.actor_of("person", user_id))

@@ -3,8 +3,9 @@
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.audit import actor, record
+from tollhouse.audit import record
 from tollhouse.http.request import Request
+from tollhouse.http.services import Work
 from tollhouse.identity import second_factor, sessions, users_store
 from tollhouse.identity.credentials import email_key, verify_password
 from tollhouse.identity.known_devices import remember_device
@@ -45,11 +46,14 @@ async def finish_sign_in(request: Request, user_id: UUID, password_verified_at: 
 
 
 async def _open_session(request: Request, row: Row) -> str:
-    async with request.services.db.transaction() as tx:
-        secret = await sessions.open_session(tx, request, row["id"], row["password_hash"])
-        by = actor.person(request, row["id"])
-        await record.event(tx, MerchantId(row["merchant_id"]), "session.begun", request.now, by=by)
-        await _notify_of_new_device(tx, request, row)
+    async def action(work: Work) -> str:
+        secret = await sessions.open_session(work, request, row["id"], row["password_hash"])
+        by = request.actor_of("person", row["id"])
+        await record.event(work, MerchantId(row["merchant_id"]), "session.begun", by=by)
+        await _notify_of_new_device(work.tx, request, row)
+        return secret
+
+    secret = await request.transact(action)
     remember_device(request, "sign-in", email_key(row["email"]))
     return secret
 

@@ -64,7 +64,7 @@ async def confirm(request: Request, person: Person, password: str, code: str | N
     try:
         await verify_password(request, "step-up", person.email, password, sessions_store.find_by_email)
     except InvalidCredentials:
-        await request.services.db.transact(lambda tx: record.event(tx, person.merchant_id, "proof.refused", request.now))
+        await request.transact(lambda work: record.event(work, person.merchant_id, "proof.refused"))
         raise
     if await second_factor.state(request.services.db, person.user_id) is not None:
         if code is None:

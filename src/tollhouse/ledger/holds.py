@@ -1,11 +1,11 @@
 """Holds: reserved money that is captured or released. Compare-and-set of the hold's row comes before posting."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import store
@@ -22,7 +22,6 @@ from tollhouse.ledger.model import (
     reserved,
 )
 from tollhouse.ledger.post import post
-from tollhouse.platform.db import Tx
 
 
 class HoldCapture(Struct, frozen=True):
@@ -34,41 +33,40 @@ class HoldCapture(Struct, frozen=True):
 
 
 async def reserve(
-    tx: Tx, env: MerchantEnv, source: Source, currency: str, amount_minor: int, now: datetime
+    work: Work, env: MerchantEnv, source: Source, currency: str, amount_minor: int
 ) -> tuple[Hold, PostedTransaction]:
     """Reserve money of the available balance for `source`, which can have one hold. Raises `InsufficientFunds`."""
     hold = Hold(new_id(), env, currency, source, amount_minor, 0, 0)
     posting = Posting("hold", currency, amount_minor, available(env), reserved(env))
-    await store.insert_hold(tx, hold, now)
-    return hold, await post(tx, JournalEntry(env.mode, "hold", source, (posting,), now))
+    await store.insert_hold(work.tx, hold, work.now)
+    return hold, await post(work, JournalEntry(env.mode, "hold", source, (posting,)))
 
 
 async def capture(
-    tx: Tx,
+    work: Work,
     env: MerchantEnv,
     hold_id: UUID,
     captures: Sequence[HoldCapture],
-    now: datetime,
     *,
     extra_postings: tuple[Posting, ...] = (),
 ) -> tuple[Hold, PostedTransaction]:
     """Capture these amounts, and post `extra_postings` in the same ledger transaction. Raises `HoldNotActive`."""
-    hold = await store.capture_hold(tx, env, hold_id, sum(one.amount_minor for one in captures), now)
-    return await _post(tx, env, hold, captures, now, extra_postings)
+    hold = await store.capture_hold(work.tx, env, hold_id, sum(one.amount_minor for one in captures), work.now)
+    return await _post(work, env, hold, captures, extra_postings)
 
 
 async def capture_and_release(
-    tx: Tx, env: MerchantEnv, hold_id: UUID, captures: Sequence[HoldCapture], now: datetime
+    work: Work, env: MerchantEnv, hold_id: UUID, captures: Sequence[HoldCapture]
 ) -> tuple[Hold, PostedTransaction]:
     """Capture these amounts and release the rest in one ledger transaction. Raises `HoldNotActive`."""
-    hold = await store.settle_hold(tx, env, hold_id, sum(one.amount_minor for one in captures), now)
-    return await _post(tx, env, hold, captures, now, _release_postings(hold))
+    hold = await store.settle_hold(work.tx, env, hold_id, sum(one.amount_minor for one in captures), work.now)
+    return await _post(work, env, hold, captures, _release_postings(hold))
 
 
-async def release(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> tuple[Hold, PostedTransaction]:
+async def release(work: Work, env: MerchantEnv, hold_id: UUID) -> tuple[Hold, PostedTransaction]:
     """Release what is still held. Raises `HoldNotActive`."""
-    hold = await store.release_hold(tx, env, hold_id, now)
-    return await _post(tx, env, hold, (), now, _release_postings(hold))
+    hold = await store.release_hold(work.tx, env, hold_id, work.now)
+    return await _post(work, env, hold, (), _release_postings(hold))
 
 
 def _release_postings(hold: Hold | None) -> tuple[Posting, ...]:
@@ -78,15 +76,14 @@ def _release_postings(hold: Hold | None) -> tuple[Posting, ...]:
 
 
 async def _post(
-    tx: Tx,
+    work: Work,
     env: MerchantEnv,
     hold: Hold | None,
     captures: Sequence[HoldCapture],
-    now: datetime,
     extra_postings: tuple[Posting, ...],
 ) -> tuple[Hold, PostedTransaction]:
     if hold is None:
         raise HoldNotActive
     captured = (Posting(one.type, hold.currency, one.amount_minor, reserved(env), one.credit) for one in captures)
     postings = (*captured, *extra_postings)
-    return hold, await post(tx, JournalEntry(env.mode, postings[0].type, hold.source, postings, now))
+    return hold, await post(work, JournalEntry(env.mode, postings[0].type, hold.source, postings))

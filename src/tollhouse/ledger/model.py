@@ -87,7 +87,6 @@ class JournalEntry(Struct, frozen=True):
     kind: EntryType
     source: Source
     postings: tuple[Posting, ...]
-    posted_at: datetime
 
     def __post_init__(self) -> None:
         if not self.postings:

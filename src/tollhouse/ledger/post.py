@@ -2,6 +2,7 @@
 
 import asyncpg
 
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import store
 from tollhouse.ledger.model import (
@@ -20,13 +21,13 @@ ERROR_BY_CONSTRAINT = {
 }
 
 
-async def post(tx: Tx, journal_entry: JournalEntry) -> PostedTransaction:
-    """Write a journal entry in one round trip.
+async def post(work: Work, journal_entry: JournalEntry) -> PostedTransaction:
+    """Write a journal entry in one round trip. An application that acts is recorded with it.
 
-    Raises `InsufficientFunds`, `BalanceLimitExceeded` and `AlreadyPosted`; each aborts `tx`.
+    Raises `InsufficientFunds`, `BalanceLimitExceeded` and `AlreadyPosted`; each aborts the transaction.
     """
     try:
-        return await store.post(tx, journal_entry)
+        return await store.post(work.tx, journal_entry, work.actor.client_id, work.now)
     except (asyncpg.CheckViolationError, asyncpg.UniqueViolationError) as violation:
         error = ERROR_BY_CONSTRAINT.get(str(violation.constraint_name))
         if error is None:

@@ -7,7 +7,6 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.audit import actor
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -156,10 +155,9 @@ class EntryFilter(Struct, frozen=True):
     source_id: UUID | None = None
 
 
-async def post(tx: Tx, journal_entry: JournalEntry) -> PostedTransaction:
-    """Write a journal entry in one round trip."""
+async def post(tx: Tx, journal_entry: JournalEntry, client_id: str | None, now: datetime) -> PostedTransaction:
+    """Write a journal entry, requested by this application if any, in one round trip."""
     transaction_id, postings, source = new_id(), journal_entry.postings, journal_entry.source
-    client_id = actor.current().client_id
     rows = await tx.fetch(
         POST,
         transaction_id,
@@ -168,7 +166,7 @@ async def post(tx: Tx, journal_entry: JournalEntry) -> PostedTransaction:
         source.type,
         source.id,
         source.step,
-        journal_entry.posted_at,
+        now,
         [posting.type for posting in postings],
         [posting.currency for posting in postings],
         [posting.amount_minor for posting in postings],

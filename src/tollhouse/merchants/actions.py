@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.audit import actor, record
+from tollhouse.audit import record
 from tollhouse.audit.changes import Changes, changes, new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue import projects
@@ -37,7 +37,7 @@ from tollhouse.merchants.model import (
     SignupClosed,
     UserView,
 )
-from tollhouse.platform.db import Row, Tx
+from tollhouse.platform.db import Row
 from tollhouse.platform.passwords import SIGN_UP, hash_password
 
 HINT_CHARS = 4
@@ -54,10 +54,10 @@ async def sign_up(request: Request, new: SignUp) -> tuple[SessionView, str]:
     merchant_id, user_id = MerchantId(new_id()), UserId(new_id())
     name, email = new.business_name.strip(), new.email.strip()
 
-    async def action(tx: Tx) -> str:
-        await store.insert_merchant(tx, merchant_id, name, request.now)
+    async def action(work: Work) -> str:
+        await store.insert_merchant(work.tx, merchant_id, name, request.now)
         if not await users_store.insert(
-            tx,
+            work.tx,
             user_id,
             merchant_id,
             email=email,
@@ -67,14 +67,14 @@ async def sign_up(request: Request, new: SignUp) -> tuple[SessionView, str]:
             now=request.now,
         ):
             raise EmailTaken
-        by = actor.person(request, user_id)
-        await record.event(tx, merchant_id, "account.opened", request.now, name=email, by=by)
-        await projects.open_first(tx, MerchantEnv(merchant_id, "test"), request.now)
-        await users_store.record_device(tx, user_id, device_hash(request), request.now)
-        await outbox.enqueue(tx, Email("verify", email, language_of(request), user_id), request.now)
-        return await sessions.open_session(tx, request, user_id, password_hash)
+        by = request.actor_of("person", user_id)
+        await record.event(work, merchant_id, "account.opened", name=email, by=by)
+        await projects.open_first(work.tx, MerchantEnv(merchant_id, "test"), request.now)
+        await users_store.record_device(work.tx, user_id, device_hash(request), request.now)
+        await outbox.enqueue(work.tx, Email("verify", email, language_of(request), user_id), request.now)
+        return await sessions.open_session(work, request, user_id, password_hash)
 
-    secret = await request.services.db.transact(action)
+    secret = await request.transact(action)
     remember_device(request, "sign-in", email_key(email))
     merchant = MerchantView(merchant_id, name, "active", stamp(request.now))
     return SessionView(merchant, UserView(user_id, email, stamp(request.now))), secret
@@ -128,36 +128,36 @@ async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKe
         api_key=secret,
     )
     await store.insert_api_key(work.tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), work.now)
-    await _record_key_event(work.tx, person, view, "api_key.made", work.now, new_values(scopes=view.scopes))
+    await _record_key_event(work, person, view, "api_key.made", new_values(scopes=view.scopes))
     return view
 
 
-async def revoke_api_key(tx: Tx, person: Person, api_key_id: UUID, now: datetime, mode: Mode | None = None) -> ApiKeyView:
+async def revoke_api_key(work: Work, person: Person, api_key_id: UUID, mode: Mode | None = None) -> ApiKeyView:
     """Revoke a key, of this `mode` if given. Revoking it again has no effect. Raises `NotFound`."""
-    key = await store.get_api_key(tx, person.merchant_id, api_key_id)
+    key = await store.get_api_key(work.tx, person.merchant_id, api_key_id)
     if key is None or mode not in {None, key.mode}:
         raise NotFound
-    revoked = await store.revoke_api_key(tx, person.merchant_id, api_key_id, now)
+    revoked = await store.revoke_api_key(work.tx, person.merchant_id, api_key_id, work.now)
     if revoked is None:
-        return await store.get_api_key(tx, person.merchant_id, api_key_id) or key
-    await _record_key_event(tx, person, revoked, "api_key.revoked", now)
+        return await store.get_api_key(work.tx, person.merchant_id, api_key_id) or key
+    await _record_key_event(work, person, revoked, "api_key.revoked")
     return revoked
 
 
-async def change_business(tx: Tx, person: Person, new: Business, seen: Business, now: datetime) -> Business:
+async def change_business(work: Work, person: Person, new: Business, seen: Business) -> Business:
     """Save the business settings if they still are as `seen`; the current settings."""
-    if not await business_store.update(tx, person.merchant_id, new, seen):
-        return await business_store.get(tx, person.merchant_id)
-    await record.event(tx, person.merchant_id, "settings.business_saved", now, changed=changes(seen, new))
+    if not await business_store.update(work.tx, person.merchant_id, new, seen):
+        return await business_store.get(work.tx, person.merchant_id)
+    await record.event(work, person.merchant_id, "settings.business_saved", changed=changes(seen, new))
     return new
 
 
 async def _record_key_event(
-    tx: Tx, person: Person, key: ApiKeyView, event_type: AuditEventType, now: datetime, changed: Changes | None = None
+    work: Work, person: Person, key: ApiKeyView, event_type: AuditEventType, changed: Changes | None = None
 ) -> None:
     env = MerchantEnv(person.merchant_id, key.mode)
     name = f"{key.name} …{key.hint}"
-    await record.event(tx, env, event_type, now, subject=key.api_key_id, name=name, changed=changed)
+    await record.event(work, env, event_type, subject=key.api_key_id, name=name, changed=changed)
 
 
 def _session_view(

@@ -1,6 +1,5 @@
 """Sign-up, sign-in, API keys and the account, as JSON."""
 
-from datetime import datetime
 from uuid import UUID
 
 from starlette.responses import Response
@@ -31,7 +30,7 @@ from tollhouse.merchants.model import (
     SignUp,
     SignupClosed,
 )
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
@@ -107,9 +106,9 @@ async def make_api_key(caller: Person, body: NewApiKey, work: Work) -> NewApiKey
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, errors=(NotFound,))
-async def revoke_api_key(caller: Person, api_key_id: UUID, tx: Tx, now: datetime) -> ApiKeyView:
+async def revoke_api_key(caller: Person, api_key_id: UUID, work: Work) -> ApiKeyView:
     """Revoke an API key permanently."""
-    return await actions.revoke_api_key(tx, caller, api_key_id, now)
+    return await actions.revoke_api_key(work, caller, api_key_id)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/account", guard=scope("account:read"))

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollhouse.http.lists import ConnectionsPageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.identity import stepup
 from tollhouse.identity.guards import signed_in, signed_in_while_suspended
 from tollhouse.identity.model import ApplicationSuspended, Person
@@ -19,7 +19,7 @@ from tollhouse.oauth.connections import DisconnectResult
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
 from tollhouse.oauth.settings import ClientStatusChange, SecretRotation, SettingsBody, SettingsUpdate
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 CHANGES = (NotFound, ApplicationSuspended, ApplicationRevoked, ValidationFailed, ApplicationChanged)
@@ -63,9 +63,9 @@ async def list_clients(caller: Person, db: Pool, now: datetime) -> ClientList:
 @DASHBOARD_OPERATIONS.add(
     "POST", "/oauth/clients", guard=signed_in, status=201, errors=(ValidationFailed,), recent_authentication="always"
 )
-async def register_client(caller: Person, body: SettingsBody, tx: Tx, now: datetime) -> ClientView:
+async def register_client(caller: Person, body: SettingsBody, work: Work) -> ClientView:
     """Register an application. Only this response contains the secret of a confidential one."""
-    return await clients.register(tx, caller.merchant_id, settings.check_new(body), now)
+    return await clients.register(work, caller.merchant_id, settings.check_new(body))
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/clients/{client_id}", guard=signed_in, errors=(NotFound,))
@@ -81,25 +81,23 @@ async def show_client(caller: Person, client_id: str, db: Pool, services: Servic
 @DASHBOARD_OPERATIONS.add(
     "PUT", "/oauth/clients/{client_id}", guard=signed_in, errors=CHANGES, recent_authentication="by_content"
 )
-async def save_client(caller: Person, client_id: str, body: SettingsUpdate, tx: Tx, now: datetime) -> ClientView:
+async def save_client(caller: Person, client_id: str, body: SettingsUpdate, work: Work) -> ClientView:
     """Replace all settings. Invalidates unfinished authorizations. New redirect URIs require recent authentication."""
-    return await clients.update(tx, caller.merchant_id, client_id, body, now, recent=stepup.is_recent(caller, now))
+    return await clients.update(work, caller.merchant_id, client_id, body, recent=stepup.is_recent(caller, work.now))
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in, errors=CHANGES)
-async def pause_or_resume_client(
-    caller: Person, client_id: str, body: ClientStatusChange, tx: Tx, now: datetime
-) -> ClientView:
+async def pause_or_resume_client(caller: Person, client_id: str, body: ClientStatusChange, work: Work) -> ClientView:
     """Pause an application, which revokes its grants, or resume it, which restores none of them."""
-    return await clients.pause_or_resume(tx, caller.merchant_id, client_id, body, now)
+    return await clients.pause_or_resume(work, caller.merchant_id, client_id, body)
 
 
 @DASHBOARD_OPERATIONS.add(
     "POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, errors=CHANGES, recent_authentication="always"
 )
-async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotation, tx: Tx, now: datetime) -> ClientView:
+async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotation, work: Work) -> ClientView:
     """Replace the client secret immediately. Only this response contains the new one."""
-    return await clients.rotate_secret(tx, caller.merchant_id, client_id, body, now)
+    return await clients.rotate_secret(work, caller.merchant_id, client_id, body)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -108,9 +106,9 @@ async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotat
     guard=signed_in_while_suspended,
     errors=(NotFound, ApplicationRevoked),
 )
-async def revoke_client(caller: Person, client_id: str, tx: Tx, now: datetime) -> ClientView:
+async def revoke_client(caller: Person, client_id: str, work: Work) -> ClientView:
     """Revoke an application permanently. Revokes every grant; the history stays."""
-    return await clients.revoke(tx, caller.merchant_id, client_id, now)
+    return await clients.revoke(work, caller.merchant_id, client_id)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -133,9 +131,9 @@ async def list_connections(
     guard=signed_in_while_suspended,
     errors=(NotFound, ApplicationRevoked),
 )
-async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx, now: datetime) -> DisconnectResult:
+async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, work: Work) -> DisconnectResult:
     """Disconnect one merchant from an application."""
-    return await connections.disconnect_one(tx, caller.merchant_id, client_id, grant_id, now)
+    return await connections.disconnect_one(work, caller.merchant_id, client_id, grant_id)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -144,9 +142,9 @@ async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, tx: Tx,
     guard=signed_in_while_suspended,
     errors=(NotFound, ApplicationRevoked),
 )
-async def disconnect_all(caller: Person, client_id: str, tx: Tx, now: datetime) -> DisconnectResult:
+async def disconnect_all(caller: Person, client_id: str, work: Work) -> DisconnectResult:
     """Disconnect all merchants. Also invalidates unexchanged codes and pending requests."""
-    return await connections.disconnect_all(tx, caller.merchant_id, client_id, now)
+    return await connections.disconnect_all(work, caller.merchant_id, client_id)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in)
@@ -156,6 +154,6 @@ async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended, errors=(NotFound,))
-async def withdraw_grant(caller: Person, grant_id: UUID, tx: Tx, now: datetime) -> DisconnectResult:
+async def withdraw_grant(caller: Person, grant_id: UUID, work: Work) -> DisconnectResult:
     """Disconnect one application."""
-    return await connections.revoke_grant(tx, caller.merchant_id, grant_id, now)
+    return await connections.revoke_grant(work, caller.merchant_id, grant_id)

@@ -11,6 +11,7 @@ import msgspec
 from tollhouse.audit import record
 from tollhouse.audit.changes import Changes, changes, new_values
 from tollhouse.audit.event_types import AuditEventType
+from tollhouse.http.services import Work
 from tollhouse.identity.model import ApplicationSuspended, RecentAuthenticationRequired
 from tollhouse.kernel import messages, tokens
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
@@ -24,92 +25,86 @@ from tollhouse.platform.db import Tx
 HINT_CHARS = 4
 
 
-async def register(tx: Tx, owner: MerchantId, new: ClientSettings, now: datetime) -> ClientView:
+async def register(work: Work, owner: MerchantId, new: ClientSettings) -> ClientView:
     """Register an application. Only this response contains the secret of a confidential one."""
-    registered = await register_with_id(tx, owner, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX)), new, now)
+    registered = await register_with_id(work, owner, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX)), new)
     if registered is None:
         raise AssertionError("a random client id exists already")
     return registered
 
 
-async def register_with_id(
-    tx: Tx, owner: MerchantId, client_id: ClientId, new: ClientSettings, now: datetime
-) -> ClientView | None:
+async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, new: ClientSettings) -> ClientView | None:
     """Register an application with this id; None if it exists, for example because the form was submitted twice."""
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" else None
-    if not await clients_store.insert(tx, owner, client_id, new, _hash_and_hint(secret) if secret else None, now):
+    if not await clients_store.insert(work.tx, owner, client_id, new, _hash_and_hint(secret) if secret else None, work.now):
         return None
-    registered = await _get(tx, owner, client_id, now)
-    await _record_event(tx, owner, "application.registered", registered, now, changes({}, _settings_of(registered)))
+    registered = await _get(work.tx, owner, client_id, work.now)
+    await _record_event(work, owner, "application.registered", registered, changes({}, _settings_of(registered)))
     return msgspec.structs.replace(registered, client_secret=secret) if secret else registered
 
 
-async def update(
-    tx: Tx, owner: MerchantId, client_id: str, body: SettingsBody, now: datetime, *, recent: bool
-) -> ClientView:
+async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBody, *, recent: bool) -> ClientView:
     """Replace all settings. Invalidates pending requests and codes; grants lose removed scopes immediately.
 
     Raises `RecentAuthenticationRequired` if redirect URIs change and the authentication is not `recent`.
     """
-    client = await lock(tx, owner, client_id)
+    client = await lock(work.tx, owner, client_id)
     new, version = settings.check_update(body, client.client_type)
     _require_version(client, version)
-    before = await _get(tx, owner, client.client_id, now)
+    before = await _get(work.tx, owner, client.client_id, work.now)
     if not recent and {*new.redirect_uris} != {*before.redirect_uris}:
         raise RecentAuthenticationRequired
     # Nothing below this line may refuse.
-    await clients_store.update(tx, owner, client, new, now)
+    await clients_store.update(work.tx, owner, client, new, work.now)
     if client.scopes - new.scopes:
-        await connections_store.restrict_scopes(tx, client.client_id, new.scopes, now)
-    after = await _get(tx, owner, client.client_id, now)
-    await _record_event(tx, owner, "application.changed", after, now, changes(_settings_of(before), _settings_of(after)))
+        await connections_store.restrict_scopes(work.tx, client.client_id, new.scopes, work.now)
+    after = await _get(work.tx, owner, client.client_id, work.now)
+    await _record_event(work, owner, "application.changed", after, changes(_settings_of(before), _settings_of(after)))
     return after
 
 
-async def pause_or_resume(
-    tx: Tx, owner: MerchantId, client_id: str, change: ClientStatusChange, now: datetime
-) -> ClientView:
+async def pause_or_resume(work: Work, owner: MerchantId, client_id: str, change: ClientStatusChange) -> ClientView:
     """Pause, which revokes every grant, or resume, which restores none of them."""
-    client = await lock(tx, owner, client_id)
+    client = await lock(work.tx, owner, client_id)
     enabled, version = settings.check_flag("enabled", change.enabled, change.version)
     _require_version(client, version)
     # Nothing below this line may refuse.
-    await clients_store.set_status(tx, owner, client, "enabled" if enabled else "paused", now)
+    await clients_store.set_status(work.tx, owner, client, "enabled" if enabled else "paused", work.now)
     if not enabled:
-        await clients_store.revoke_all_grants(tx, owner, client, "application_paused", now)
-    after = await _get(tx, owner, client.client_id, now)
+        await clients_store.revoke_all_grants(work.tx, owner, client, "application_paused", work.now)
+    after = await _get(work.tx, owner, client.client_id, work.now)
     action: AuditEventType = "application.resumed" if enabled else "application.paused"
-    await _record_event(tx, owner, action, after, now, changes({"status": client.status}, {"status": after.status}))
+    await _record_event(work, owner, action, after, changes({"status": client.status}, {"status": after.status}))
     return after
 
 
-async def rotate_secret(tx: Tx, owner: MerchantId, client_id: str, rotation: SecretRotation, now: datetime) -> ClientView:
+async def rotate_secret(work: Work, owner: MerchantId, client_id: str, rotation: SecretRotation) -> ClientView:
     """Replace the secret immediately. Only this response contains the new one."""
-    client = await lock(tx, owner, client_id)
+    client = await lock(work.tx, owner, client_id)
     revoke_grants, version = settings.check_flag("revoke_grants", rotation.revoke_grants, rotation.version)
     if client.client_type == "public":
         raise ValidationFailed(FieldError("client_type", "no_secret", messages.CONFIDENTIAL))
     _require_version(client, version)
     # Nothing below this line may refuse.
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX)
-    await clients_store.set_secret(tx, owner, client, _hash_and_hint(secret), now)
+    await clients_store.set_secret(work.tx, owner, client, _hash_and_hint(secret), work.now)
     if revoke_grants:
-        await clients_store.revoke_all_grants(tx, owner, client, "secret_rotated", now)
-    after = await _get(tx, owner, client.client_id, now)
+        await clients_store.revoke_all_grants(work.tx, owner, client, "secret_rotated", work.now)
+    after = await _get(work.tx, owner, client.client_id, work.now)
     await _record_event(
-        tx, owner, "application.secret_replaced", after, now, new_values(connections_ended=revoke_grants or None)
+        work, owner, "application.secret_replaced", after, new_values(connections_ended=revoke_grants or None)
     )
     return msgspec.structs.replace(after, client_secret=secret)
 
 
-async def revoke(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> ClientView:
+async def revoke(work: Work, owner: MerchantId, client_id: str) -> ClientView:
     """Revoke the application permanently. Its settings and the history of its connections stay readable."""
-    client = await lock(tx, owner, client_id, while_suspended=True)
+    client = await lock(work.tx, owner, client_id, while_suspended=True)
     # Nothing below this line may refuse.
-    await clients_store.revoke(tx, owner, client, now)
-    await clients_store.revoke_all_grants(tx, owner, client, "application_revoked", now)
-    after = await _get(tx, owner, client.client_id, now)
-    await _record_event(tx, owner, "application.revoked", after, now)
+    await clients_store.revoke(work.tx, owner, client, work.now)
+    await clients_store.revoke_all_grants(work.tx, owner, client, "application_revoked", work.now)
+    after = await _get(work.tx, owner, client.client_id, work.now)
+    await _record_event(work, owner, "application.revoked", after)
     return after
 
 
@@ -129,9 +124,9 @@ async def lock(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bo
 
 
 async def _record_event(
-    tx: Tx, owner: MerchantId, action: AuditEventType, client: ClientView, now: datetime, changed: Changes | None = None
+    work: Work, owner: MerchantId, action: AuditEventType, client: ClientView, changed: Changes | None = None
 ) -> None:
-    await record.event(tx, owner, action, now, subject=client.client_id, name=client.name, changed=changed)
+    await record.event(work, owner, action, subject=client.client_id, name=client.name, changed=changed)
 
 
 def _settings_of(client: ClientView) -> dict[str, object]:

@@ -1,21 +1,20 @@
 """Revoking grants, by the owner of the application or by the merchant. Payments and reservations stay as they are."""
 
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.audit import record
-from tollhouse.audit.actor import Actor
 from tollhouse.audit.changes import changes, new_values
+from tollhouse.http.services import Work
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.oauth import clients, clients_store, connections_store
 from tollhouse.oauth.model import RevokedGrant
-from tollhouse.platform.db import Tx
 
 
 class DisconnectResult(Struct, frozen=True):
@@ -24,50 +23,49 @@ class DisconnectResult(Struct, frozen=True):
     disconnected: Annotated[int, example(1)]
 
 
-async def disconnect_one(tx: Tx, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime) -> DisconnectResult:
+async def disconnect_one(work: Work, owner: MerchantId, client_id: str, grant_id: UUID) -> DisconnectResult:
     """Disconnect one merchant, for the owner of the application."""
-    client = await clients.lock(tx, owner, client_id, while_suspended=True)
-    revoked = await connections_store.revoke_by_owner(tx, owner, client.client_id, grant_id, now)
+    client = await clients.lock(work.tx, owner, client_id, while_suspended=True)
+    revoked = await connections_store.revoke_by_owner(work.tx, owner, client.client_id, grant_id, work.now)
     if revoked is None:
-        if not await connections_store.has_connection(tx, owner, client.client_id, grant_id):
+        if not await connections_store.has_connection(work.tx, owner, client.client_id, grant_id):
             raise NotFound
         return DisconnectResult(0)
     env, changed = MerchantEnv(owner, revoked.mode), new_values(connection=grant_id)
     action = "application.connection_ended"
-    await record.event(tx, env, action, now, subject=client.client_id, name=revoked.name, changed=changed)
-    await record_revocation(tx, revoked, "disconnected by owner", Actor("application", client.client_id), now)
+    await record.event(work, env, action, subject=client.client_id, name=revoked.name, changed=changed)
+    await record_revocation(work, revoked, "disconnected by owner", Actor("application", client.client_id))
     return DisconnectResult(1)
 
 
-async def disconnect_all(tx: Tx, owner: MerchantId, client_id: str, now: datetime) -> DisconnectResult:
+async def disconnect_all(work: Work, owner: MerchantId, client_id: str) -> DisconnectResult:
     """Disconnect all merchants, for the owner of the application. Invalidates unexchanged codes and pending requests."""
-    client = await clients.lock(tx, owner, client_id, while_suspended=True)
+    client = await clients.lock(work.tx, owner, client_id, while_suspended=True)
     # Nothing below this line may refuse.
-    active = await connections_store.count_active(tx, owner, client.client_id, now)
-    await clients_store.revoke_all_grants(tx, owner, client, "disconnected_by_owner", now)
+    active = await connections_store.count_active(work.tx, owner, client.client_id, work.now)
+    await clients_store.revoke_all_grants(work.tx, owner, client, "disconnected_by_owner", work.now)
     action, changed = "application.connections_ended", changes({"connections": active}, {"connections": 0})
-    await record.event(tx, owner, action, now, subject=client.client_id, name=client.name, changed=changed)
+    await record.event(work, owner, action, subject=client.client_id, name=client.name, changed=changed)
     return DisconnectResult(active)
 
 
-async def revoke_grant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> DisconnectResult:
+async def revoke_grant(work: Work, merchant_id: MerchantId, grant_id: UUID) -> DisconnectResult:
     """Revoke one grant, for the merchant that gave it."""
-    revoked = await connections_store.revoke_by_merchant(tx, merchant_id, grant_id, now)
+    revoked = await connections_store.revoke_by_merchant(work.tx, merchant_id, grant_id, work.now)
     if revoked is None:
-        if not await connections_store.has_grant(tx, merchant_id, grant_id):
+        if not await connections_store.has_grant(work.tx, merchant_id, grant_id):
             raise NotFound
         return DisconnectResult(0)
-    await record.event(tx, revoked.env, "grant.ended", now, subject=revoked.client_id, name=revoked.name)
+    await record.event(work, revoked.env, "grant.ended", subject=revoked.client_id, name=revoked.name)
     return DisconnectResult(1)
 
 
-async def record_revocation(tx: Tx, revoked: RevokedGrant, reason: str, by: Actor, now: datetime) -> None:
+async def record_revocation(work: Work, revoked: RevokedGrant, reason: str, by: Actor | None = None) -> None:
     """Record in the merchant's audit log that its grant was revoked by an application or after a replay."""
     await record.event(
-        tx,
+        work,
         revoked.env,
         "grant.ended",
-        now,
         subject=revoked.client_id,
         name=revoked.name,
         changed=new_values(reason=reason),

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
-from tollhouse.audit import actor
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
@@ -16,7 +16,6 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId
 from tollhouse.oauth import client_auth, connections, refresh_tokens, store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures
-from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PROTOCOL)
 PARAMETERS = (*client_auth.PARAMETERS, "token", "token_type_hint")
@@ -54,17 +53,17 @@ async def give_back(request: Request) -> Response:
     token = form.one("token")
     if token is None:
         raise InvalidRequest("`token` is required.")
-    await request.services.db.transact(lambda tx: _revoke(tx, request, client.client_id, token))
+    request.actor = request.actor_of("application", client.client_id)
+    await request.transact(lambda work: _revoke(work, client.client_id, token))
     return json_response(RevocationResponse())
 
 
-async def _revoke(tx: Tx, request: Request, client_id: ClientId, token: str) -> None:
+async def _revoke(work: Work, client_id: ClientId, token: str) -> None:
     if tokens.is_well_formed(tokens.ACCESS_TOKEN_PREFIX, token):
-        revoked = await store.revoke_by_access_token(tx, client_id, tokens.digest(token), request.now)
-    elif (refresh_token := refresh_tokens.parse(request.services.keys, token)) is not None:
-        revoked = await store.revoke_by_refresh_token(tx, client_id, refresh_token.grant_id, request.now)
+        revoked = await store.revoke_by_access_token(work.tx, client_id, tokens.digest(token), work.now)
+    elif (refresh_token := refresh_tokens.parse(work.services.keys, token)) is not None:
+        revoked = await store.revoke_by_refresh_token(work.tx, client_id, refresh_token.grant_id, work.now)
     else:
         return
     if revoked is not None:
-        by = actor.application(request, client_id)
-        await connections.record_revocation(tx, revoked, "revoked by application", by, request.now)
+        await connections.record_revocation(work, revoked, "revoked by application")

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
-from tollhouse.audit import actor
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest
@@ -172,8 +172,8 @@ async def _refresh(tx: Tx, request: Request, client: VerifiedClient, form: Form)
 
 
 async def _record_replay(tx: Tx, request: Request, client: VerifiedClient, revoked: RevokedGrant, reason: str) -> None:
-    by = actor.application(request, client.client_id)
-    await connections.record_revocation(tx, revoked, reason, by, request.now)
+    work = Work(tx, request.services, request.now, request.actor_of("application", client.client_id))
+    await connections.record_revocation(work, revoked, reason)
 
 
 def _requested_scopes(form: Form) -> Scopes | None:

@@ -53,7 +53,7 @@ async def request(
     transfer = await _admit(work.tx, preview, refund_id, work.now)
     hold_id, posted = None, None
     if of_merchant:
-        hold, posted = await holds.reserve(work.tx, env, Source(SOURCE, refund_id), current.currency, of_merchant, work.now)
+        hold, posted = await holds.reserve(work, env, Source(SOURCE, refund_id), current.currency, of_merchant)
         hold_id = hold.id
     refund = Refund(
         id=refund_id,
@@ -84,7 +84,7 @@ async def request(
     changed = await settlement.change(work.tx, held, "refund requested", work.now)
     await _notify_balance(work, changed, refund, posted)
     about = new_values(amount=priced(amount_minor, refund.currency), reason=refund.reason, external_id=refund.external_id)
-    await record.event(work.tx, env, "refund.requested", work.now, subject=current.id, changed=about)
+    await record.event(work, env, "refund.requested", subject=current.id, changed=about)
     return refund, changed
 
 
@@ -96,11 +96,11 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     changed = await _change(work.tx, current, refund, "refunded", work.now, refunded=refund.amount_minor, freed=True)
     given = _from_unapplied(current, refund, out)
     if refund.hold_id is None:
-        posted = await post(work.tx, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), given, work.now))
+        posted = await post(work, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), given))
     else:
         of_merchant = refund.amount_minor - refund.unapplied_minor
         captures = (HoldCapture("refund", of_merchant, out),)
-        _, posted = await holds.capture(work.tx, env, refund.hold_id, captures, work.now, extra_postings=given)
+        _, posted = await holds.capture(work, env, refund.hold_id, captures, extra_postings=given)
     await notify.payment(work, "payment.refunded", changed, refund=refund)
     await _notify_balance(work, changed, refund, posted)
     return refund
@@ -145,7 +145,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
         else None
     )
     postings = tuple(posting for posting in (to_merchant, back) if posting is not None)
-    posted = await post(work.tx, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings, work.now))
+    posted = await post(work, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings))
     await gate.close_by_id(work.tx, refund.id, work.now)
     await _notify_balance(work, changed, refund, posted)
     return refund
@@ -229,7 +229,7 @@ async def _change(
 async def _give_back(work: Work, changed: Transaction, refund: Refund) -> None:
     """Release the hold of a failed refund."""
     if refund.hold_id is not None:
-        _, posted = await holds.release(work.tx, changed.env, refund.hold_id, work.now)
+        _, posted = await holds.release(work, changed.env, refund.hold_id)
         await _notify_balance(work, changed, refund, posted)
 
 

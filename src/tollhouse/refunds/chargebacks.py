@@ -93,6 +93,6 @@ async def _post(
     kind: EntryType,
     postings: tuple[Posting, ...],
 ) -> None:
-    posted = await post(work.tx, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings, work.now))
+    posted = await post(work, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings))
     cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)
     await notify.moved(work, transaction, posted, cause)

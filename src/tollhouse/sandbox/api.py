@@ -171,7 +171,7 @@ async def fund(caller: Caller, body: Funding, work: Work) -> BalanceView:
     # A database constraint enforces the balance limit; its violation rolls everything back.
     funding_id = new_id()
     posting = Posting("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
-    posted = await post(work.tx, JournalEntry("test", "test_funding", Source(SOURCE, funding_id), (posting,), work.now))
+    posted = await post(work, JournalEntry("test", "test_funding", Source(SOURCE, funding_id), (posting,)))
     cause = Cause(SOURCE, funding_id, "succeeded", 1)
     return await notify_balance(work, caller.env, known.code, posted, cause, None)
 

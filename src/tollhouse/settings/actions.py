@@ -11,6 +11,7 @@ from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue.methods import METHODS, Method
 from tollhouse.catalogue.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.events import secrets
+from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
@@ -23,18 +24,18 @@ async def get(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SettingsView:
     return await _view(db, env, await payment_settings.of(db, env), now)
 
 
-async def save(tx: Tx, env: MerchantEnv, new: NewSettings, now: datetime) -> SettingsView:
+async def save(work: Work, env: MerchantEnv, new: NewSettings) -> SettingsView:
     """Replace the settings. Raises `ValidationFailed`, and `SettingsChanged` for a stale version."""
     if field_errors := new.field_errors(env):
         raise ValidationFailed(*field_errors)
-    before = await payment_settings.of(tx, env)
-    saved = await payment_settings.save(tx, env, new.settings(), now)
+    before = await payment_settings.of(work.tx, env)
+    saved = await payment_settings.save(work.tx, env, new.settings(), work.now)
     if saved is None:
-        raise SettingsChanged((await payment_settings.of(tx, env)).version)
+        raise SettingsChanged((await payment_settings.of(work.tx, env)).version)
     await record.event(
-        tx, env, "settings.payments_saved", now, changed=changes(_audited_fields(before, env), _audited_fields(saved, env))
+        work, env, "settings.payments_saved", changed=changes(_audited_fields(before, env), _audited_fields(saved, env))
     )
-    return await _view(tx, env, saved, now)
+    return await _view(work.tx, env, saved, work.now)
 
 
 async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime) -> SettingsView:

@@ -3,10 +3,11 @@
 from datetime import datetime
 
 from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import ValidationFailed
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
@@ -20,6 +21,6 @@ async def read_settings(caller: Caller, db: Pool, now: datetime) -> SettingsView
 
 
 @INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), errors=(ValidationFailed, SettingsChanged))
-async def save_settings(caller: Caller, body: NewSettings, tx: Tx, now: datetime) -> SettingsView:
+async def save_settings(caller: Caller, body: NewSettings, work: Work) -> SettingsView:
     """Replace the settings of the current environment. Needs the version that was read."""
-    return await actions.save(tx, caller.env, body, now)
+    return await actions.save(work, caller.env, body)

@@ -1,7 +1,6 @@
 """The projects of a merchant in the dashboard: those in review and rejected too."""
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from tollhouse.catalogue.model import ProjectFacts, ProjectStatus, ReviewedProje
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import Person
 from tollhouse.kernel import messages
@@ -23,7 +23,7 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 NAME_CHARS_MAX = 100
@@ -107,11 +107,11 @@ async def list_projects(caller: Person, query: ProjectsQuery, page: PageRequest,
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, errors=(ValidationFailed,))
-async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) -> ReviewedProjectView:
+async def open_project(caller: Person, body: NewProject, work: Work) -> ReviewedProjectView:
     """Open a project. In test mode it is approved at once, in live mode an operator approves it."""
     facts = body.facts()
     # Nothing below this line may refuse.
-    opened = await projects.open_project(tx, MerchantEnv(caller.merchant_id, body.mode), facts, now)
+    opened = await projects.open_project(work, MerchantEnv(caller.merchant_id, body.mode), facts)
     return _view(
         ReviewedProject(
             id=opened.id,
@@ -119,19 +119,17 @@ async def open_project(caller: Person, body: NewProject, tx: Tx, now: datetime) 
             facts=facts,
             status=opened.status,
             rejected_because=None,
-            created_at=now,
-            updated_at=now,
+            created_at=work.now,
+            updated_at=work.now,
         )
     )
 
 
 @DASHBOARD_OPERATIONS.add("PUT", "/projects/{project_id}", guard=signed_in, errors=(ValidationFailed, NotFound))
-async def change_project(
-    caller: Person, project_id: UUID, body: ProjectChange, tx: Tx, now: datetime
-) -> ReviewedProjectView:
+async def change_project(caller: Person, project_id: UUID, body: ProjectChange, work: Work) -> ReviewedProjectView:
     """Change what a project says of itself. One that was rejected is reviewed again."""
     facts = body.facts()
-    changed = await projects.change(tx, caller.merchant_id, project_id, facts, now)
+    changed = await projects.change(work, caller.merchant_id, project_id, facts)
     if changed is None:
         raise NotFound
     if body.mode not in {UNSET, changed.mode}:

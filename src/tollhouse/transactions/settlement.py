@@ -102,7 +102,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
         await notify.payment(work, "payment.succeeded", accepted)
     await _post(work, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)])
     about = new_values(amount=priced(current.unapplied_minor, current.currency))
-    await record.event(work.tx, env, "payment.accepted", work.now, subject=current.id, changed=about)
+    await record.event(work, env, "payment.accepted", subject=current.id, changed=about)
     return accepted
 
 
@@ -200,7 +200,7 @@ async def _follow(tx: Tx, current: Transaction, observation: Observation, now: d
 async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -> None:
     """Post the change to the ledger and record the balance event."""
     source = Source(SOURCE, transaction.id, transaction.version)
-    posted = await post(work.tx, JournalEntry(transaction.env.mode, "payment", source, tuple(postings), work.now))
+    posted = await post(work, JournalEntry(transaction.env.mode, "payment", source, tuple(postings)))
     cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)
     await notify.moved(work, transaction, posted, cause)
 

@@ -63,11 +63,9 @@ async def save(work: Work, env: MerchantEnv, new: NewConfiguration) -> tuple[Web
     saved = await store.get_configuration(work.tx, env)
     if saved is None:
         raise AssertionError("saved in this transaction")
-    await record.event(
-        work.tx, env, "webhooks.saved", work.now, changed=changes(_audited_fields(before), _audited_fields(saved))
-    )
+    await record.event(work, env, "webhooks.saved", changed=changes(_audited_fields(before), _audited_fields(saved)))
     if secret is not None:
-        await record.event(work.tx, env, "webhooks.secret_replaced", work.now)
+        await record.event(work, env, "webhooks.secret_replaced")
     return saved, secret
 
 
@@ -78,37 +76,37 @@ async def disable_delivery(work: Work, env: MerchantEnv) -> WebhookConfiguration
     await work.tx.execute(environments_store.DISABLE_DELIVERY, env.merchant_id, env.mode, work.now)
     await events_store.cancel_pending(work.tx, env)
     if was_enabled:
-        await record.event(work.tx, env, "webhooks.off", work.now)
+        await record.event(work, env, "webhooks.off")
     return await get_configuration(work.tx, env, work.services)
 
 
-async def enable_delivery(tx: Tx, env: MerchantEnv, now: datetime) -> None:
+async def enable_delivery(work: Work, env: MerchantEnv) -> None:
     """Enable delivery of new events. Canceled events stay canceled."""
-    await secrets.lock(tx, env)
-    await _switch_on(tx, env, now)
+    await secrets.lock(work.tx, env)
+    await _switch_on(work, env)
 
 
 async def rotate_secret(work: Work, env: MerchantEnv) -> str:
     """Replace the signing secret at once, also for pending retries. Returns the new one."""
     await secrets.lock(work.tx, env)
-    await record.event(work.tx, env, "webhooks.secret_replaced", work.now)
+    await record.event(work, env, "webhooks.secret_replaced")
     return await secrets.replace(work.tx, env, work.services.keys, work.now)
 
 
 async def generate_secret(work: Work, env: MerchantEnv) -> str:
     """Create a secret that can be activated within the hour."""
     await secrets.lock(work.tx, env)
-    await record.event(work.tx, env, "webhooks.secret_prepared", work.now)
+    await record.event(work, env, "webhooks.secret_prepared")
     return await secrets.generate(work.tx, env, work.services.keys, work.now)
 
 
-async def activate_secret(tx: Tx, env: MerchantEnv, now: datetime) -> SecretStateView:
+async def activate_secret(work: Work, env: MerchantEnv) -> SecretStateView:
     """Activate the pending secret, if any, and enable delivery."""
-    await secrets.lock(tx, env)
-    await _switch_on(tx, env, now)
-    if await secrets.activate(tx, env, now):
-        await record.event(tx, env, "webhooks.secret_activated", now)
-    return await get_secret_state(tx, env, now)
+    await secrets.lock(work.tx, env)
+    await _switch_on(work, env)
+    if await secrets.activate(work.tx, env, work.now):
+        await record.event(work, env, "webhooks.secret_activated")
+    return await get_secret_state(work.tx, env, work.now)
 
 
 async def get_secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SecretStateView:
@@ -165,10 +163,10 @@ async def redeliver_unless_due(work: Work, env: MerchantEnv, event_id: UUID) -> 
         await redeliver(work, env, event_id)
 
 
-async def _switch_on(tx: Tx, env: MerchantEnv, now: datetime) -> None:
-    if not await store.is_delivery_enabled(tx, env):
-        await tx.execute(environments_store.ENABLE_DELIVERY, env.merchant_id, env.mode)
-        await record.event(tx, env, "webhooks.on", now)
+async def _switch_on(work: Work, env: MerchantEnv) -> None:
+    if not await store.is_delivery_enabled(work.tx, env):
+        await work.tx.execute(environments_store.ENABLE_DELIVERY, env.merchant_id, env.mode)
+        await record.event(work, env, "webhooks.on")
 
 
 def _audited_fields(configuration: WebhookConfiguration | None) -> Mapping[str, object]:

@@ -13,7 +13,7 @@ from tollhouse.identity.guards import CredentialGuard, scope, signed_in
 from tollhouse.identity.model import Caller, Person
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.errors import NotFound, ValidationFailed
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Pool
 from tollhouse.webhooks import actions, store
 from tollhouse.webhooks.model import (
     DeprecatedWebhookRemoved,
@@ -149,6 +149,6 @@ async def generate_secret(caller: Person, body: ModeQuery, work: Work) -> Secret
     errors=(ValidationFailed,),
     recent_authentication="live",
 )
-async def activate_secret(caller: Person, body: ModeQuery, tx: Tx, now: datetime) -> SecretStateView:
+async def activate_secret(caller: Person, body: ModeQuery, work: Work) -> SecretStateView:
     """Activate the generated secret and switch delivery on."""
-    return await actions.activate_secret(tx, caller.env(body.mode), now)
+    return await actions.activate_secret(work, caller.env(body.mode))

@@ -20,19 +20,19 @@ STEP = 100
 DONE = "done"
 
 
-async def start(tx: Tx, env: MerchantEnv, failure_filter: FailureFilter, now: datetime) -> UUID:
+async def start(work: Work, env: MerchantEnv, failure_filter: FailureFilter) -> UUID:
     """Start a run, or return the active one."""
-    await secrets.lock(tx, env)  # one active run per environment
-    if (error := await _blocking_error(tx, env, now)) is not None:
+    await secrets.lock(work.tx, env)  # one active run per environment
+    if (error := await _blocking_error(work.tx, env, work.now)) is not None:
         raise error
-    active_run = await runs_store.find_active(tx, env)
+    active_run = await runs_store.find_active(work.tx, env)
     if active_run is not None:
         return active_run
-    expected = await runs_store.count(tx, env, failure_filter, CHECKED_MAX)
+    expected = await runs_store.count(work.tx, env, failure_filter, CHECKED_MAX)
     # Nothing below this line may refuse.
     run_id = new_id()
-    await runs_store.start(tx, env, run_id, failure_filter, expected, now)
-    await record.event(tx, env, "webhooks.failed_sent_again", now, subject=run_id, changed=new_values(events=expected))
+    await runs_store.start(work.tx, env, run_id, failure_filter, expected, work.now)
+    await record.event(work, env, "webhooks.failed_sent_again", subject=run_id, changed=new_values(events=expected))
     return run_id
 
 

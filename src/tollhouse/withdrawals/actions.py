@@ -68,13 +68,13 @@ async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawa
     counted = await limits.count(work.tx, env, method, terms.amount_minor, work.now)
     withdrawal_id = new_id()
     source = Source(notify.SOURCE, withdrawal_id)
-    hold, posted = await holds.reserve(work.tx, env, source, method.currency, terms.debit_minor, work.now)
+    hold, posted = await holds.reserve(work, env, source, method.currency, terms.debit_minor)
     withdrawal = _withdrawal(withdrawal_id, env, new, method, terms, hold.id, work.now)
     await gate.admit(work.tx, _transfer(withdrawal, counted, work.services.rails))
     if not await store.insert(work.tx, withdrawal):
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
     await notify.balance_changed(work, withdrawal, posted)
-    await _record_audit(work.tx, withdrawal, "withdrawal.requested", work.now)
+    await _record_audit(work, withdrawal, "withdrawal.requested")
     return withdrawal
 
 
@@ -82,14 +82,14 @@ async def cancel(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawa
     """Cancel a withdrawal that was not sent yet, and release its hold. Raises `NotFound` and `InvalidState`."""
     current = await changes.lock_in_status(work.tx, env, withdrawal_id, *CANCELABLE)
     # Nothing below this line may refuse.
-    await _record_audit(work.tx, current, "withdrawal.canceled", work.now)
+    await _record_audit(work, current, "withdrawal.canceled")
     return await changes.end_unsent(work, current, status="canceled")
 
 
-async def _record_audit(tx: Tx, withdrawal: Withdrawal, action: AuditEventType, now: datetime) -> None:
+async def _record_audit(work: Work, withdrawal: Withdrawal, action: AuditEventType) -> None:
     amount = priced(withdrawal.amount_minor, withdrawal.currency)
     about = new_values(amount=amount, method_id=withdrawal.method_id, external_id=withdrawal.external_id)
-    await record.event(tx, withdrawal.env, action, now, subject=withdrawal.id, changed=about)
+    await record.event(work, withdrawal.env, action, subject=withdrawal.id, changed=about)
 
 
 async def _insert_quote(tx: Tx, env: MerchantEnv, terms: WithdrawalTerms, now: datetime) -> Quote[WithdrawalTerms]:

@@ -31,7 +31,7 @@ async def end_unsent(
     """End a withdrawal that was never sent: release its hold, and give its amount back to the daily limit."""
     ended = await store.update(work.tx, current, work.now, status=status, failure_code=failure_code, next_look_at=None)
     await gate.close_by_id(work.tx, ended.id, work.now)
-    _, posted = await holds.release(work.tx, ended.env, ended.hold_id, work.now)
+    _, posted = await holds.release(work, ended.env, ended.hold_id)
     if status == "failed":
         await notify.status_changed(work, "withdrawal.failed", ended)
     await notify.balance_changed(work, ended, posted)

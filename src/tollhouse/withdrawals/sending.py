@@ -67,7 +67,7 @@ async def complete(work: Work, env: MerchantEnv, withdrawal_id: UUID, state: Pay
     out = gate.outgoing_side(await gate.lock(work.tx, completed.id))
     extra_postings = _overpaid_postings(completed, paid_minor, out)
     _, posted = await holds.capture(
-        work.tx, env, completed.hold_id, _captures(completed, paid_minor, out), work.now, extra_postings=extra_postings
+        work, env, completed.hold_id, _captures(completed, paid_minor, out), extra_postings=extra_postings
     )
     await notify.status_changed(work, "withdrawal.completed", completed)
     await notify.balance_changed(work, completed, posted)
@@ -90,9 +90,7 @@ async def record_return(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Wi
     returned = await store.update(work.tx, current, work.now, status="failed", failure_code="returned")
     await gate.close_by_id(work.tx, returned.id, work.now)
     posting = Posting("withdrawal_return", returned.currency, returned.receive_minor, rail(returned.rail), available(env))
-    posted = await post(
-        work.tx, JournalEntry(env.mode, "withdrawal_return", Source(notify.SOURCE, returned.id), (posting,), work.now)
-    )
+    posted = await post(work, JournalEntry(env.mode, "withdrawal_return", Source(notify.SOURCE, returned.id), (posting,)))
     await notify.status_changed(work, "withdrawal.failed", returned)
     await notify.balance_changed(work, returned, posted)
     return returned

@@ -1,0 +1,35 @@
+"""Who performs an action, as the audit log and the ledger record it."""
+
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.ids import parse_id
+
+ActorKind = Literal["person", "api_key", "application", "operator", "system"]
+
+
+class Actor(Struct, frozen=True):
+    """Who performs an action. `id` is a user's, key's or application's; other kinds have no id and no address."""
+
+    kind: ActorKind
+    id: str = ""
+    address: str | None = None
+    request: str = ""
+
+    @property
+    def request_id(self) -> UUID | None:
+        """The ID of the request that asked for the action."""
+        return parse_id(self.request)
+
+    @property
+    def client_id(self) -> str | None:
+        """The client ID of an application."""
+        return self.id if self.kind == "application" else None
+
+
+SYSTEM = Actor("system")
+"""Background jobs."""
+OPERATOR = Actor("operator")
+"""Any operator. The operators' own history records which one."""
