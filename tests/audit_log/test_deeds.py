@@ -284,7 +284,7 @@ async def test_money_by_keys_applications_and_people(alice: Actor, bob: Actor) -
 async def test_what_operators_do_by_command(alice: Actor, service: Service) -> None:
     for command in ("suspend", "reactivate"):
         assert (await operator(service, "merchants", command, alice.merchant_id)).status == 0
-    done = await lines(alice, "?what=account")
+    done = await lines(alice)
     assert [line["deed"] for line in done[:2]] == ["account.reactivated", "account.suspended"]
     assert {(line["author_kind"], line["author"], line["address"]) for line in done[:2]} == {("operator", "", "")}
 
