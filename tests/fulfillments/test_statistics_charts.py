@@ -71,6 +71,6 @@ def test_nothing_is_no_picture() -> None:
 def test_a_strip_has_a_piece_for_the_rest() -> None:
     strip = statistics_charts.shares([group(str(number), 10) for number in range(8)])
     assert strip
-    for _, size, parts in strip.sizes:
-        assert len(parts) == 6
-        assert sum(part.width for part in parts) == size.width
+    for drawn in strip:
+        assert len(drawn.segments) == 6
+        assert sum(part.width for part in drawn.segments) == drawn.size.width

@@ -134,9 +134,9 @@ def _charts(found: FulfillmentStatistics | None, group_by: str, formats: Formats
     rows = [] if found is None else found.groups
     if group_by in {"game", "product"}:
         rows = statistics_charts.sort_by_units(statistics_charts.by_game(rows) if group_by == "game" else rows)
-        return {"rows": rows, "columns": None, "strip": statistics_charts.shares(rows)}
-    columns = statistics_charts.columns(found, formats) if found is not None and group_by == "day" else None
-    return {"rows": rows, "columns": columns, "strip": None}
+        return {"rows": rows, "drawn": statistics_charts.shares(rows)}
+    drawn = statistics_charts.columns(found, formats) if found is not None and group_by == "day" else None
+    return {"rows": rows, "drawn": drawn}
 
 
 async def _details(

@@ -5,7 +5,7 @@ from msgspec import Struct
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import label_of as method_label
 from tollhouse.dashboard.home_model import PeriodTotals
-from tollhouse.http.charts import NARROW, WIDE, BarChart, Segment, Size, bar_chart, format_percent, strip
+from tollhouse.http.charts import BarChart, Chart, Strip, bars, format_percent, strips
 from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.periods import Period
 from tollhouse.kernel.text import Translatable
@@ -30,12 +30,11 @@ class MethodRow(Struct, frozen=True):
 
 
 class OverviewCharts(Struct, frozen=True):
-    """The charts in both sizes, and the rows of their tables."""
+    """The charts, and the rows of their tables."""
 
-    wide: BarChart
-    narrow: BarChart
+    volume: Chart[BarChart]
     parts: tuple[PartRow, ...]
-    strips: tuple[tuple[str, Size, tuple[Segment, ...]], ...]
+    mix: Chart[Strip]
     methods: tuple[MethodRow, ...]
     unit: str
 
@@ -45,28 +44,26 @@ def draw_charts(now: PeriodTotals, before: PeriodTotals, period: Period, currenc
     sums = now.by_part(currency.code, len(period.now.starts))
     earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
     names = [own.part(start, period.unit) for start in period.now.starts]
-    gross = [currency.format(one.gross_minor) for one in sums]
-    written = own.short_amount(currency.decimals)
-
-    def chart(size: Size) -> BarChart:
-        words = [f"{name}: {own.amount(amount)} {currency.code}" for name, amount in zip(names, gross, strict=True)]
-        return bar_chart([one.gross_minor for one in sums], names, words, earlier, size, written)
-
     methods = now.by_method(currency.code)
     shares = [one.gross_minor for one in methods]
     return OverviewCharts(
-        wide=chart(WIDE),
-        narrow=chart(NARROW),
+        volume=bars(
+            [one.gross_minor for one in sums],
+            names,
+            earlier,
+            described=lambda minor: f"{own.amount(currency.format(minor))} {currency.code}",
+            written=own.short_amount(currency.decimals),
+        ),
         parts=tuple(
             PartRow(
                 names[place],
                 one.succeeded,
-                gross[place],
+                currency.format(one.gross_minor),
                 currency.format(earlier[place]) if place < len(earlier) else "",
             )
             for place, one in enumerate(sums)
         ),
-        strips=tuple((which, size, strip(shares, size.width)) for which, size in (("wide", WIDE), ("narrow", NARROW))),
+        mix=strips(shares),
         methods=tuple(
             MethodRow(
                 method_label(one.method_id),

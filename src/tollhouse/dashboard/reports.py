@@ -9,7 +9,7 @@ from tollhouse.catalogue import payment_settings
 from tollhouse.catalogue import store as projects
 from tollhouse.catalogue.currencies import CURRENCIES, Currency
 from tollhouse.catalogue.methods import label_of as method_label
-from tollhouse.http.charts import NARROW, WIDE, BarChart, Size, bar_chart
+from tollhouse.http.charts import bars
 from tollhouse.http.csv_table import MEDIA_TYPE, attachment
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.local_formats import Formats
@@ -199,23 +199,20 @@ def _method_rows(found: list[MethodSummary]) -> dict[str, list[tuple[Translatabl
 
 
 def _charts(parts: list[Summary], selection: ReportSelection, currency: Currency, own: Formats) -> dict[str, Any]:
-    """The chart of gross volume and fees in both sizes, and its table."""
+    """The chart of gross volume and fees, if there is something to see, and its table."""
     unit: Unit = "day" if selection.group_by == "day" else "month"
     names = [own.part(part.period.start, unit) for part in parts]
     gross = [max(part.lines["payments_gross"], 0) for part in parts]
     taken = [max(-sum(part.lines[line] for line in tables.FEES), 0) for part in parts]
-    words = [
-        f"{name}: {own.amount(currency.format(minor))} {currency.code}" for name, minor in zip(names, gross, strict=True)
-    ]
-
-    written = own.short_amount(currency.decimals)
-
-    def chart(size: Size) -> BarChart:
-        return bar_chart(gross, names, words, taken if any(taken) else (), size, written)
-
     return {
-        "wide": chart(WIDE),
-        "narrow": chart(NARROW),
-        "worth": len(parts) > 1 and any(gross),
+        "chart": bars(
+            gross,
+            names,
+            taken if any(taken) else (),
+            described=lambda minor: f"{own.amount(currency.format(minor))} {currency.code}",
+            written=own.short_amount(currency.decimals),
+        )
+        if len(parts) > 1 and any(gross)
+        else None,
         "rows": list(zip(names, [_amounts(part) for part in parts], strict=True)),
     }

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from msgspec import Struct
-
 from tollhouse.catalogue.currencies import format_amount
 from tollhouse.catalogue.products import PRODUCTS
 from tollhouse.fulfillments.statistics import FulfillmentGroup, FulfillmentStatistics
-from tollhouse.http.charts import NARROW, WIDE, BarChart, Segment, Size, bar_chart, strip
+from tollhouse.http.charts import BarChart, Chart, Strip, bars, strips
 from tollhouse.http.local_formats import Formats
 
 DAY = timedelta(days=1)
@@ -19,19 +17,6 @@ COLUMNS_MAX = 62
 SEGMENTS_MAX = 6
 """The segments of a strip; with more groups the last segment is the sum of the rest."""
 SUMMED = ("count", "completed", "partially_completed", "failed", "canceled", "pending", "quantity_delivered")
-
-
-class ColumnChart(Struct, frozen=True):
-    """Units by day or week, in both sizes."""
-
-    wide: BarChart
-    narrow: BarChart
-
-
-class StripChart(Struct, frozen=True):
-    """Units by game or product, in both sizes."""
-
-    sizes: tuple[tuple[str, Size, tuple[Segment, ...]], ...]
 
 
 def by_game(groups: Sequence[FulfillmentGroup]) -> list[FulfillmentGroup]:
@@ -48,7 +33,7 @@ def sort_by_units(groups: Sequence[FulfillmentGroup]) -> list[FulfillmentGroup]:
     return sorted(groups, key=lambda group: (-group.quantity_delivered, group.key))
 
 
-def columns(statistics: FulfillmentStatistics, formats: Formats) -> ColumnChart | None:
+def columns(statistics: FulfillmentStatistics, formats: Formats) -> Chart[BarChart] | None:
     """The column chart of groups by day; None for a single day or no units."""
     units = {date.fromisoformat(group.key): group.quantity_delivered for group in statistics.groups}
     first, last = (datetime.fromisoformat(moment).date() for moment in (statistics.start, statistics.to))
@@ -61,19 +46,17 @@ def columns(statistics: FulfillmentStatistics, formats: Formats) -> ColumnChart 
     starts = [first + DAY * place for place in range(0, days, step)]
     sums = [sum(units.get(start + DAY * place, 0) for place in range(step)) for start in starts]
     names = [formats.short_day(start) for start in starts]
-    descriptions = [f"{name}: {formats.number(count)}" for name, count in zip(names, sums, strict=True)]
-    wide, narrow = (bar_chart(sums, names, descriptions, (), size, str) for size in (WIDE, NARROW))
-    return ColumnChart(wide, narrow)
+    return bars(sums, names, (), described=formats.number, written=str)
 
 
-def shares(groups: Sequence[FulfillmentGroup]) -> StripChart | None:
+def shares(groups: Sequence[FulfillmentGroup]) -> Chart[Strip] | None:
     """The strip chart of sorted groups; None where nothing was delivered."""
     units = [group.quantity_delivered for group in groups]
     if not any(units):
         return None
     if len(units) > SEGMENTS_MAX:
         units[SEGMENTS_MAX - 1 :] = [sum(units[SEGMENTS_MAX - 1 :])]
-    return StripChart(tuple((which, size, strip(units, size.width)) for which, size in (("wide", WIDE), ("narrow", NARROW))))
+    return strips(units)
 
 
 def _merge(game: str, parts: Sequence[FulfillmentGroup]) -> FulfillmentGroup:

@@ -4,9 +4,11 @@ Positions are whole units of the view box, so that pages contain no rounding err
 """
 
 from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+D = TypeVar("D")
 TICKS_MAX = 4
 STEPS = (1, 2, 5)
 CHAR_WIDTH = 7
@@ -15,14 +17,15 @@ ABOVE, BELOW = 12, 28
 
 
 class Size(Struct, frozen=True):
-    """The view box of a chart, and how many labels fit below its bars."""
+    """The view box of a chart, its CSS class, and how many labels fit below its bars."""
 
+    name: str
     width: int
     height: int
     names_max: int
 
 
-WIDE, NARROW = Size(820, 260, 12), Size(320, 220, 5)
+WIDE, NARROW = Size("wide", 820, 260, 12), Size("narrow", 320, 220, 5)
 
 
 class Bar(Struct, frozen=True):
@@ -59,6 +62,39 @@ class Segment(Struct, frozen=True):
 
     x: int
     width: int
+
+
+class Strip(Struct, frozen=True):
+    """A strip divided into segments."""
+
+    size: Size
+    segments: tuple[Segment, ...]
+
+
+class Chart(NamedTuple, Generic[D]):
+    """A drawing for wide windows and one for narrow ones, of which CSS shows one."""
+
+    wide: D
+    narrow: D
+
+
+def draw(draw_in: Callable[[Size], D]) -> Chart[D]:
+    """Draw a chart in both sizes."""
+    return Chart(draw_in(WIDE), draw_in(NARROW))
+
+
+def bars(
+    values: Sequence[int], names: Sequence[str], before: Sequence[int], *,
+    described: Callable[[int], str], written: Callable[[int], str],
+) -> Chart[BarChart]:  # fmt: skip
+    """The chart of a `bar_chart`. `described` formats a value beside its label, `written` that of a grid line."""
+    words = [f"{name}: {described(value)}" for name, value in zip(names, values, strict=True)]
+    return draw(lambda size: bar_chart(values, names, words, before, size, written))
+
+
+def strips(shares: Sequence[int]) -> Chart[Strip]:
+    """The chart of a `strip`."""
+    return draw(lambda size: Strip(size, strip(shares, size.width)))
 
 
 def bar_chart(
