@@ -83,7 +83,7 @@ def test_what_is_bare_is_found(tmp_path: Path) -> None:
         (describe_detail("refund failed: returned_by_bank"), "refund failed: returned by bank",
          "Rückerstattung fehlgeschlagen: von der Bank zurückgegeben"),
         (Text("Last heartbeat %(ago)s ago.", ago=span(timedelta(minutes=3))),
-         "Last heartbeat 3 minutes ago.", "Letztes Lebenszeichen vor 3 Minuten."),
+         "Last heartbeat 3 minutes ago.", "Zeit seit dem letzten Lebenszeichen: 3 Minuten."),
         (joined("The payment failed.", "You were not charged. Try again."),
          "The payment failed. You were not charged. Try again.",
          "Die Zahlung ist fehlgeschlagen. Ihnen wurde nichts berechnet. Versuchen Sie es erneut."),
