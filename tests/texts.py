@@ -177,7 +177,7 @@ def _for_programs(node: ast.AST) -> list[ast.AST | None]:
         return [node.returns]
     if isinstance(node, ast.Call):
         described: list[ast.AST | None] = [one.value for one in node.keywords if one.arg == "description"]
-        return described + (node.args[:1] if isinstance(node.func, ast.Name) and node.func.id == "cast" else [])
+        return described + (node.args[:1] if isinstance(node.func, ast.Name) and node.func.id in {"cast", "example"} else [])
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
         return [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "description"]
