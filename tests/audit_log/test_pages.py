@@ -49,7 +49,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
         "Withdrawal requested",
         "API key created",
         "Application connected",
-        "Account opened",
+        "Account created",
     ]
     assert f'<a href="/test/withdrawals/{withdrawal["id"]}">10.00 EUR</a>' in page
     assert "/test/developers/requests/" in page
@@ -61,7 +61,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
     for query, found in {
         "?what=money": ["Withdrawal requested"],
         "?what=keys&environment=live": ["API key created"],
-        "?environment=account": ["Business settings saved", "Account opened"],
+        "?environment=account": ["Business settings saved", "Account created"],
         "?who=api_key": ["Withdrawal requested"],
         f"?who=api_key:{key['subject']}": ["Withdrawal requested"],
         "?who=api_key:x": [],

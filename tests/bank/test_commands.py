@@ -23,7 +23,7 @@ async def test_from_the_banks_file_to_the_banks_file(alice: Actor, bank: Bank, s
         0,
         {"statements": 1, "new_entries": 3, "known_entries": 0, "placed": 1, "unmatched": 2},
     )
-    assert done.talk == "3 new entries, 0 known before. Of the new transfers 1 was placed, 2 wait for you."
+    assert done.talk == "New entries: 3. Imported before: 0. Matched transfers: 1. Unmatched transfers: 2."
     assert (await payment(alice, payment_id))["status"] == "succeeded"
     assert mark in (await operator(service, "statements", "list", **ACCOUNT)).out
 

@@ -90,11 +90,11 @@ async def test_what_has_no_reference_or_a_wrong_one_waits_for_an_operator(alice:
     assert await bank.shows(*shown) == Imported(1, 5, 0, 0, 5)
     waiting = await bank.waiting(mark)
     assert [(one.amount, one.side, one.reason) for one in waiting] == [
-        ("10.00", "credit", "It has no reference of ours."),
-        ("10.00", "credit", "It has no reference of ours."),
-        ("10.00", "credit", "No payment has its reference."),
-        ("10.00", "credit", "It has more than one reference."),
-        ("0.90", "debit", "It has no reference of ours."),
+        ("10.00", "credit", "The transfer has no payment reference."),
+        ("10.00", "credit", "The transfer has no payment reference."),
+        ("10.00", "credit", "No payment has this reference."),
+        ("10.00", "credit", "The transfer has more than one payment reference."),
+        ("0.90", "debit", "The transfer has no payment reference."),
     ]
     assert await euros(alice) == (0, 0, 0)
     assert (await bank.assign(waiting[1].id, reference.lower())).outcome == "payment"

@@ -63,32 +63,43 @@ async def test_a_statement_is_uploaded_and_a_second_time_changes_nothing(alice: 
     name, mark = uuid4().hex, uuid4().hex
     raw = statement(paid(reference, 1_000), Line(90, "DBIT", words=mark), name=name)
     said = (await upload(olga, raw)).ok().text
-    assert "2 new entries, 0 known before. Of the new transfers 1 was placed, 1 waits for you." in said
+    assert "New entries: 2. Imported before: 0. Matched transfers: 1. Unmatched transfers: 1." in said
     assert (await payment(alice, payment_id))["status"] == "succeeded"
     before = await page(olga, "statements")
-    assert "This was imported before: nothing changed." in (await upload(olga, raw)).ok().text
+    assert "This statement was already imported. Nothing was changed." in (await upload(olga, raw)).ok().text
     assert await page(olga, "statements") == before
     assert await euros(alice) == (1_000, 0, 0)
 
     statement_id = LINK["statements"].findall(before[before.index(name) - 80 :])[0]
     shown = await page(olga, f"statements/{statement_id}")
-    for words in (name, "1,000.00", reference, mark, "It has no reference of ours.", olga.email, "\N{MINUS SIGN}0.90 EUR"):
+    for words in (
+        name,
+        "1,000.00",
+        reference,
+        mark,
+        "The transfer has no payment reference.",
+        olga.email,
+        "\N{MINUS SIGN}0.90 EUR",
+    ):
         assert words in shown, words
     assert await kept(olga, statement_id) == [("statement_imported", olga.email, None, None, None)]
     assert f"/operator/statements/{statement_id}" in await page(olga, "history")
     again = (await upload(olga, statement(paid(reference, 1_000, bank_reference="1"), name=name))).ok().text
-    assert "1 new entry, 0 known before." in again  # another entry: the customer has paid twice
+    assert "New entries: 1. Imported before: 0." in again  # another entry: the customer has paid twice
 
 
 async def test_a_statement_of_which_nothing_is_new(alice: Actor, olga: Actor, bank: Bank) -> None:
     _, _, reference = await offer(alice)
     line, name = paid(reference, 1_000), uuid4().hex
     await bank.shows(line, version="02")
-    assert "No entry is new: no money was moved." in (await upload(olga, statement(line, name=name))).ok().text
+    assert (
+        "The statement has no new entries. No balances were changed."
+        in (await upload(olga, statement(line, name=name))).ok().text
+    )
     listed = await page(olga, "statements")
     statement_id = LINK["statements"].findall(listed[listed.index(name) - 80 :])[0]
     shown = await page(olga, f"statements/{statement_id}")
-    assert "1 of its entries were in earlier statements" in shown
+    assert "Entries that are listed in earlier statements: 1" in shown
     assert "This statement has no new entries." in shown
 
 
@@ -100,7 +111,7 @@ async def test_a_statement_of_which_nothing_is_new(alice: Actor, olga: Actor, ba
         (statement(Line(5), iban="NL91ABNA0417164300"), "is for the account NL91ABNA0417164300"),
         (statement(Line(5), closing=1), "does not add up"),
         (statement(Line(5)).replace(b"<Document", b"<!DOCTYPE Document><Document"), "has a document type"),
-        (b" " * (DOCUMENT_BYTES_MAX + 1), "The file has more than 32 MiB."),
+        (b" " * (DOCUMENT_BYTES_MAX + 1), "The file is larger than 32 MiB."),
     ],
     ids=["none", "no XML", "another account", "wrong sum", "document type", "too large"],
 )
@@ -134,7 +145,7 @@ async def test_a_transfer_is_assigned_with_a_reason(alice: Actor, olga: Actor, b
     path = f"/operator/transfers/{transfer_id}"
     for fields, status, says in (
         ({"reference": "", "why": "He called"}, 422, "Enter a reference."),
-        ({"reference": reference, "why": " "}, 422, "A reason must be one line of 1 to 500 characters."),
+        ({"reference": reference, "why": " "}, 422, "Enter a reason: one line of 1 to 500 characters."),
         ({"reference": "RF00", "why": "He called"}, 409, "RF00 is not a reference of a payment."),
         ({"reference": NOBODYS, "why": "He called"}, 409, "No payment has the reference"),
     ):
@@ -230,7 +241,7 @@ async def test_a_payout_is_refused_as_it_was_seen(alice: Actor, olga: Actor, ban
     await bank.export(payout_id)
     late = (await olga.form(f"{path}/refuse", {"reason": "Closed", "seen": "prepared"})).ok(409).text
     assert "is now exported. Check it again." in late
-    assert "must not be sent as well" in late
+    assert "it is paid twice" in late
     assert await euros(alice) == (600, 400, 0)
     done = (await olga.form(f"{path}/refuse", {"reason": "Closed", "seen": "exported"})).ok(303)
     shown = (await olga.send("GET", done.location)).ok().text

@@ -190,11 +190,11 @@ async def test_what_the_bank_does_and_nobody_asked_for_waits(alice: Actor, bank:
     await bank.shows(left(sent, 200, words=mark))
     await bank.shows(back(early, words=mark))
     assert [one.reason for one in await bank.waiting(mark)] == [
-        "The payout is prepared, and left all the same.",
-        "The payout that it names is of another amount.",
-        "It carries the id of a payout, and neither sends it nor brings it back.",
-        "The payout left before: the bank has sent it twice.",
-        "The payout is prepared, and came back all the same.",
+        "The bank debited a payout that was not exported.",
+        "The amount differs from that of the payout with this ID.",
+        "The transfer has the ID of a payout, but is neither its debit nor its return.",
+        "The bank debited this payout twice.",
+        "The bank returned a payout that was not exported.",
     ]
     assert await euros(alice) == (400, 400, 0)
 

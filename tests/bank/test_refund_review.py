@@ -208,7 +208,7 @@ async def test_operators_decide_on_their_pages(alice: Actor, bank: Bank, olga: A
     (await olga.form(f"/operator/refunds/{bad}/reject", {"seen": "1", "reason": "Unknown"})).ok(303)
     assert [(await refund(alice, one))["review"] for one in (good, bad)] == ["approved", "rejected"]
     (await olga.send("GET", f"/operator/refunds/{uuid4()}")).ok(404)
-    assert "a refund of" in (await olga.send("GET", "/operator/history")).ok().text
+    assert "Refund of" in (await olga.send("GET", "/operator/history")).ok().text
 
 
 async def test_one_person_cannot_be_two(alice: Actor, bank: Bank, olga: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,13 +266,13 @@ async def test_after_a_reset_two_operators_are_needed(alice: Actor, bank: Bank) 
     assert (await refund(alice, refund_id))["review"] == "required"
     await approve(bank, refund_id, "otto@house.example")
     assert (await refund(alice, refund_id))["review"] == "approved"
-    with pytest.raises(OperatorRefusedError, match="A second operator must approve it"):
+    with pytest.raises(OperatorRefusedError, match="A second operator must approve the payout"):
         await export(bank, context(), payout_id)
     second = OperatorContext("otto@house.example", clock.now())
     await bank.services.transact(lambda work: payouts.approve(work, UUID(payout_id), BANK_PORTS, second), second.at)
     with pytest.raises(OperatorRefusedError, match="You already approved this"):
         await bank.services.transact(lambda work: payouts.approve(work, UUID(payout_id), BANK_PORTS, second), second.at)
-    with pytest.raises(OperatorRefusedError, match="A second operator must approve it"):
+    with pytest.raises(OperatorRefusedError, match="A second operator must approve the payout"):
         await export(bank, second, payout_id)
     await export(bank, context(), payout_id)
 

@@ -24,7 +24,7 @@ async def test_an_application_is_suspended_with_a_reason_and_goes_on(olga: Actor
     shown = (await olga.send("GET", page)).ok().text
     assert "Night &lt;Ledger&gt;" in shown
     assert "Bob&#39;s Books" in shown
-    assert "Suspend Night &lt;Ledger&gt;?" in (await olga.send("GET", f"{page}/suspend")).ok().text
+    assert "Suspend application Night &lt;Ledger&gt;?" in (await olga.send("GET", f"{page}/suspend")).ok().text
     (await olga.form(f"{page}/suspend", {"reason": " "})).ok(422)
     done = (await olga.form(f"{page}/suspend", {"reason": "Phishing"})).ok(303).location
     assert done.startswith(f"{page}?action=")

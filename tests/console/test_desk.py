@@ -37,7 +37,7 @@ async def seen(olga: Actor, project_id: str) -> dict[str, str]:
 async def test_a_merchant_is_suspended_with_a_reason_and_goes_on(olga: Actor, alice: Actor) -> None:
     page = f"/operator/merchants/{alice.merchant_id}"
     asked = (await olga.send("GET", f"{page}/suspend")).ok().text
-    assert "Suspend Alice&#39;s Coffee?" in asked
+    assert "Suspend merchant Alice&#39;s Coffee?" in asked
     (await alice.get("/balances")).ok()
     done = (await olga.form(f"{page}/suspend", {"reason": " Chargebacks "})).ok(303).location
     assert done.startswith(f"{page}?action=")
@@ -58,7 +58,7 @@ async def test_a_merchant_is_suspended_with_a_reason_and_goes_on(olga: Actor, al
 async def test_a_suspension_needs_a_reason_on_one_line(olga: Actor, alice: Actor, reason: str) -> None:
     page = f"/operator/merchants/{alice.merchant_id}"
     refused = (await olga.form(f"{page}/suspend", {"reason": reason})).ok(422)
-    assert "A reason must be one line of 1 to 500 characters." in refused.text
+    assert "Enter a reason: one line of 1 to 500 characters." in refused.text
     (await olga.form(f"{page}/suspend", {})).ok(422)
     (await alice.get("/balances")).ok()
     assert await kept(alice) == []

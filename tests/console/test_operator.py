@@ -112,7 +112,7 @@ async def test_nothing_is_taken_that_is_not_there(alice: Actor, service: Service
     await adjust(service, alice, "12.00")
     refused = await adjust(service, alice, "-15")
     assert (refused.status, refused.out) == (1, "")
-    assert refused.talk == "The available balance is 12.00 EUR: 15.00 cannot be debited."
+    assert refused.talk == "The available balance is 12.00 EUR. You cannot debit 15.00."
     assert (await alice.get("/balances/EUR")).ok().body["available"] == "12.00"
     assert len(await alice.sql(KEPT, alice.merchant_id)) == 1
     ended = await asyncio.gather(*(adjust(service, alice, "-7") for _ in range(4)))

@@ -90,7 +90,10 @@ async def test_the_codes_are_listed(alice: Actor) -> None:
         "- **`application_changed`** 409. The application has changed since you loaded it. Reload it and try again.\\\n"
         "  [save_client]" in written
     )
-    assert "- **`temporarily_unavailable`** 503. Try again shortly. Nothing was done. 429." in written
+    assert (
+        "- **`temporarily_unavailable`** 503. The service is temporarily unavailable. Nothing was changed. Try again. 429."
+        in written
+    )
 
 
 @pytest.mark.parametrize("name", ["nothing", "nothing.md", "open_link.md.md", "errors.md.md"])

@@ -77,7 +77,7 @@ async def look_up_requests(someone: Visitor) -> None:
 async def disconnect_the_app(someone: Visitor) -> None:
     """What it may do, and the end of it."""
     page = someone.page
-    await someone.open_part("Connected apps")
+    await someone.open_part("Connected applications")
     await someone.see("connected-apps")
     await page.click("tbody a")
     await someone.see("connected-app")

@@ -49,7 +49,7 @@ async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, s
         reference = await be_told_where_to_pay(someone, link)
         await take_a_seat(someone, service)
         credit = statement(paid(reference, 12_000), Line(90, words="Interest", name=None), name=f"one-{look}")
-        await bring(someone, credit, "2 new entries", "bank-statement-in")
+        await bring(someone, credit, "New entries: 2.", "bank-statement-in")
         await see_the_statement(someone, f"one-{look}")
         await dismiss_the_interest(someone)
         assert "120.00 EUR" in await balance_page(someone, alice)
@@ -64,13 +64,13 @@ async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, s
         assert UUID(withdrawal["id"]).hex.encode() in file
 
         debit = statement(Line(5_000, "DBIT", end_to_end=UUID(withdrawal["id"]).hex, name=None), name=f"two-{look}")
-        await bring(someone, debit, "1 was placed", "bank-statement-out")
+        await bring(someone, debit, "Matched transfers: 1.", "bank-statement-out")
         assert (await show(alice, withdrawal["id"]))["status"] == "completed"
         await see_it_confirmed(someone, withdrawal["id"])
 
         before = await standing(alice)
         for raw in (credit, debit):
-            await bring(someone, raw, "This was imported before: nothing changed.")
+            await bring(someone, raw, "This statement was already imported. Nothing was changed.")
         assert await standing(alice) == before == ("70.00", "0.00", "completed")
     assert await broken_invariants(service.dsn) == []
 
@@ -124,7 +124,7 @@ async def see_the_statement(someone: Visitor, name: str) -> None:
     await someone.page.click(f"table a:has-text('{name}')")
     await someone.page.wait_for_url("**/operator/statements/*")
     await someone.see("bank-statement")
-    await expect(someone.page.locator("table")).to_contain_text("It has no reference of ours.")
+    await expect(someone.page.locator("table")).to_contain_text("The transfer has no payment reference.")
 
 
 async def dismiss_the_interest(someone: Visitor) -> None:

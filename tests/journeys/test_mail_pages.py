@@ -68,7 +68,7 @@ async def take_the_desk(olga: Visitor, service: Service, email: str) -> None:
     await olga.page.goto(service.url + await invite(service, email))
     await olga.page.fill("#password", PASSWORD)
     await olga.click("Save password")
-    await olga.open_part("Mail")
+    await olga.open_part("Email")
 
 
 async def link_of(olga: Visitor, about: str) -> str:
@@ -79,10 +79,10 @@ async def link_of(olga: Visitor, about: str) -> str:
         await page.reload()
     await row.locator("a").click()
     await expect(page.locator("h1")).to_have_text(about)
-    if about == "Verify an address":
+    if about == "Address verification":
         await olga.see("operator-mail")
     link = await page.locator("a:has-text('Open link')").get_attribute("href")
-    await olga.open_part("Mail")
+    await olga.open_part("Email")
     await olga.glance("operator-mails")
     return link or ""
 
@@ -93,9 +93,9 @@ async def verify(someone: Visitor, olga: Visitor) -> None:
     await page.click(".unverified a")
     await expect(page.locator("h1")).to_have_text("Email address")
     await someone.see("mail-address")
-    await someone.click("Send new email")
+    await someone.click("Resend verification email")
     await expect(page.locator("[role=status]")).to_contain_text("Verification email sent")
-    await page.goto(await link_of(olga, "Verify an address"))
+    await page.goto(await link_of(olga, "Address verification"))
     await expect(page.locator("body")).to_match_aria_snapshot(VERIFY)
     await someone.see("mail-verify")
     await someone.click("Verify email address")

@@ -93,10 +93,10 @@ async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
     await page.click("a:has-text('Suspend')")
     await olga.see("operator-suspend")
     await page.fill("#reason", "   ")
-    await olga.click("Suspend")
+    await olga.click("Suspend merchant")
     await olga.see("operator-suspend-wrong")
     await page.fill("#reason", "Chargebacks")
-    await olga.click("Suspend")
+    await olga.click("Suspend merchant")
     await page.wait_for_url("**?action=*")
     await olga.see("operator-merchant-suspended")
     (await alice.get("/balances")).refused("account_suspended", 403)
@@ -106,7 +106,7 @@ async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
         path = f"/operator/merchants/{alice.merchant_id}/reactivate"
         (await otto.form(path, {"reason": "Settled by telephone"})).ok(303)
     await page.fill("#reason", "Settled")
-    await olga.click("Reactivate")
+    await olga.click("Reactivate merchant")
     await olga.see("operator-merchant-too-late")
     await expect(page.locator("[role=alert]")).to_contain_text("is not suspended")
 

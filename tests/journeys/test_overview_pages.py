@@ -63,7 +63,7 @@ BALANCES = """
     - link "Withdraw EUR"
   - region "USD US Dollar":
     - link "Ledger USD"
-  - region "Currencies without balance":
+  - region "Currencies without a balance":
     - list
 """
 

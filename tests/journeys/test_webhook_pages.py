@@ -70,7 +70,7 @@ async def try_an_address(someone: Visitor, receiver: Receiver) -> None:
     await someone.click("Send test event")
     await someone.look_until_it_ended()
     await someone.see("webhooks-event-failed")
-    await expect(page.locator("main")).to_contain_text("The receiver answered 503")
+    await expect(page.locator("main")).to_contain_text("The endpoint responded with status 503")
     receiver.answer = None
     await someone.click("Resend event")
     await someone.look_until_it_ended()

@@ -48,7 +48,7 @@ async def test_what_an_application_did_names_it(alice: Actor, bob: Actor) -> Non
 async def test_what_others_did_names_none(alice: Actor, bob: Actor) -> None:
     till = await open_till(alice, bob)
     [funded] = await entries(alice)
-    assert (funded["oauth_client_id"], funded["description"]) == (None, "Test money was added.")
+    assert (funded["oauth_client_id"], funded["description"]) == (None, "Test funds were added.")
     reserved = await till.reserve()
     (await till.as_owner(reserved, "release")).ok()
     await fund(alice, "1.00")

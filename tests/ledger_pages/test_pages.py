@@ -33,7 +33,7 @@ async def lines(actor: Actor, query: str = "", mode: str = "test") -> list[dict[
 async def test_balances_say_what_is_reserved_for_what(alice: Actor) -> None:
     page = await seen(alice, "/test/balances")
     assert "No balances in the test environment yet." in page
-    assert "Currencies without balance" in page
+    assert "Currencies without a balance" in page
     paid = await sell(alice, amount="30.00")
     (await refund(alice, paid, "12.00")).ok(201)
     page = await seen(alice, "/test/balances")

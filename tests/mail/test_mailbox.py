@@ -30,7 +30,7 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
         while not (rows := await olga.sql(SHOWN, actor.email)):
             await asyncio.sleep(0.1)
         listed = await seen(olga, "/operator/mail")
-        assert "no mail is sent" in listed
+        assert "no email is sent" in listed
         assert f"/operator/mail/{rows[0]['id']}" in MAIL.findall(listed)
         shown = html.unescape((await olga.send("GET", f"/operator/mail/{rows[0]['id']}")).ok().text)
         assert "A merchant account was created" in shown
@@ -46,7 +46,7 @@ async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., 
     async with seated(live) as olga, sign_up(live, "newcomer", "Newcomer") as actor:
         while not (rows := await olga.sql(SHOWN, actor.email)):
             await asyncio.sleep(0.1)
-        assert "only in the server log" in await seen(olga, "/operator/mail")
+        assert "only to the server log" in await seen(olga, "/operator/mail")
         shown = await seen(olga, f"/operator/mail/{rows[0]['id']}")
         assert "Only the recipient can read the content" in shown
         assert "/verify/" not in shown
@@ -70,7 +70,7 @@ def test_live_use_is_what_others_can_reach(base_url: str, expected: bool) -> Non
 
 async def test_with_a_relay_only_how_it_went_is_told(office: Office) -> None:
     async with seated(office.service) as olga:
-        assert "No mail yet" in await seen(olga, "/operator/mail")
+        assert "No emails yet" in await seen(olga, "/operator/mail")
         now = clock.now()
         mails = [(now, None, None, None), (None, now, None, None), (None, None, now, "answered_550")]
         for ended in mails:

@@ -159,7 +159,7 @@ async def test_pause_and_resume(app: Application, alice: Actor) -> None:
     assert "Application paused. All merchants were disconnected." in await seen(app.owner, done.location)
     assert "Merchants cannot connect until you resume it." in await seen(app.owner, url_of(app))
     page = await post(app.owner, url_of(app, "/resume"), 409, **form)
-    assert "so nothing was done" in page.text
+    assert "so no changes were made" in page.text
     for _ in range(2):
         await post(app.owner, url_of(app, "/resume"), version="2")
     assert (await record(app))["status"] == "enabled"
@@ -185,7 +185,7 @@ async def test_revoking_requires_the_name_and_keeps_pages_readable(app: Applicat
     (await save(app, form)).ok(409)
     for path in ("/secret", "/pause", "/resume", f"/connections/{grant['grant_id']}/disconnect"):
         page = await post(app.owner, url_of(app, path), 409, **await version(app))
-        assert "can only be read" in page.text
+        assert "and read-only" in page.text
     await post(app.owner, url_of(app, "/connections/disconnect"), 409, confirm="Northwind Ledger")
     assert 'class="muted"><td' in await seen(app.owner, "/developers/apps")
 

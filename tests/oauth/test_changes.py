@@ -87,7 +87,7 @@ async def test_update_invalidates_unfinished_authorizations_and_keeps_grants(app
     (await alice.send("GET", path)).ok()
     (await save(app)).ok()
     (await app.exchange(code)).refused("invalid_grant", 400)
-    assert "changed its settings" in (await alice.send("GET", path)).ok(409).text
+    assert "settings of the application were changed" in (await alice.send("GET", path)).ok(409).text
     assert await is_token_valid(app, tokens["access_token"])
     (await app.refresh(tokens["refresh_token"])).ok()
     await app.connect(alice, SCOPE)

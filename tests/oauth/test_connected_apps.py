@@ -29,7 +29,7 @@ async def grants(actor: Actor) -> list[dict[str, Any]]:
 
 
 async def test_list_of_connected_apps(app: Application, alice: Actor) -> None:
-    assert "No connected apps yet." in await seen(alice, APPS)
+    assert "No connected applications yet." in await seen(alice, APPS)
     await app.connect(alice, SCOPE)
     await app.connect(alice, "account:read", mode="live")
     newest, oldest = [grant["grant_id"] for grant in await grants(alice)]
@@ -37,7 +37,7 @@ async def test_list_of_connected_apps(app: Application, alice: Actor) -> None:
     assert await rows(alice, "?limit=1") == [newest]
     assert await rows(alice, "?limit=1&page=2") == [oldest]
     assert await rows(alice, "?status=ended") == []
-    assert "No connected apps match this filter." in await seen(alice, f"{APPS}?status=ended")
+    assert "No connected applications match this filter." in await seen(alice, f"{APPS}?status=ended")
     assert "Page 5 has no entries." in await seen(alice, f"{APPS}?page=5")
     await seen(alice, f"{APPS}?status=lost", 422)
     page = await seen(alice, APPS)

@@ -167,7 +167,7 @@ async def test_updated_settings_invalidate_pending_requests(alice: Actor, app: A
     await alice.sql("UPDATE oauth_clients SET auth_epoch = auth_epoch + 1 WHERE id = $1", app.client_id)
     for decision in ("allow", "deny"):
         (await post(alice, path, token, ("scope", "account:read"), ("decision", decision))).ok(409)
-    assert "changed its settings" in (await alice.send("GET", path)).ok(409).text
+    assert "settings of the application were changed" in (await alice.send("GET", path)).ok(409).text
 
 
 @pytest.mark.covers("O-63")
@@ -181,7 +181,7 @@ async def test_request_of_paused_or_revoked_application_is_unavailable(alice: Ac
         status,
     )
     answer = (await post(alice, path, token, ("scope", "account:read"), ("decision", "allow"))).ok(409)
-    assert "takes no new connections" in answer.text
+    assert "does not accept new connections" in answer.text
     assert "<form" not in answer.text
 
 

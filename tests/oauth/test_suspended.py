@@ -50,7 +50,7 @@ async def test_no_new_authorization(app: Application, alice: Actor, suspend: str
     (await alice.send("GET", app.authorize_path(SCOPE))).refused("invalid_client", 401)
     (await app.exchange(code)).refused("invalid_client", 401)
     stopped = (await alice.send("GET", waiting)).ok(409).text
-    assert "This application takes no new connections" in stopped
+    assert "This application does not accept new connections" in stopped
     assert "It is suspended." in stopped
     form_token = shown.text.partition('name="form_token" value="')[2].partition('"')[0]
     fields = [("form_token", form_token), ("scope", "account:read"), ("decision", "allow")]

@@ -40,7 +40,15 @@ async def test_a_customer_pays(alice: Actor, service: Service) -> None:
     chosen = (await choose(link)).ok(303).location
     assert chosen.startswith(f"/pay/{link['url'].rpartition('/')[2]}?payment=")
     page = (await visit(link, alice)).ok()
-    assert buttons(page) == ["Pay in full", "Fail", "Underpay", "Overpay", "Confirm once", "Pay late", "Expire now"]
+    assert buttons(page) == [
+        "Pay in full",
+        "Fail payment",
+        "Underpay",
+        "Overpay",
+        "Add one confirmation",
+        "Pay late",
+        "Expire now",
+    ]
     assert len(buttons((await alice.anonymously("GET", chosen, headers={"Accept": "text/html"})).ok())) == 7
     assert "Waiting for payment" in page.text
     assert await state(link, alice) == "pending"

@@ -101,7 +101,7 @@ async def test_without_a_limit_in_one_way(alice: Actor) -> None:
     at = (await post(alice, NEW, **TEA | fields)).location
     kept = (await alice.get(f"/payment-links/{at.rpartition('/')[2]}")).ok().body
     assert (kept["max_payments"], kept["payment_method_ids"]) == (None, ["sandbox:EUR"])
-    assert "0, without a limit" in await seen(alice, at)
+    assert "0, no limit" in await seen(alice, at)
 
 
 async def test_time_goes_by_the_clock_of_the_environment(alice: Actor) -> None:

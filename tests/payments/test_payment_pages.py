@@ -173,7 +173,7 @@ async def test_what_is_wrong_with_a_refund_is_said_at_its_field(alice: Actor) ->
     away = {"method_id": "sandbox:EUR", "amount": "8.00", "receiver": "Nina"}
     (await alice.post("/withdrawals", away, key=str(uuid4()))).ok(201)
     short = await post(alice, f"{at(paid)}/refund/confirm", 422, **confirmed)
-    assert wrong(short) == {"amount": "The available balance does not cover this."}
+    assert wrong(short) == {"amount": "The available balance does not cover this amount."}
     assert (await fresh(alice, paid))["refunds"] == []
 
 

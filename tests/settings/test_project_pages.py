@@ -29,7 +29,7 @@ async def test_a_project_is_opened_once_however_often_it_is_posted(alice: Actor)
     kept = (await alice.get(f"/projects/{(await names(alice))['Night Owls']}")).ok().body
     assert (kept["website_url"], kept["description"]) == ("https://owls.example", "A game.\nFor two.")
     again = await post(alice, "/test/projects/new", 422, **fields | {"name": "Day Owls"})
-    assert "A project was already created with this form" in again.text
+    assert "This form has already created a project" in again.text
     await post(alice, "/test/projects/new", **hidden(again) | OWLS | {"name": "Day Owls"})
     assert len(await names(alice)) == 3
 

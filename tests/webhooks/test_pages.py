@@ -62,7 +62,7 @@ async def test_a_test_is_sent_and_its_event_shown(alice: Actor, receiver: Receiv
     [got] = await receiver.wait()
     assert at.endswith(got.headers["X-Service-Event-Id"])
     async with asyncio.timeout(15):
-        while "Delivered. The receiver answered" not in (shown := await seen(alice, at)):
+        while "Delivered. The endpoint responded" not in (shown := await seen(alice, at)):
             await asyncio.sleep(0.02)
     assert got.body["created_at"] in shown
     assert "Resend event" in shown

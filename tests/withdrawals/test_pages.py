@@ -158,7 +158,7 @@ async def test_methods_that_cannot_be_used_are_listed_with_the_reason(shop: Acto
     assert "Not configured yet." in await seen(shop, SEPA)
     assert forms(await seen(shop, SEPA)) == ["/signout"]
     assert (
-        "not available here"
+        "not available in this environment"
         in (await post(shop, SEPA, 422, amount="1.00", receiver="x", **{"provider_fields.account_holder_name": "N"})).text
     )
     for path in ("/live/withdrawals/new/sandbox:EUR", "/test/withdrawals/new/nothing:EUR"):
@@ -176,7 +176,7 @@ async def test_what_was_sent_is_not_canceled(shop: Actor) -> None:
     assert "can no longer be canceled" in (await post(shop, f"{at}/cancel", 409)).text
     (await play(shop, made, "return")).ok()
     ended = await seen(shop, at)
-    assert "The payout was sent and then returned." in ended
+    assert "The withdrawal was sent and then returned." in ended
     assert "returned" in ended
 
 

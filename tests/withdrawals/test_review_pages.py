@@ -117,7 +117,7 @@ async def test_a_large_one_needs_a_second_operator(
     assert "You approved this." in shown
     assert "/approve" not in shown
     again = (await olga.form(f"{page}/approve", await seen(olga, new))).ok(409)
-    assert "a second operator must approve it too" in again.text
+    assert "A second operator must approve it too" in again.text
     await carry(rich, services)
     assert line.times_sent(new) == 0
     async with seated(still, "otto") as otto:

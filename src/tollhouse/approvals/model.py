@@ -28,7 +28,7 @@ class ApprovedBefore(OperatorRefusedError):
     """The reviewer has already approved it."""
 
     def __init__(self) -> None:
-        super().__init__("You already approved this: a second operator must approve it too.")
+        super().__init__("You already approved this. A second operator must approve it too.")
 
 
 class Reviewer(Struct, frozen=True):

@@ -35,7 +35,9 @@ async def ensure_active(tx: Tx, merchant_id: MerchantId) -> None:
     """Lock the merchant against suspension. Raises `OperatorRefusedError` if it is suspended."""
     if not await store.lock_active(tx, merchant_id):
         raise OperatorRefusedError(
-            Text("Merchant %(merchant_id)s is suspended. It cannot get approvals or payouts.", merchant_id=merchant_id)
+            Text(
+                "Merchant %(merchant_id)s is suspended. Nothing can be approved or paid out for it.", merchant_id=merchant_id
+            )
         )
 
 
@@ -56,7 +58,7 @@ async def ensure_no_reset(tx: Tx, merchant_id: MerchantId, now: datetime) -> Non
     if until is not None:
         raise OperatorRefusedError(
             Text(
-                "A password of merchant %(merchant_id)s was reset in the last 72 hours. This can be done from %(until)s on.",
+                "A password of merchant %(merchant_id)s was reset in the last 72 hours. You can do this from %(until)s.",
                 merchant_id=merchant_id,
                 until=stamp(until),
             )
@@ -70,7 +72,7 @@ def approve(so_far: Approvals, reviewer: Reviewer) -> Approvals:
     by_command = so_far.by_command + reviewer.on_command_line
     if so_far.needed >= TWO and by_command > 1:
         raise OperatorRefusedError(
-            "One of the two approvals was given on the command line. The other one is given on the operators' pages."
+            "One of the two approvals was given on the command line. Give the other one on the operator pages."
         )
     return Approvals((*so_far.given, reviewer.name), by_command, so_far.needed)
 

@@ -23,7 +23,7 @@ ACTORS: Mapping[ActorKind, str] = {
 }
 ENVIRONMENTS: Mapping[str, str] = {"test": "Test", "live": "Live", "account": "Whole account"}
 EVENTS: Mapping[AuditEventType, str] = {
-    "account.opened": "Account opened",
+    "account.opened": "Account created",
     "account.suspended": "Account suspended",
     "account.reactivated": "Account reactivated",
     "session.begun": "Signed in",

@@ -9,7 +9,7 @@ class SelfPayment(ApiError):
     """422: the application belongs to the paying merchant."""
 
     code, status = "self_payment_not_allowed", 422
-    message = "The application belongs to the paying merchant. Payments to yourself are not possible."
+    message = "The application belongs to the paying merchant. A merchant cannot pay itself."
 
 
 class CaptureTooLarge(ApiError):

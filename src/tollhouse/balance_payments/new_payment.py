@@ -79,6 +79,12 @@ def _field_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError
 
 def _application_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
     if caller.client_id is None and new.oauth_client_id is None:
-        yield FieldError("oauth_client_id", "missing", "With an API key, enter the application whose owner is paid.")
+        yield FieldError(
+            "oauth_client_id",
+            "missing",
+            "With an API key, this must be the client ID of the application whose owner is paid.",
+        )
     if caller.client_id is not None and new.oauth_client_id not in {None, caller.client_id}:
-        yield FieldError("oauth_client_id", "invalid_value", "Enter the application of the access token, or omit this.")
+        yield FieldError(
+            "oauth_client_id", "invalid_value", "This must be the application of the access token. You can omit it."
+        )

@@ -48,7 +48,7 @@ async def import_file(
             except ApiError as lost:
                 raise BankRefusedError(
                     Text(
-                        "An entry of %(booked_on)s cannot be taken: %(message)s Those before it were.",
+                        "An entry of %(booked_on)s could not be imported: %(message)s The entries before it were imported.",
                         booked_on=entry.booked_on,
                         message=as_text(lost.message),
                     )
@@ -134,19 +134,24 @@ async def _place(work: Work, entry: Entry, nth: int, ports: BankPorts) -> Placed
         return of_payout
     names = _references(part)
     if len(names) != 1:
-        return Placed("unmatched", reason="It has more than one reference." if names else "It has no reference of ours.")
+        return Placed(
+            "unmatched",
+            reason="The transfer has more than one payment reference."
+            if names
+            else "The transfer has no payment reference.",
+        )
     [name] = names
     payer = _payer(part.other_iban, part.other_name)
     seen = _seen(name, entry.identity, nth, part.amount_minor, entry.currency, payer)
     undoes = entry.is_reversal or part.return_reason is not None
     if entry.side == "debit":
         taken_back = undoes and await ports.take_back(work, seen)
-        reason = "No payment of this reference has so much to take back."
+        reason = "The returned amount exceeds what is left of the payment with this reference."
         return Placed("payment_return", name) if taken_back else Placed("unmatched", name, reason=reason)
     if undoes:
-        return Placed("unmatched", name, reason="It is a return of something that we did not send.")
+        return Placed("unmatched", name, reason="The bank returned a transfer that Tollhouse did not send.")
     observed = await ports.observe(work, seen)
-    return Placed("payment", name) if observed else Placed("unmatched", name, reason="No payment has its reference.")
+    return Placed("payment", name) if observed else Placed("unmatched", name, reason="No payment has this reference.")
 
 
 def _references(part: Part) -> set[str]:

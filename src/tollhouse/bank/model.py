@@ -12,7 +12,7 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.text import Text, Translatable, as_text
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.statement import Side
 from tollhouse.rails.bank.transfer import Payout
@@ -88,17 +88,16 @@ class Imported(Struct, frozen=True):
         """The result as a message for the operator."""
         if self.new_entries:
             return Text(
-                "%(new_entries)s new %(entries)s, %(known_entries)s known before. "
-                "Of the new transfers %(placed)s %(were)s placed, %(unmatched)s %(wait)s for you.",
+                "New entries: %(new_entries)s. Imported before: %(known_entries)s. "
+                "Matched transfers: %(placed)s. Unmatched transfers: %(unmatched)s.",
                 new_entries=self.new_entries,
-                entries=as_text("entry" if self.new_entries == 1 else "entries"),
                 known_entries=self.known_entries,
                 placed=self.placed,
-                were=as_text("was" if self.placed == 1 else "were"),
                 unmatched=self.unmatched,
-                wait=as_text("waits" if self.unmatched == 1 else "wait"),
             )
-        return "No entry is new: no money was moved." if self.statements else "This was imported before: nothing changed."
+        if self.statements:
+            return "The statement has no new entries. No balances were changed."
+        return "This statement was already imported. Nothing was changed."
 
 
 class ListedStatement(Struct, frozen=True):
@@ -247,12 +246,12 @@ class BankRefusedError(OperatorRefusedError):
     """The action is not possible; the message says why. Nothing was changed."""
 
 
-ENDED_OTHERWISE = "What the payout was for has ended otherwise: "
+ENDED_OTHERWISE = "The withdrawal or refund of this payout has already ended: "
 
 
 def ended_otherwise(code: str) -> Text:
     """Why a payout's transfer is unmatched, by the code of the error of its refund or withdrawal."""
-    return Text("What the payout was for has ended otherwise: %(code)s.", code=code)
+    return Text("The withdrawal or refund of this payout has already ended: %(code)s.", code=code)
 
 
 def read_reason(stored: str) -> Translatable:

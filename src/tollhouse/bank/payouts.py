@@ -37,16 +37,16 @@ from tollhouse.rails.bank.statement import Entry, Part
 from tollhouse.rails.bank.transfer import CURRENCY, BankAccount
 
 NO_REASON = "unknown"
-NO_ROOM = "It came back, and the merchant's balance cannot hold it."
+NO_ROOM = "The bank returned the payout, but the amount would exceed the limit of the merchant's balance."
 LEFT_ALL_THE_SAME = {
-    "prepared": "The payout is prepared, and left all the same.",
-    "confirmed": "The payout is confirmed, and left all the same.",
-    "refused": "The payout is refused, and left all the same.",
+    "prepared": "The bank debited a payout that was not exported.",
+    "confirmed": "The bank debited a payout that was already confirmed.",
+    "refused": "The bank debited a payout that was refused.",
 }
 CAME_BACK_ALL_THE_SAME = {
-    "prepared": "The payout is prepared, and came back all the same.",
-    "returned": "The payout is returned, and came back all the same.",
-    "refused": "The payout is refused, and came back all the same.",
+    "prepared": "The bank returned a payout that was not exported.",
+    "returned": "The bank returned a payout that was already returned.",
+    "refused": "The bank returned a payout that was refused.",
 }
 
 
@@ -117,7 +117,7 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
     if suspended := await payouts_store.suspended_in(db, batch_id):
         raise BankRefusedError(
             Text(
-                "Payouts of suspended merchants are in this batch: %(suspended)s. Refuse them first.",
+                "This batch contains payouts of suspended merchants: %(suspended)s. Refuse them first.",
                 suspended=", ".join(map(str, suspended)),
             )
         )
@@ -168,9 +168,9 @@ async def place(work: Work, entry: Entry, part: Part, ports: BankPorts) -> Place
         return await _place_batch(work, entry, part, ports)
     marked = entry.is_reversal or part.return_reason is not None
     if (payout.currency, payout.amount_minor) != (entry.currency, part.amount_minor):
-        return _unmatched(payout, "The payout that it names is of another amount.")
+        return _unmatched(payout, "The amount differs from that of the payout with this ID.")
     if marked != (entry.side == "credit"):
-        return _unmatched(payout, "It carries the id of a payout, and neither sends it nor brings it back.")
+        return _unmatched(payout, "The transfer has the ID of a payout, but is neither its debit nor its return.")
     try:
         if marked:
             return await _came_back(work, payout, part.return_reason or NO_REASON, ports)
@@ -203,7 +203,10 @@ async def _place_batch(work: Work, entry: Entry, part: Part, ports: BankPorts) -
     open_ones = [one for one in payouts if one.status == "exported"]
     whole = len(open_ones) == len(payouts) and sum(one.amount_minor for one in payouts) == entry.amount_minor
     if not whole or {one.currency for one in payouts} != {entry.currency}:
-        return Placed("unmatched", reason="It is a batch of ours, and not all of it, or part of it was booked before.")
+        return Placed(
+            "unmatched",
+            reason="The entry has the ID of a batch, but its amount differs, or part of the batch was already debited.",
+        )
     for payout in payouts:
         await _left(work, payout, ports)
     return Placed("payout")
@@ -211,7 +214,7 @@ async def _place_batch(work: Work, entry: Entry, part: Part, ports: BankPorts) -
 
 async def _left(work: Work, payout: StoredPayout, ports: BankPorts) -> Placed:
     if payout.debited:
-        return _unmatched(payout, "The payout left before: the bank has sent it twice.")
+        return _unmatched(payout, "The bank debited this payout twice.")
     if payout.status not in {"exported", "returned"}:
         return _unmatched(payout, LEFT_ALL_THE_SAME[payout.status])
     if payout.status == "exported":

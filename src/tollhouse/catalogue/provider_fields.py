@@ -45,7 +45,7 @@ def _rule(schema: dict[str, Any], path: list[str]) -> Translatable:
     value: Any = schema
     for step in path:
         value = cast("list[Any]", value)[int(step)] if isinstance(value, list) else value[step]
-    return Text("This must fit %(keyword)s of the schema.", keyword=f"{path[-1]} {msgspec.json.encode(value).decode()}")
+    return Text("This must match %(keyword)s in the schema.", keyword=f"{path[-1]} {msgspec.json.encode(value).decode()}")
 
 
 def _error(places: list[str], code: str, message: Translatable) -> FieldError:

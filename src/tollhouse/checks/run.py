@@ -104,7 +104,9 @@ class _Check:
     async def run(self) -> Report:
         """Check all rows, or the new ones."""
         if await store.migration(self.tx) != migrations.ours()[-1].number:
-            raise CheckUnfinishedError("The database has another schema version. Run `tollhouse migrate`.")
+            raise CheckUnfinishedError(
+                "The database has a different schema version than this program. Run `tollhouse migrate`."
+            )
         at = await store.here(self.tx, self.scope.small)
         state = await store.state(self.tx, at)
         began = clock.now()

@@ -28,7 +28,9 @@ def run_with_services(action: Callable[[Services], Awaitable[T]]) -> T:
         with database() as settings:
             return asyncio.run(_run(settings, action))
     except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
-        raise NoDatabaseError("The database has another schema version. Run `tollhouse migrate`.") from None
+        raise NoDatabaseError(
+            "The database has a different schema version than this program. Run `tollhouse migrate`."
+        ) from None
     except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError):
         raise NoDatabaseError("The database is busy. Run the command again.") from None
     except TemporarilyUnavailable:

@@ -104,12 +104,12 @@ async def reject(work: Work, project_id: UUID, context: OperatorContext, seen: d
 async def remove_second_factor(work: Work, email: str, context: OperatorContext) -> OperatorAction:
     """Remove the second factor of a merchant's user and end all their sessions."""
     if context.reason is None:
-        raise OperatorRefusedError("Enter a reason to remove a second factor.")
+        raise OperatorRefusedError("Enter a reason to remove two-factor authentication.")
     person = await sessions_store.find_by_email(work.tx, email_key(email))
     if person is None:
         raise SubjectNotFoundError(Text("There is no user with the email address %(email)s.", email=email))
     if not await second_factor_store.remove(work.tx, person["id"]):
-        raise OperatorRefusedError(Text("%(email)s has no second factor.", email=email))
+        raise OperatorRefusedError(Text("%(email)s does not use two-factor authentication.", email=email))
     await sessions_store.revoke_all(work.tx, person["id"], context.at)
     await outbox.enqueue(work.tx, Email("factor_off", person["email"], person["language"], person["id"]), context.at)
     return await record_action(
@@ -143,7 +143,7 @@ async def adjust(
     except InsufficientFunds:
         raise OperatorRefusedError(
             Text(
-                "The available balance is %(available)s %(currency)s: %(amount)s cannot be debited.",
+                "The available balance is %(available)s %(currency)s. You cannot debit %(amount)s.",
                 available=Decimal(currency.format(balance.available_minor)),
                 currency=currency.code,
                 amount=Decimal(currency.format(-amount_minor)),

@@ -30,19 +30,22 @@ class ApplicationsQuery(PageQuery, frozen=True):
 
 
 SUSPEND = StatusChange(
-    "Suspend",
+    "Suspend application",
     "danger",
     frozenset({"enabled", "paused"}),
     (
-        "Merchants cannot connect to it, and it gets no tokens.",
+        "Merchants cannot connect to it, and it cannot get tokens.",
         "All requests with its tokens fail, and it cannot receive balance payments.",
-        "Its connections stay. Its owner can view it, end connections and revoke it, but change nothing else.",
+        (
+            "Its connections are kept. Its owner can view it, disconnect merchants and revoke it, but cannot change "
+            "anything else."
+        ),
     ),
     "This application can no longer be suspended. No changes were made. Its current state is shown below.",
     application_actions.suspend,
 )
 REACTIVATE = StatusChange(
-    "Reactivate",
+    "Reactivate application",
     "primary",
     frozenset({"suspended"}),
     ("Its connections and tokens work again, unless its owner is suspended.",),

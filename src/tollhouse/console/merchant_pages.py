@@ -35,21 +35,24 @@ class MerchantsQuery(PageQuery, frozen=True):
 
 
 SUSPEND = StatusChange(
-    "Suspend",
+    "Suspend merchant",
     "danger",
     frozenset({"active"}),
     (
         "All requests with its API keys and from connected applications fail.",
         "Its payment links accept no new payments. Payments in progress are still booked.",
-        "Its own applications cannot be connected, get no tokens and move no money of any merchant.",
+        "Merchants cannot connect to its applications, and its applications cannot get tokens or move money.",
         "Its projects, refunds, withdrawals and payouts cannot be approved, exported or paid out.",
-        "Connections stay. Its users can view the dashboard, sign out, revoke keys and connections, and change passwords.",
+        (
+            "Its connections are kept. Its users can view the dashboard, sign out, revoke keys, disconnect "
+            "applications, and change their passwords."
+        ),
     ),
     "This merchant was already suspended. No changes were made. The history below shows who suspended it and why.",
     actions.suspend,
 )
 REACTIVATE = StatusChange(
-    "Reactivate",
+    "Reactivate merchant",
     "primary",
     frozenset({"suspended"}),
     ("Its API keys, its applications, the applications connected to it, and its payment links work again.",),

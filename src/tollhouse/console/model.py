@@ -175,7 +175,7 @@ class InvitationExpired(ApiError):
     message = "This link was used or has expired. Ask an operator for a new one."
 
 
-REASON_RULE = Text("A reason must be one line of 1 to %(most)s characters.", most=REASON_CHARS_MAX)
+REASON_RULE = Text("Enter a reason: one line of 1 to %(most)s characters.", most=REASON_CHARS_MAX)
 
 
 def is_reason(text: str) -> bool:

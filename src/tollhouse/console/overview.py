@@ -86,7 +86,7 @@ class Overview(Struct, frozen=True, kw_only=True):
         if self.last_check is None:
             return Indicator("Not checked yet", "warn", "The worker checks the invariants every 15 minutes.")
         finished_at, failed_at = self.last_check.looked_at, self.last_check.failed_at
-        ago: Translatable = "No check has finished."
+        ago: Translatable = "No check has finished yet."
         if finished_at is not None:
             ago = Text("Last check finished %(ago)s ago.", ago=span(self.now - finished_at))
         if self.last_check.broken:

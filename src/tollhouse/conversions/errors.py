@@ -26,7 +26,7 @@ class RuleConflict(ApiError):
 class RuleChanged(ApiError):
     """409: the rule was changed since it was read."""
 
-    code, status, message = "conversion_rule_changed", 409, "The rule has changed. Retrieve it again."
+    code, status, message = "conversion_rule_changed", 409, "The rule has changed. Retrieve it and try again."
 
     def __init__(self, version: int) -> None:
         super().__init__(members={"details": {"version": version}})

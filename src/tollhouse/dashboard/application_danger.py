@@ -19,7 +19,9 @@ from tollhouse.oauth.settings import ClientStatusChange, SecretRotation
 
 OPERATIONS = Operations(PAGES)
 ERRORS = (ApplicationChanged, ApplicationRevoked, ApplicationSuspended, ValidationFailed)
-NOT_CHANGED = "The application has changed since you opened this page, so nothing was done. Check its status and try again."
+NOT_CHANGED = (
+    "The application has changed since you opened this page, so no changes were made. Check its status and try again."
+)
 NOT_ROTATED = (
     "The application has changed since you opened this page, so the secret was not rotated. If you clicked twice, the first "
     "click rotated it. If you did not copy that secret, rotate it again."

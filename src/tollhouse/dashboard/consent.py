@@ -192,9 +192,9 @@ def _unavailable(now: datetime, person: Person, consent_request: ConsentRequest)
         )
     if consent_request.client_suspended or consent_request.client_status != "enabled":
         advice = "It is suspended." if consent_request.client_suspended else "Its owner paused or revoked it."
-        return Unavailable(409, "This application takes no new connections", advice)
+        return Unavailable(409, "This application does not accept new connections", advice)
     if consent_request.settings_changed:
-        return Unavailable(409, "The application changed its settings", "Start again from the application.")
+        return Unavailable(409, "The settings of the application were changed", "Start again from the application.")
     if person.suspended:
         return Unavailable(
             403,

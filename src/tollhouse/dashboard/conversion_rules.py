@@ -93,7 +93,7 @@ async def _set_enabled(request: Request, caller: Person, env: MerchantEnv, rule_
     services = request.services
     version = request.form().one("seen") or ""
     if not VERSION.fullmatch(version):
-        raise InvalidRequest("The form has no valid `seen`: the version of the rule on the page.")
+        raise InvalidRequest("The form field `seen` must be the version of the rule.")
     current = await rules_store.get(services.db, env, rule_id)
     if current.enabled != enabled:
         changes = _rule_update(current, int(version), enabled=enabled)

@@ -54,7 +54,7 @@ RECEIVERS: dict[ReceiverType, tuple[str, str]] = {
     "iban": ("IBAN", "The IBAN of an account that accepts SEPA transfers."),
     "evm_address": ("Address", "Starts with 0x. Money sent to a wrong address is lost."),
     "bitcoin_address": ("Address", "Money sent to a wrong address is lost."),
-    "sandbox": ("Receiver", "Any text. Enter sandbox-declined, sandbox-fails or sandbox-stuck to simulate a failure."),
+    "sandbox": ("Recipient", "Any text. Enter sandbox-declined, sandbox-fails or sandbox-stuck to simulate a failure."),
 }
 FEE_MODES = {"deduct": "Deduct the fees from the amount", "add": "Add the fees to the amount"}
 QUOTE_RENEWED = "The quote has expired. Review the new costs before you confirm."

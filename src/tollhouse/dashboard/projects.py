@@ -30,7 +30,7 @@ from tollhouse.settings.projects_api import ProjectBody
 OPERATIONS = Operations(PAGES)
 FIELDS = ("name", "website_url", "description")
 NOTICES = {"opened": "Project created.", "sent": "Project submitted for review.", "saved": "Project saved."}
-ALREADY_CREATED = "A project was already created with this form. Submit again to create another one."
+ALREADY_CREATED = "This form has already created a project. Submit it again to create another one."
 CHANGED = "The project was changed in the meantime. Your entries are shown below. Save again to overwrite the changes."
 
 

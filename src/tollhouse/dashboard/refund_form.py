@@ -36,7 +36,7 @@ OF_THE_RECEIVER = (ReceiverRequired, MethodUnavailable)
 NOT_REFUNDABLE: dict[str, Translatable] = {
     "status": "Nothing of this payment can be refunded.",
     "not_refundable_method": "This payment method does not support refunds. Send the money to the customer yourself.",
-    "window_passed": Text("A payment can be refunded for %(days)s days, and they are over.", days=WINDOW.days),
+    "window_passed": Text("Payments can be refunded for %(days)s days. This period has ended.", days=WINDOW.days),
 }
 
 
@@ -128,7 +128,7 @@ def _form_context(
         "unfit": unfit,
         "amounts": amounts,
         "payer": payer,
-        "receiver_label": "IBAN" if payment.method_type == "bank_transfer" else "Receiver",
+        "receiver_label": "IBAN" if payment.method_type == "bank_transfer" else "Recipient",
         "reasons": list(REFUND_REASONS.items()),
         "typed": dict.fromkeys(FIELDS, "") | {"amount": amounts["left"]} | filled.values,
         "form_errors": NO_ERRORS if refused is None else form_errors_of(refused, FIELDS, field),

@@ -65,7 +65,7 @@ def decode(raw: bytes) -> str:
     spelt = raw.replace(b"+", b" ")
     if b"%" in spelt:
         if BAD_PERCENT.search(spelt):
-            raise InvalidRequest("A parameter has an invalid percent-encoding.")
+            raise InvalidRequest("A parameter has invalid percent-encoding.")
         spelt = unquote_to_bytes(spelt)
     try:
         text = spelt.decode("utf-8", "strict")

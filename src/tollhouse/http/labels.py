@@ -133,12 +133,6 @@ SPANS: tuple[tuple[int, LiteralString, LiteralString], ...] = (
 """The units of a span of time, with their length in seconds."""
 COUNTS = (
     "1 active connection",
-    "entry",
-    "entries",
-    "was",
-    "were",
-    "wait",
-    "waits",
     "none",
 )
 PROVIDER_FIELDS = ("Account holder name", "Reference")

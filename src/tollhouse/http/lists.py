@@ -35,7 +35,7 @@ class PageTooDeep(ApiError):
     """422: the page is not within the first 10,000 rows."""
 
     code, status = "page_too_deep", 422
-    message = "Pages end at 10,000 rows. To read on, send the next_cursor of the last page as cursor."
+    message = "Pages end at 10,000 rows. To continue, send the next_cursor of the last page as cursor."
 
     def __init__(self) -> None:
         super().__init__(field_errors=[FieldError("page", self.code, messages.A_SHALLOW_PAGE)])

@@ -25,7 +25,7 @@ def parse_multipart(content_type: str, raw: bytes) -> dict[str, bytes]:
         head, ends, content = piece.partition(b"\r\n\r\n")
         named = NAME.search(head) if ends and head.startswith(b"\r\n") else None
         if named is None:
-            raise InvalidRequest("A field of the form has no name.")
+            raise InvalidRequest("A form field has no name.")
         name = named[1].decode("utf-8", "replace")
         if name in fields:
             raise InvalidRequest(Text("The field %(name)s must not be repeated.", name=name))

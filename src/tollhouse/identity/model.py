@@ -142,7 +142,7 @@ class TestModeOnly(ApiError):
     """403: a live credential cannot use the simulator."""
 
     code, status = "test_mode_only", 403
-    message = "The simulator works in the test environment only."
+    message = "The simulator works only in the test environment."
 
 
 class ApplicationRequired(ApiError):

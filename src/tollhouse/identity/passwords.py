@@ -33,7 +33,7 @@ class PasswordChanged(ApiError):
     """409: the password was changed after the form was loaded, for example by a double click."""
 
     code, status = "password_changed", 409
-    message = "Your password was already changed a moment ago. Nothing was changed by this request."
+    message = "Your password was already changed by another request. This request changed nothing."
 
 
 async def request_reset(request: Request, email: str) -> None:

@@ -58,7 +58,7 @@ class SecondFactorRequired(ApiError):
     """401: the password is right, and the account needs a code."""
 
     code, status = "second_factor_required", 401
-    message = "This account has a second factor. Send its code too."
+    message = "This account uses two-factor authentication. Send the code too."
 
     def __init__(self, holder_id: UUID) -> None:
         self.holder_id = holder_id
@@ -68,14 +68,14 @@ class SecondFactorRequired(ApiError):
 class InvalidCode(ApiError):
     """401: the code is wrong, expired or used."""
 
-    code, status, message = "invalid_code", 401, "This code is wrong, expired, or was already used."
+    code, status, message = "invalid_code", 401, "This code is incorrect, has expired, or was already used."
 
 
 class SecondFactorChanged(ApiError):
     """409: two-factor authentication was turned on or off concurrently."""
 
     code, status = "second_factor_changed", 409
-    message = "Two-factor authentication was changed in the meantime. Nothing was changed by this request."
+    message = "Two-factor authentication was changed in the meantime. This request changed nothing."
 
 
 async def state(db: Pool, holder_id: UUID) -> FactorState | None:

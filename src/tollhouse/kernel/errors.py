@@ -138,7 +138,11 @@ class ServerError(ApiError):
 class TemporarilyUnavailable(ApiError):
     """503: the database cannot be reached or is busy. Nothing was done."""
 
-    code, status, message = "temporarily_unavailable", 503, "Try again shortly. Nothing was done."
+    code, status, message = (
+        "temporarily_unavailable",
+        503,
+        "The service is temporarily unavailable. Nothing was changed. Try again.",
+    )
 
     def __init__(self, *, detail: str = "") -> None:
         super().__init__(detail=detail, headers={"Retry-After": "1"})

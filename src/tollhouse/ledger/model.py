@@ -144,7 +144,7 @@ class Hold(Struct, frozen=True):
 class InsufficientFunds(ApiError):
     """422: the balance does not cover it. Nothing was posted."""
 
-    code, status, message = "insufficient_funds", 422, "The available balance does not cover this."
+    code, status, message = "insufficient_funds", 422, "The available balance does not cover this amount."
 
     def __init__(self, details: Mapping[str, object] | None = None) -> None:
         super().__init__(members={"details": dict(details)} if details else None)
@@ -166,7 +166,7 @@ class AlreadyPosted(ApiError):
 class HoldNotActive(ApiError):
     """409: the hold is resolved, or holds less than the amount."""
 
-    code, status, message = "invalid_state", 409, "The funds set aside for this were already used or released."
+    code, status, message = "invalid_state", 409, "The reserved funds were already used or released."
 
 
 def available(env: MerchantEnv) -> Account:

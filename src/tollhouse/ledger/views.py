@@ -18,7 +18,7 @@ DESCRIPTIONS: dict[EntryType, str] = {
     "payment_fee": "The fee of a payment was charged.",
     "refund": "A refund was paid to the customer.",
     "refund_reversal": "A refund was returned by the bank.",
-    "chargeback": "The customer's bank took a payment back.",
+    "chargeback": "The customer's bank reversed a payment.",
     "chargeback_fee": "The fee of a dispute was charged.",
     "chargeback_reversal": "A dispute was won.",
     "hold": "An amount was reserved.",
@@ -37,7 +37,7 @@ DESCRIPTIONS: dict[EntryType, str] = {
     "fulfillment_refund": "A fulfillment was refunded.",
     "settlement": "A debt was repaid.",
     "adjustment": "An operator adjusted the balance.",
-    "test_funding": "Test money was added.",
+    "test_funding": "Test funds were added.",
 }
 """The description of each type of entry."""
 

@@ -156,7 +156,7 @@ class Business(Struct, frozen=True):
 class EmailTaken(ApiError):
     """409: an account with this email exists."""
 
-    code, status, message = "email_taken", 409, "An account with this email already exists. Sign in instead."
+    code, status, message = "email_taken", 409, "An account with this email address already exists. Sign in instead."
 
 
 class SignupClosed(ApiError):

@@ -247,7 +247,7 @@ class UnsupportedResponseType(ApiError):
 class ApplicationRevoked(ApiError):
     """409: the application was revoked permanently and is read-only."""
 
-    code, status, message = "application_revoked", 409, "This application is revoked and can only be read."
+    code, status, message = "application_revoked", 409, "This application is revoked and read-only."
 
 
 class ApplicationChanged(ApiError):

@@ -51,7 +51,7 @@ def parse(text: str) -> WebUrl | UrlError:
         return UrlError("invalid_characters", "This must use only the characters of RFC 3986. Percent-encode all others.")
     parts = PARTS.fullmatch(text)
     if parts is None:
-        return UrlError("invalid_scheme", "This must start with https:// or http:// in lower case.")
+        return UrlError("invalid_scheme", "This must start with https:// or http:// in lowercase.")
     host = _host(parts["authority"])
     return host if isinstance(host, UrlError) else WebUrl(parts["scheme"], host, parts["query"] or "")
 

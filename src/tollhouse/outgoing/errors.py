@@ -11,7 +11,7 @@ class WithdrawalMethodUnavailable(ApiError):
     """422: the method does not exist or is unavailable in this environment."""
 
     code, status = "method_unavailable", 422
-    message = "This withdrawal method is not available here."
+    message = "This withdrawal method is not available in this environment."
 
     def __init__(self, reason: str | None = None) -> None:
         details = {} if reason is None else {"details": {"unavailable_reason": reason}}

@@ -92,4 +92,7 @@ def _too_few(one: OutgoingTransfer, needed: int, reviewer: Reviewer) -> str | No
         given, by_command = given + 1, by_command + reviewer.on_command_line
     if needed < rules.TWO or (given >= needed and by_command <= 1):
         return None
-    return "A password of the merchant was reset in the last 72 hours. A second operator must approve it in the console."
+    return (
+        "A password of the merchant was reset in the last 72 hours. A second operator must approve the payout on the "
+        "operator pages."
+    )

@@ -118,7 +118,7 @@ def _method_errors(
     if chosen is None:
         return
     if not chosen or len(set(chosen)) < len(chosen):
-        yield FieldError("payment_method_ids", "invalid_value", "Name at least one payment method, each only once.")
+        yield FieldError("payment_method_ids", "invalid_value", "List at least one payment method, each only once.")
     for place, method_id in enumerate(chosen):
         method = METHODS.get(method_id)
         of_another = method is not None and known is not None and method.asset != known.code

@@ -14,7 +14,7 @@ from tollhouse.rails.provider import (
     Submission,
 )
 
-WORDS = "This is a test payment: nothing is charged. Choose below how it ends."
+WORDS = "This is a test payment. Nothing is charged. Choose the outcome below."
 REFUND_TAKES = timedelta(seconds=1)
 PAYOUT_TAKES = timedelta(seconds=4)
 RECEIVER_CHARS_MAX = 256
@@ -54,7 +54,7 @@ class Sandbox:
     def receiver_error(self, receiver: str) -> str | None:
         """The receiver must be readable."""
         if receiver == INVALID_RECEIVER:
-            return "This must be another receiver: the sandbox always refuses this one."
+            return "This must be a different recipient. The sandbox always declines this one."
         if 1 <= len(receiver) <= RECEIVER_CHARS_MAX and receiver.isprintable():
             return None
         return "This must be 1 to 256 printable characters long."

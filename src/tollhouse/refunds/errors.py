@@ -19,7 +19,7 @@ class ReceiverRequired(ApiError):
     """422: the payer's account is unknown, so the request must name a receiver."""
 
     code, status = "receiver_required", 422
-    message = "The account that paid is not known. Name the receiver of the refund."
+    message = "The paying account is unknown. Enter the recipient of the refund."
 
     def __init__(self) -> None:
         super().__init__(field_errors=[FieldError("receiver", self.code, self.message)])

@@ -187,7 +187,9 @@ async def advance_clock(caller: Caller, body: ClockAdvance, work: Work) -> Clock
     """Advance the test clock. Links that are due then expire."""
     env = caller.env
     if await clock_offset(work.tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
-        raise ValidationFailed(FieldError("seconds", "out_of_range", "This must leave the clock at most ten years ahead."))
+        raise ValidationFailed(
+            FieldError("seconds", "out_of_range", "This must not move the clock more than ten years ahead.")
+        )
     offset = await store.advance_clock(work.tx, env, timedelta(seconds=body.seconds))
     for link_id in await link_store.list_due_of_merchant(work.tx, env, work.now, EXPIRED_PER_REQUEST_MAX):
         await link_closing.expire_due(work, env, link_id)

@@ -36,8 +36,8 @@ MONITORING_DAYS = (1, 365)
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 VERSION_MAX = 2**31 - 1
 MONITORING = (
-    "Days after a link's end for which rails that poll keep checking its address as often as before; after that they check "
-    "once a day. Rails that report payments by themselves are not affected."
+    "Number of days after a link ends during which rails that poll check its address at the normal interval; after "
+    "that, once a day. Rails that report payments themselves are not affected."
 )
 CONFIRMATIONS = (
     "Confirmations required by network: a number of blocks, or `finalized`. Networks that are not listed use the default of "
@@ -154,7 +154,7 @@ class SettingsChanged(ApiError):
     """409: the settings were saved since this version was read."""
 
     code, status = "settings_changed", 409
-    message = "The settings changed meanwhile. Read them again."
+    message = "The settings have changed. Retrieve them and try again."
 
     def __init__(self, version: int) -> None:
         super().__init__(members={"details": {"version": version}})

@@ -51,7 +51,7 @@ REFUND_REASONS: dict[RefundReason, str] = {
 }
 REFUND_FAILURES = {
     "refund_declined": "The refund was declined.",
-    "receiver_invalid": "The receiver's account cannot be paid.",
+    "receiver_invalid": "The recipient's account cannot receive money.",
     "returned_by_bank": "The customer's bank returned the refund.",
     "payment_charged_back": "The customer's bank had already reversed the payment.",
     "review_rejected": "The refund was not approved.",

@@ -105,7 +105,7 @@ def transaction_view(transaction: Transaction, now: datetime) -> TransactionView
         refundable_amount_minor=0 if unavailable else transaction.refundable_minor,
         refund_unavailable_reason=unavailable,
         payment_details=details,
-        failure_message=None if failure_code is None else FAILURES.get(failure_code, "It failed."),
+        failure_message=None if failure_code is None else FAILURES.get(failure_code, "The payment failed."),
         refund_required_amount_minor=0 if transaction.is_open else transaction.unapplied_minor,
         chargeback=None if chargeback is None else chargeback_view(chargeback, transaction.currency),
         refunds=refunds,

@@ -16,7 +16,7 @@ class StatusLabel(NamedTuple):
 STATUSES = {
     "pending": StatusLabel("warn", "Waiting to be sent."),
     "retrying": StatusLabel("warn", "The last attempt failed. The next attempt is scheduled."),
-    "delivered": StatusLabel("ok", "Delivered. The receiver answered with a 2xx status."),
+    "delivered": StatusLabel("ok", "Delivered. The endpoint responded with a 2xx status."),
     "failed": StatusLabel("danger", "All attempts failed. No further attempt is scheduled."),
     "skipped": StatusLabel("", "Not sent: the event had no destination, or delivery was off."),
     "canceled": StatusLabel("", "Not sent: delivery was turned off, or no signing secret was activated in time."),
@@ -24,15 +24,15 @@ STATUSES = {
 }
 ERRORS: dict[str, Translatable] = {
     "dns_error": "The host name has no IPv4 address.",
-    "connection_refused": "The receiver refused the connection.",
-    "connection_reset": "The receiver closed the connection before it answered.",
+    "connection_refused": "The endpoint refused the connection.",
+    "connection_reset": "The endpoint closed the connection before it responded.",
     "connect_timeout": "The connection timed out.",
     "tls_error": "TLS failed: the certificate is untrusted, expired or for another host name.",
-    "timeout": Text("The receiver did not answer within %(seconds)s seconds.", seconds=DELIVERY_DEADLINE_S),
-    "redirect_not_followed": "The receiver answered with a redirect. Redirects are not followed.",
+    "timeout": Text("The endpoint did not respond within %(seconds)s seconds.", seconds=DELIVERY_DEADLINE_S),
+    "redirect_not_followed": "The endpoint responded with a redirect. Redirects are not followed.",
     "bad_response": "The response is not valid HTTP.",
     "blocked_destination": "The address is in a private or reserved network.",
-    "worker_lost": "The worker stopped before it recorded the result. The receiver may have received the event.",
+    "worker_lost": "The worker stopped before it recorded the result. The endpoint may have received the event.",
     "signing_secret_missing": "There is no usable signing secret. Events are never sent unsigned.",
 }
 
@@ -44,4 +44,4 @@ def describe_error(error: str | None) -> Translatable:
     status = error.removeprefix("http_")
     if status == error:
         return ERRORS.get(error, "")
-    return Text("The receiver answered %(status)s. Only 200 to 299 counts as delivered.", status=status)
+    return Text("The endpoint responded with status %(status)s. Only 200 to 299 counts as delivered.", status=status)

@@ -188,7 +188,7 @@ class DeprecatedWebhookRemoved(ApiError):
     """410: saved URLs are no longer supported."""
 
     code, status = "deprecated_webhook_removed", 410
-    message = "Saved webhook addresses are no longer supported. Send webhook_url with each request."
+    message = "Saved webhook URLs are no longer supported. Send webhook_url with each request."
 
 
 class WebhookSecretMissing(ApiError):
@@ -200,13 +200,13 @@ class WebhookSecretMissing(ApiError):
 class WebhookDeliveryDisabled(ApiError):
     """409: delivery is disabled in the environment."""
 
-    code, status, message = "webhook_delivery_disabled", 409, "Webhook delivery is disabled in this environment."
+    code, status, message = "webhook_delivery_disabled", 409, "Webhook delivery is turned off in this environment."
 
 
 class WebhookDestinationMissing(ApiError):
     """409: neither the event nor the configuration has a URL."""
 
-    code, status, message = "webhook_destination_missing", 409, "There is no address this event could be sent to."
+    code, status, message = "webhook_destination_missing", 409, "This event has no destination URL."
 
 
 def url_errors(url: str, env: MerchantEnv, settings: Settings) -> list[FieldError]:

@@ -6,7 +6,7 @@ from tollhouse.kernel.errors import ApiError, FieldError
 class InvalidReceiver(ApiError):
     """422: the rail cannot send money to this receiver."""
 
-    code, status, message = "invalid_receiver", 422, "Payouts to this receiver are not possible."
+    code, status, message = "invalid_receiver", 422, "Withdrawals to this recipient are not possible."
 
     def __init__(self, reason: str) -> None:
         super().__init__(field_errors=[FieldError("receiver", self.code, reason)])

@@ -19,9 +19,9 @@ FailureCode = Literal["review_rejected", "payout_declined", "receiver_invalid", 
 CANCELABLE: frozenset[WithdrawalStatus] = frozenset({"pending_review", "approved"})
 FAILURES: dict[FailureCode, str] = {
     "review_rejected": "The withdrawal was rejected in review.",
-    "payout_declined": "The provider declined the payout.",
-    "receiver_invalid": "The provider does not recognize the receiver.",
-    "returned": "The payout was sent and then returned.",
+    "payout_declined": "The provider declined the withdrawal.",
+    "receiver_invalid": "The provider does not recognize the recipient.",
+    "returned": "The withdrawal was sent and then returned.",
 }
 
 

@@ -81,18 +81,18 @@ def read(raw: bytes, decimals: Mapping[str, int]) -> list[Statement]:
     """
     space, root = parse(raw)
     if space not in {NAMESPACE + version for version in VERSIONS}:
-        raise UnreadableStatementError("The file is no camt.053.001.02 or camt.053.001.08 statement.")
+        raise UnreadableStatementError("The file is not a camt.053.001.02 or camt.053.001.08 statement.")
     pages = root.one("BkToCstmrStmt/GrpHdr/MsgPgntn")
     statements = [_statement(one, pages, decimals) for one in root.all("BkToCstmrStmt/Stmt")]
     if not statements:
-        raise UnreadableStatementError("The file has no statement in it.")
+        raise UnreadableStatementError("The file contains no statement.")
     return statements
 
 
 def _statement(node: Node, pages: Node | None, decimals: Mapping[str, int]) -> Statement:
     iban, statement_id = node.text("Acct/Id/IBAN"), node.text("Id")
     if iban is None or statement_id is None:
-        raise UnreadableStatementError("A statement does not say its account's IBAN, or has no id.")
+        raise UnreadableStatementError("A statement has no account IBAN or no ID.")
     seen: Counter[bytes] = Counter()
     entries = tuple(
         _entry(one, iban, seen, decimals) for one in node.all("Ntry") if one.text("Sts/Cd", "Sts") in {"BOOK", None}
@@ -111,8 +111,8 @@ def _statement(node: Node, pages: Node | None, decimals: Mapping[str, int]) -> S
         if statement.opening_minor + moved != statement.closing_minor:
             raise UnreadableStatementError(
                 Text(
-                    "Statement %(statement_id)s does not add up: its entries do not lead from its opening to its closing "
-                    "balance.",
+                    "Statement %(statement_id)s does not add up: the opening balance plus the entries is not the "
+                    "closing balance.",
                     statement_id=statement_id,
                 )
             )
@@ -233,7 +233,7 @@ def _amount(node: Node, path: str, decimals: Mapping[str, int]) -> tuple[int, st
     minor = parse_amount(text, decimals[currency])
     if minor is None:
         raise UnreadableStatementError(
-            Text("%(own_text)s is no amount of %(currency)s.", own_text=repr(found.own_text()[:40]), currency=currency)
+            Text("%(own_text)s is not an amount in %(currency)s.", own_text=repr(found.own_text()[:40]), currency=currency)
         )
     return minor, currency
 
@@ -245,7 +245,7 @@ def _side(node: Node) -> Side:
         case "DBIT":
             return "debit"
         case _:
-            raise UnreadableStatementError("An amount does not say whether it is a credit or a debit.")
+            raise UnreadableStatementError("An amount has no credit or debit indicator.")
 
 
 def _date(node: Node, path: str) -> date | None:
@@ -253,7 +253,7 @@ def _date(node: Node, path: str) -> date | None:
     try:
         return None if text is None else date.fromisoformat(text[:10])
     except ValueError:
-        raise UnreadableStatementError(Text("%(text)s is no date.", text=repr(text))) from None
+        raise UnreadableStatementError(Text("%(text)s is not a date.", text=repr(text))) from None
 
 
 def _reference(text: str | None) -> str | None:

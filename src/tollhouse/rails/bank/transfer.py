@@ -27,8 +27,8 @@ from tollhouse.rails.provider import (
 NAME = "bank"
 CURRENCY = "EUR"
 WORDS = (
-    "Transfer the amount from your bank account. Give the reference exactly as it stands here: it is how your payment "
-    "is found. A transfer takes up to two working days."
+    "Transfer the amount from your bank account. Enter the reference exactly as shown, so that your payment can be "
+    "matched. A transfer takes up to two business days."
 )
 
 
@@ -83,7 +83,7 @@ class BankTransfer:
         iban = parse_iban(receiver)
         if iban is None:
             return "This must be the IBAN of a SEPA account, such as FR14 2004 1010 0505 0001 3M02 606."
-        return "This must be another account than the one that the money leaves." if iban == self.account.iban else None
+        return "This must be a different account from the one that sends the money." if iban == self.account.iban else None
 
     def account_of(self, receiver: str) -> str:
         """The IBAN, without spaces and in capitals."""

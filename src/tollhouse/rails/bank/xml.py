@@ -61,7 +61,9 @@ class Node:
 def parse(raw: bytes) -> tuple[str, Node]:
     """The namespace of the document and its root. Raises `UnreadableStatementError`."""
     if len(raw) > DOCUMENT_BYTES_MAX:
-        raise UnreadableStatementError(Text("The file has more than %(size)s MiB.", size=DOCUMENT_BYTES_MAX // 1024 // 1024))
+        raise UnreadableStatementError(
+            Text("The file is larger than %(size)s MiB.", size=DOCUMENT_BYTES_MAX // 1024 // 1024)
+        )
     # Entities are not resolved and nothing is fetched; the library limits depth, text and expansion.
     parser = etree.XMLParser(
         resolve_entities=False,
@@ -79,6 +81,6 @@ def parse(raw: bytes) -> tuple[str, Node]:
     except ValueError:  # the declared encoding does not match
         raise UnreadableStatementError("The file is not well-formed XML.") from None
     if root.getroottree().docinfo.internalDTD is not None:
-        raise UnreadableStatementError("The file has a document type, which no statement has.")
+        raise UnreadableStatementError("The file has a document type declaration, which is not allowed.")
     space = etree.QName(root).namespace or ""
     return space, Node(root, space)
