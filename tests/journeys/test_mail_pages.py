@@ -68,7 +68,7 @@ async def take_the_desk(olga: Visitor, service: Service, email: str) -> None:
     await olga.page.goto(service.url + await invite(service, email))
     await olga.page.fill("#password", PASSWORD)
     await olga.click("Save password")
-    await olga.open_part("Email")
+    await olga.open_part("Emails")
 
 
 async def link_of(olga: Visitor, about: str) -> str:
@@ -82,7 +82,7 @@ async def link_of(olga: Visitor, about: str) -> str:
     if about == "Address verification":
         await olga.see("operator-mail")
     link = await page.locator("a:has-text('Open link')").get_attribute("href")
-    await olga.open_part("Email")
+    await olga.open_part("Emails")
     await olga.glance("operator-mails")
     return link or ""
 
