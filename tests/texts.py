@@ -168,13 +168,15 @@ def _literals(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _for_programs(node: ast.AST) -> list[ast.AST | None]:
-    """What of this node is a docstring, a type, or a description in the API's document."""
+    """What of this node is a docstring, a type, or a description or an example in the API's document."""
     if isinstance(node, ast.Expr):
         return [node.value]
     if isinstance(node, ast.arg | ast.AnnAssign):
         return [node.annotation]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.returns]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "example":
+        return list(ast.walk(node))
     if isinstance(node, ast.Call):
         described: list[ast.AST | None] = [one.value for one in node.keywords if one.arg == "description"]
         return described + (node.args[:1] if isinstance(node.func, ast.Name) and node.func.id in {"cast", "example"} else [])
