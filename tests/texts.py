@@ -175,8 +175,6 @@ def _for_programs(node: ast.AST) -> list[ast.AST | None]:
         return [node.annotation]
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.returns]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "example":
-        return list(ast.walk(node))
     if isinstance(node, ast.Call):
         described: list[ast.AST | None] = [one.value for one in node.keywords if one.arg == "description"]
         return described + (node.args[:1] if isinstance(node.func, ast.Name) and node.func.id in {"cast", "example"} else [])
