@@ -11,7 +11,9 @@ from markupsafe import Markup
 
 from tests import texts
 from tests.bare_texts import bare_texts
+from tollhouse.approvals.model import LOCAL_ADMINISTRATOR
 from tollhouse.bank.model import read_reason
+from tollhouse.console.model import Action
 from tollhouse.dashboard.ledger import SOURCES
 from tollhouse.http.labels import span
 from tollhouse.http.texts import Texts
@@ -19,7 +21,14 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.text import Text, Translatable, as_text, joined
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
 from tollhouse.payment_links.model import LinkStatus
-from tollhouse.transactions.model import REFUND_FAILURES, REFUND_REASONS, TransactionStatus, describe_detail
+from tollhouse.transactions.model import (
+    REFUND_FAILURES,
+    REFUND_REASONS,
+    ChargebackStatus,
+    RefundRequiredReason,
+    TransactionStatus,
+    describe_detail,
+)
 
 VALUE = re.compile(r"%\(\w+\)s|%%|</?\w+")
 GERMAN = Texts("de")
@@ -114,6 +123,10 @@ def test_a_text_is_answered_in_english_and_shown_in_the_readers_language(
         *SOURCES,
         *get_args(TransactionStatus),
         *get_args(LinkStatus),
+        *get_args(Action),
+        *get_args(ChargebackStatus),
+        *get_args(RefundRequiredReason),
+        LOCAL_ADMINISTRATOR,
         *REFUND_REASONS.values(),
         *REFUND_FAILURES.values(),
     ],

@@ -20,6 +20,7 @@ STATUSES = (
     "delivered",
     "disabled",
     "enabled",
+    "ended",
     "expired",
     "exported",
     "failed",
@@ -27,7 +28,10 @@ STATUSES = (
     "held",
     "in review",
     "invited",
+    "lost",
+    "not required",
     "on",
+    "open",
     "partially completed",
     "partially refunded",
     "paused",
@@ -40,6 +44,7 @@ STATUSES = (
     "refused",
     "rejected",
     "released",
+    "required",
     "reserved",
     "retrying",
     "returned",
@@ -50,6 +55,7 @@ STATUSES = (
     "succeeded",
     "suspended",
     "waiting",
+    "won",
 )
 ENTRIES = (
     "adjustment",
@@ -88,6 +94,7 @@ REFUND_REASONS = (
 STEPS = (
     "accepted",
     "after cancel",
+    "balance limit",
     "chargeback lost",
     "chargeback won",
     "duplicate",
@@ -103,10 +110,11 @@ STEPS = (
     "wrong asset",
 )
 """Entries of a timeline besides the state of a payment."""
-KINDS = ("confidential", "public", "automatic", "manual", "test", "refund", "withdrawal")
+KINDS = ("confidential", "public", "automatic", "manual", "test", "refund", "withdrawal", "local administrator")
 AUDIT_EVENTS = (
     "merchant suspended",
     "merchant reactivated",
+    "project approval given",
     "project approved",
     "project rejected",
     "balance adjusted",
@@ -119,7 +127,10 @@ AUDIT_EVENTS = (
     "transfer assigned",
     "transfer dismissed",
     "batch exported",
+    "payout approved",
     "payout refused",
+    "refund approved",
+    "refund rejected",
     "second factor removed",
     "application suspended",
     "application reactivated",
@@ -135,6 +146,7 @@ COUNTS = (
     "1 active connection",
     "none",
 )
+CURRENCIES = ("Euro", "US Dollar", "Pound Sterling", "Japanese Yen")
 PROVIDER_FIELDS = ("Account holder name", "Reference")
 METHODS = (
     "SEPA bank transfer",

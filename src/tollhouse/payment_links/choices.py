@@ -5,7 +5,7 @@ from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.methods import METHODS
 from tollhouse.http.paging import all_rows
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.text import Translatable
+from tollhouse.kernel.text import Text, Translatable, as_text
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
 
@@ -23,9 +23,10 @@ def method_labels() -> dict[str, Translatable]:
     return {method_id: method.label for method_id, method in METHODS.items()}
 
 
-def currency_choices() -> list[tuple[str, str]]:
+def currency_choices() -> list[tuple[str, Text]]:
     """The currencies that a link can be paid in."""
-    return [(one.code, f"{one.code}, {one.name}") for one in CURRENCIES.values() if one.operations.payments]
+    payable = [one for one in CURRENCIES.values() if one.operations.payments]
+    return [(one.code, Text("%(code)s, %(name)s", code=one.code, name=as_text(one.name))) for one in payable]
 
 
 async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:
