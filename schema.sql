@@ -1756,45 +1756,6 @@ CREATE VIEW public.whole_transactions AS
          LIMIT 1) AS chargeback
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
-CREATE VIEW public.whole_withdrawals AS
- SELECT w.id,
-    w.merchant_id,
-    w.mode,
-    w.method_id,
-    w.rail,
-    w.currency,
-    w.amount_minor,
-    w.network_fee_mode,
-    w.system_fee_minor,
-    w.network_fee_minor,
-    w.debit_minor,
-    w.receive_minor,
-    w.receiver,
-    w.provider_fields,
-    w.quote_id,
-    w.hold_id,
-    w.status,
-    w.submission,
-    w.provider_reference,
-    w.tx_hash,
-    w.network_paid_minor,
-    w.failure_code,
-    w.webhook_url,
-    w.external_id,
-    w.description,
-    w.metadata,
-    w.version,
-    w.next_look_at,
-    w.created_at,
-    w.updated_at,
-    w.processing_at,
-    w.completed_at,
-    o.approvals_needed,
-    o.approvals,
-    o.reviewed_at,
-    o.review_note
-   FROM (public.withdrawals w
-     JOIN public.outgoing_transfers o ON ((o.id = w.id)));
 CREATE TABLE public.withdrawal_days (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,

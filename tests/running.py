@@ -5,7 +5,7 @@ import contextlib
 import socket
 import threading
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import asyncpg
@@ -46,6 +46,12 @@ async def new_database(dsn: str) -> str:
     await connection.execute(f"CREATE DATABASE {name}")
     await connection.close()
     return dsn.replace("@/tollhouse?", f"@/{name}?")
+
+
+def as_application(dsn: str) -> str:
+    """The same database with the application role, for a server with trust authentication."""
+    parts = urlsplit(dsn)
+    return urlunsplit(parts._replace(netloc=f"{roles.APPLICATION}@{parts.netloc.rpartition('@')[2]}"))
 
 
 def free_port() -> int:
@@ -109,7 +115,7 @@ class Service:
 
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
-        settings = msgspec.structs.replace(self.settings, database_url=roles.as_application(self.dsn))
+        settings = msgspec.structs.replace(self.settings, database_url=as_application(self.dsn))
         await migrate(settings.database_url or "", self.dsn)
         stop = asyncio.Event()
         asgi = main.build(main.create_services(settings, rails=self.rails))

@@ -4,7 +4,7 @@ import asyncpg
 import pytest
 
 from tests.cast import sign_up
-from tests.running import Service, new_database
+from tests.running import Service, as_application, new_database
 from tollhouse.platform import embedded, roles
 from tollhouse.platform.migrations import migrate
 
@@ -27,7 +27,7 @@ FORBIDDEN = {
 
 @pytest.mark.parametrize("statement", FORBIDDEN.values(), ids=FORBIDDEN.keys())
 async def test_the_application_cannot(service: Service, statement: str) -> None:
-    connection = await asyncpg.connect(roles.as_application(service.dsn))
+    connection = await asyncpg.connect(as_application(service.dsn))
     try:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.execute(statement)
@@ -53,7 +53,7 @@ async def test_the_application_is_no_superuser_and_owns_nothing(service: Service
 
 
 async def test_partitions_are_made_and_dropped_with_the_owners_rights(service: Service) -> None:
-    connection = await asyncpg.connect(roles.as_application(service.dsn))
+    connection = await asyncpg.connect(as_application(service.dsn))
     await connection.execute("SELECT partitions_make('2001-01-01')")
     assert await connection.fetchval("SELECT partitions_drop('api_requests', '2002-01-01')") == 3
     await connection.fetchval("SELECT partitions_drop('oauth_access_tokens', '2002-01-01')")
@@ -63,7 +63,7 @@ async def test_partitions_are_made_and_dropped_with_the_owners_rights(service: S
 async def test_an_existing_database_gets_the_role_at_the_next_start(server: embedded.Server) -> None:
     dsn = await new_database(server.cluster.dsn)
     await migrate(dsn)
-    application = roles.as_application(dsn)
+    application = as_application(dsn)
     connection = await asyncpg.connect(application)
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await connection.fetch("SELECT 1 FROM merchants")

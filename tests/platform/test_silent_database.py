@@ -140,11 +140,8 @@ async def test_tcp_notices_a_peer_that_is_gone(proxy: Proxy) -> None:
     await raw.close()
 
 
-async def test_a_job_that_takes_long_may(make_service: Callable[..., Service]) -> None:
+async def test_a_pool_has_a_limit_of_its_own(make_service: Callable[..., Service]) -> None:
     pool = Pool(make_service().dsn, 1, statement_timeout_s=0.2)
-    async with pool.transaction() as tx:
-        await tx.lift_statement_timeout()
-        await tx.execute("SELECT pg_sleep(0.6)")
     with pytest.raises((*CONNECTION_LOST, asyncpg.QueryCanceledError)):
         await pool.execute("SELECT pg_sleep(0.6)")
     await pool.close()

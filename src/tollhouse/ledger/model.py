@@ -135,11 +135,6 @@ class Hold(Struct, frozen=True):
     captured_minor: int
     released_minor: int
 
-    @property
-    def held_minor(self) -> int:
-        """What is still reserved."""
-        return self.amount_minor - self.captured_minor - self.released_minor
-
 
 class InsufficientFunds(ApiError):
     """422: the balance does not cover it. Nothing was posted."""

@@ -35,8 +35,6 @@ ACQUIRE_TIMEOUT_S = 5.0
 STATEMENT_DEADLINE_S = 7.0
 """Longer than the server's own limit, after which the connection stays usable."""
 WATCH_EVERY_S = 0.25
-LONG_STATEMENT_S = 3600.0
-"""For work that may take long: migrations, checks, exports."""
 KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPALIVE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
 """Socket options by name, in seconds except the last: TCP drops a silent server after 30 seconds."""
 
@@ -50,13 +48,13 @@ class Tx:
     def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", statement_timeout_s: float = STATEMENT_DEADLINE_S) -> None:
         self.raw = raw
         self.deadline = math.inf
-        self.statement_timeout_s = statement_timeout_s
+        self._statement_timeout_s = statement_timeout_s
         self._time = asyncio.get_running_loop().time
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
 
     async def fetchrow(self, sql: str, *args: object) -> Row | None:
         """The first row, or None."""
-        self.deadline = self._time() + self.statement_timeout_s
+        self.deadline = self._time() + self._statement_timeout_s
         try:
             return await (await self._statement(sql)).fetchrow(*args)
         finally:
@@ -64,7 +62,7 @@ class Tx:
 
     async def fetch(self, sql: str, *args: object) -> list[Row]:
         """All rows."""
-        self.deadline = self._time() + self.statement_timeout_s
+        self.deadline = self._time() + self._statement_timeout_s
         try:
             return await (await self._statement(sql)).fetch(*args)
         finally:
@@ -72,7 +70,7 @@ class Tx:
 
     async def fetch_custom_plan(self, sql: str, *args: object) -> list[Row]:
         """All rows of a statement that is planned for these values: for lists, most of whose filters are unset."""
-        self.deadline = self._time() + self.statement_timeout_s
+        self.deadline = self._time() + self._statement_timeout_s
         try:
             return await (await self.raw.prepare(sql, name="")).fetch(*args)
         finally:
@@ -80,7 +78,7 @@ class Tx:
 
     async def fetchval(self, sql: str, *args: object) -> Any:
         """The first column of the first row, or None."""
-        self.deadline = self._time() + self.statement_timeout_s
+        self.deadline = self._time() + self._statement_timeout_s
         try:
             return await (await self._statement(sql)).fetchval(*args)
         finally:
@@ -88,7 +86,7 @@ class Tx:
 
     async def execute(self, sql: str, *args: object) -> int:
         """Run a statement; the number of rows written or returned."""
-        self.deadline = self._time() + self.statement_timeout_s
+        self.deadline = self._time() + self._statement_timeout_s
         try:
             statement = await self._statement(sql)
             await statement.fetch(*args)
@@ -99,7 +97,7 @@ class Tx:
 
     async def run(self, sql: str) -> None:
         """Run statements without arguments, unprepared."""
-        self.deadline = self._time() + self.statement_timeout_s
+        self.deadline = self._time() + self._statement_timeout_s
         try:
             await self.raw.execute(sql)
         finally:
@@ -119,11 +117,6 @@ class Tx:
     async def roll_back(self) -> None:
         """Roll the open transaction back."""
         await self.run("ROLLBACK")
-
-    async def lift_statement_timeout(self) -> None:
-        """Disable the limit of a statement for the rest of the open transaction, on the server and here."""
-        await self.run(f"SET LOCAL statement_timeout = '{LONG_STATEMENT_S:.0f}s'")
-        self.statement_timeout_s = LONG_STATEMENT_S
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncGenerator[None]:
@@ -273,7 +266,6 @@ class Pool:
             if self._closed or tx.raw.is_in_transaction():
                 tx.raw.terminate()
             else:
-                tx.statement_timeout_s = self._answers_within_s
                 self._idle.append(tx)
         self._room.release()
 

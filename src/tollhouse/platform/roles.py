@@ -4,7 +4,7 @@ The application cannot disable triggers, truncate, alter or create tables: parti
 functions that run as the owner.
 """
 
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import asyncpg
 
@@ -29,12 +29,6 @@ QUOTED = "SELECT quote_ident($1)"
 def role_of(dsn: str) -> str | None:
     """The role of a DSN, if it names one."""
     return urlsplit(dsn).username
-
-
-def as_application(dsn: str) -> str:
-    """The same database with the application role, for a server with trust authentication."""
-    parts = urlsplit(dsn)
-    return urlunsplit(parts._replace(netloc=f"{APPLICATION}@{parts.netloc.rpartition('@')[2]}"))
 
 
 async def grant(connection: "asyncpg.Connection[asyncpg.Record]", role: str) -> None:

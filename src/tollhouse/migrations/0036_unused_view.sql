@@ -1,0 +1,2 @@
+-- No statement reads it.
+DROP VIEW whole_withdrawals;
