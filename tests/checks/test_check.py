@@ -185,7 +185,10 @@ async def test_the_command_tells_what_it_found_by_its_exit_status(
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ("INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')", "a different schema version"),
+        (
+            "INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')",
+            "a different schema version",
+        ),
         ("DROP TABLE row_digests CASCADE", "UndefinedTable"),
     ],
     ids=["another version", "no such table"],
