@@ -74,7 +74,7 @@ async def test_posted_twice_it_is_one_link(alice: Actor) -> None:
 async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
     for changes, fields in (
         ({"display_name": ""}, {"display_name"}),
-        ({"amount": "3,50", "max_payments": "0"}, {"amount", "max_payments"}),
+        ({"amount": "3,500", "max_payments": "0"}, {"amount", "max_payments"}),
         ({"max_payments": "often"}, {"max_payments"}),
         ({"customer_email": "nina"}, {"customer_email"}),
         ({"success_url": "ftp://host/"}, {"success_url"}),
@@ -94,6 +94,11 @@ async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
     for changes in ({"expires": "never"}, {"project_id": "mine"}):
         (await alice.form(NEW, TEA | changes)).refused("validation_failed", 422)
     assert await rows(alice) == []
+
+
+async def test_an_amount_may_have_a_decimal_comma(alice: Actor) -> None:
+    at = (await post(alice, NEW, **TEA | {"amount": "24,90", "key": await key(alice)})).location
+    assert (await alice.get(f"/payment-links/{at.rpartition('/')[2]}")).ok().body["amount"] == "24.90"
 
 
 async def test_without_a_limit_in_one_way(alice: Actor) -> None:

@@ -131,6 +131,10 @@ async def test_a_refund_step_by_step(alice: Actor) -> None:
     assert await broken_invariants(alice.service.dsn) == []
 
 
+async def test_the_amount_of_a_refund_may_have_a_decimal_comma(alice: Actor) -> None:
+    assert "Refund 4.50 EUR" in (await reviewed(alice, await sell(alice), amount="4,50")).text
+
+
 async def test_posted_twice_it_is_one_refund(alice: Actor) -> None:
     paid = await sell(alice)
     confirmed = hidden(await reviewed(alice, paid))

@@ -49,7 +49,7 @@ class RefundForm(Struct, frozen=True):
 
 def read(form: Form) -> RefundForm:
     """The submitted form. Raises `ValidationFailed`."""
-    return of_values({name: form.one(name) or "" for name in FIELDS})
+    return of_values({name: form.one(name) or "" for name in FIELDS} | {"amount": form.amount("amount")})
 
 
 def of_values(values: dict[str, str]) -> RefundForm:
