@@ -144,34 +144,34 @@ class HealthyClient:
     def __init__(self, service: RunningService) -> None:
         self._url = service.url
         self.latencies_ms: list[float] = []
-        self.faults: list[str] = []
+        self.problems: list[str] = []
 
     async def send_requests(self, per_s: float, seconds: float) -> list[float]:
         """Send requests for `seconds`. Returns their latencies in milliseconds, measured from when each was due."""
         first = len(self.latencies_ms)
         connector = aiohttp.TCPConnector(limit=8, local_addr=(HEALTHY_ADDRESS, 0))
         async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as http:
-            await self._ask(http, PATHS[0])
+            await self._request(http, PATHS[0])
             del self.latencies_ms[first:]
             began = time.perf_counter()
             asking: set[asyncio.Task[None]] = set()
             for number in range(int(per_s * seconds)):
                 await asyncio.sleep(max(0.0, began + number / per_s - time.perf_counter()))
-                one = asyncio.create_task(self._ask(http, PATHS[number % len(PATHS)]))
+                one = asyncio.create_task(self._request(http, PATHS[number % len(PATHS)]))
                 asking.add(one)
                 one.add_done_callback(asking.discard)
             await asyncio.gather(*asking)
         return self.latencies_ms[first:]
 
-    async def _ask(self, http: aiohttp.ClientSession, path: str) -> None:
+    async def _request(self, http: aiohttp.ClientSession, path: str) -> None:
         due = time.perf_counter()
         try:
             async with http.get(self._url + path) as answer:
                 await answer.read()
                 if not answer.ok:
-                    self.faults.append(f"{path} {answer.status}")
-        except aiohttp.ClientError as fault:
-            self.faults.append(f"{path} {type(fault).__name__}")
+                    self.problems.append(f"{path} {answer.status}")
+        except aiohttp.ClientError as problem:
+            self.problems.append(f"{path} {type(problem).__name__}")
         self.latencies_ms.append((time.perf_counter() - due) * 1000)
 
 

@@ -32,7 +32,7 @@ class Member:
 
     def __init__(self, service: RunningService) -> None:
         self._service = service
-        self.faults: list[str] = []
+        self.problems: list[str] = []
 
     async def begin(self) -> None:
         """Sign up."""
@@ -64,9 +64,9 @@ class Member:
             async with http.post(f"{self._service.url}/api/v2/merchant/login", json=CREDENTIALS) as answer:
                 await answer.read()
                 if answer.status != OK:
-                    self.faults.append(str(answer.status))
-        except aiohttp.ClientError as fault:
-            self.faults.append(type(fault).__name__)
+                    self.problems.append(str(answer.status))
+        except aiohttp.ClientError as problem:
+            self.problems.append(type(problem).__name__)
         latencies.append((time.perf_counter() - began) * 1000)
 
 
@@ -113,12 +113,12 @@ async def _run_kind(service: RunningService, kind: str, rounds: int, stretch_s: 
             fact(f"{kind}: {what}, flooded p99", after, unit="ms"),
             at_most(f"{kind}: {what}, p99 of the undisturbed", after / before, RATIO_MAX, unit="times"),
         ]
-    faults = client.faults + member.faults
-    if faults:
-        print(f"{kind}: {faults[:5]}", file=sys.stderr)
+    problems = client.problems + member.problems
+    if problems:
+        print(f"{kind}: {problems[:5]}", file=sys.stderr)
     return [
         *figures,
-        at_most(f"{kind}: healthy requests that failed", len(faults), 0),
+        at_most(f"{kind}: healthy requests that failed", len(problems), 0),
         *(fact(f"{kind}: sign-ups answered {status}", times) for status, times in sorted(answered.items())),
         at_least(f"{kind}: sign-ups refused", answered["429"] + answered["503"], 1),
         at_most(f"{kind}: sign-ups answered otherwise", sum(n for code, n in answered.items() if code not in BOUNDED), 0),

@@ -21,7 +21,7 @@ QUERY_EVERY_S = 0.5
 REFUSED_WITHIN_S = ACQUIRE_TIMEOUT_S + CONNECT_TIMEOUT_S + STATEMENT_DEADLINE_S
 RECOVERS_WITHIN_S = 10.0
 ARRIVE_WITHIN_S = 180.0
-ASK = "SELECT 1"
+PING = "SELECT 1"
 
 
 async def run(*, quick: bool) -> list[Figure]:
@@ -81,21 +81,21 @@ class Silence:
         until = time.perf_counter() + seconds
         async with asyncio.TaskGroup() as group:
             while time.perf_counter() < until:
-                group.create_task(self._ask())
+                group.create_task(self._request())
                 await asyncio.sleep(QUERY_EVERY_S)
             self._signal(signal.SIGCONT)  # queries that are still waiting do not count
 
-    async def _ask(self) -> None:
+    async def _request(self) -> None:
         began = time.perf_counter()
         try:
-            await self._testbed.services.db.fetchrow(ASK)
+            await self._testbed.services.db.fetchrow(PING)
         except UNCERTAIN_ERRORS:
             self.refused_after_s.append(time.perf_counter() - began)
 
     async def _seconds_until_answered(self, began: float) -> float:
         while True:
             try:
-                await self._testbed.services.db.fetchrow(ASK)
+                await self._testbed.services.db.fetchrow(PING)
             except UNCERTAIN_ERRORS:
                 await asyncio.sleep(0.05)
             else:

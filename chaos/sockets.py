@@ -40,10 +40,10 @@ async def run(*, quick: bool) -> list[Figure]:
                 fact(f"{kind}: attacked p99", during, unit="ms"),
                 at_most(f"{kind}: p99 of the undisturbed", during / before, RATIO_MAX, unit="times"),
                 at_least(f"{kind}: requests", len(attacked), int(REQUESTS_PER_S * stretch_s) * rounds),
-                at_most(f"{kind}: requests that failed", len(client.faults), 0),
+                at_most(f"{kind}: requests that failed", len(client.problems), 0),
             ]
-            if client.faults:
-                print(f"{kind}: {client.faults[:5]}", file=sys.stderr)
+            if client.problems:
+                print(f"{kind}: {client.problems[:5]}", file=sys.stderr)
         figures.append(at_most("web processes that ended", int(service.part("web") != web), 0))
     return figures
 

@@ -83,17 +83,17 @@ class Visitor:
     page: Page
     look: Look
     origins: set[str]
-    faults: list[str] = field(default_factory=list[str])
+    problems: list[str] = field(default_factory=list[str])
 
     async def see(self, name: str) -> None:
         """Look at the page that is open: note what is wrong with it, and what would be in the other look."""
         await self._measure(name)
         await self.page.evaluate(AXE.read_text())
-        await self._ask_axe(name, {"type": "tag", "values": RULES})
+        await self._run_axe(name, {"type": "tag", "values": RULES})
         if EVERY_LOOK:
             return
         await self._turn(NARROW if self.look.width == WIDE.width else WIDE)
-        await self._ask_axe(name, {"type": "rule", "values": OF_THE_LOOK})
+        await self._run_axe(name, {"type": "rule", "values": OF_THE_LOOK})
         await self._turn(self.look)
 
     async def glance(self, name: str) -> None:
@@ -108,13 +108,13 @@ class Visitor:
         for width in (*(WIDTHS - {self.look.width}), self.look.width):
             await self.page.set_viewport_size({"width": width, "height": HEIGHT})
             if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                self.faults.append(f"{name} is wider than a window of {width}")
+                self.problems.append(f"{name} is wider than a window of {width}")
 
-    async def _ask_axe(self, name: str, rules: dict[str, Any]) -> None:
+    async def _run_axe(self, name: str, rules: dict[str, Any]) -> None:
         found: list[dict[str, Any]] = await self.page.evaluate(
             "rules => axe.run({runOnly: rules}).then(result => result.violations)", rules
         )
-        self.faults += [f"{name}: {one['id']} {[node['target'] for node in one['nodes']]}" for one in found]
+        self.problems += [f"{name}: {one['id']} {[node['target'] for node in one['nodes']]}" for one in found]
 
     async def _turn(self, look: Look) -> None:
         await self.page.emulate_media(color_scheme=look.theme, reduced_motion="reduce")  # colours change at once
@@ -169,7 +169,7 @@ class Visitor:
         else:
             raise AssertionError(f"no Tab reaches {wanted}")
         if not await place.evaluate(FOCUS_IS_SEEN):
-            self.faults.append(f"{self.page.url}: the focus on {wanted} is not seen")
+            self.problems.append(f"{self.page.url}: the focus on {wanted} is not seen")
         await self.page.keyboard.press(key)
 
 
@@ -195,19 +195,19 @@ async def visitor(browser: Browser, look: Look, *origins: str) -> AsyncIterator[
     )
     page.on(
         "console",
-        lambda said: someone.faults.append(f"{page.url}: {said.text}") if "Content Security Policy" in said.text else None,
+        lambda said: someone.problems.append(f"{page.url}: {said.text}") if "Content Security Policy" in said.text else None,
     )
     page.on(
         "request",
         lambda request: (
-            someone.faults.append(f"{page.url} asked {request.url}")
+            someone.problems.append(f"{page.url} asked {request.url}")
             if urlsplit(request.url).netloc not in someone.origins and request.url.startswith("http")
             else None
         ),
     )
     yield someone
     await context.close()
-    assert someone.faults == []
+    assert someone.problems == []
 
 
 def warn_without_browser() -> None:

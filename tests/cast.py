@@ -69,7 +69,7 @@ class Answer:
 
     def field_errors(self) -> dict[str, str]:
         """The refused fields and their codes."""
-        return {fault["field"]: fault["code"] for fault in self.refused("validation_failed", 422).body["errors"]}
+        return {problem["field"]: problem["code"] for problem in self.refused("validation_failed", 422).body["errors"]}
 
 
 @dataclass

@@ -109,8 +109,8 @@ class Service:
     def _run(self) -> None:
         try:
             asyncio.run(self._live())
-        except BaseException as fault:  # noqa: BLE001 - the starter raises it
-            self._failed = fault
+        except BaseException as problem:  # noqa: BLE001 - the starter raises it
+            self._failed = problem
         self._started.set()
 
     async def _live(self) -> None:

@@ -62,7 +62,7 @@ async def test_every_statement_prepares(service: Service) -> None:
         for name, sql in found:
             try:
                 await connection.prepare(sql)
-            except asyncpg.PostgresError as fault:
-                pytest.fail(f"{name}: {fault}")
+            except asyncpg.PostgresError as problem:
+                pytest.fail(f"{name}: {problem}")
     finally:
         await connection.close()

@@ -38,7 +38,7 @@ LINES_MAX, FUNCTION_LINES_MAX = 400, 50
 Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def faults(path: Path) -> Iterator[str]:
+def problems(path: Path) -> Iterator[str]:
     """What is untidy in this file."""
     text = path.read_text()
     tree = ast.parse(text)
@@ -55,15 +55,15 @@ def faults(path: Path) -> Iterator[str]:
             if EMPTY_VERBS.match(node.name):
                 yield f"{node.name} names no deed"
     if path in PACKAGE:
-        yield from package_faults(path, text, tree)
+        yield from package_problems(path, text, tree)
 
 
-def package_faults(path: Path, text: str, tree: ast.Module) -> Iterator[str]:
+def package_problems(path: Path, text: str, tree: ast.Module) -> Iterator[str]:
     """What only the package must keep."""
     if path.name != "clock.py" and "datetime.now(" in text:
         yield "use clock.now()"
     if path.name not in SQL_ALLOWED:
-        yield from sql_faults(path, tree)
+        yield from sql_problems(path, tree)
     for node in ast.walk(tree):
         said = isinstance(node, ast.Name) and node.id == "float"
         written = isinstance(node, ast.Constant) and isinstance(node.value, float)
@@ -73,7 +73,7 @@ def package_faults(path: Path, text: str, tree: ast.Module) -> Iterator[str]:
             yield from [f"{node.arg} has no unit in its name, line {node.lineno}"] * (ast.unparse(node.annotation) == "int")
 
 
-def sql_faults(path: Path, tree: ast.Module) -> Iterator[str]:
+def sql_problems(path: Path, tree: ast.Module) -> Iterator[str]:
     """SQL stands in stores. Column lists are inserted into constants; no function composes a statement."""
     if not path.name.endswith("store.py"):
         yield from (f"SQL outside a store, line {line}" for line in sql_lines(tree, ast.Constant | ast.JoinedStr))
@@ -93,7 +93,7 @@ def sql_lines(tree: ast.AST, kind: UnionType | type[ast.expr]) -> Iterator[int]:
 
 @pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(HERE)))
 def test_every_file_is_tidy(path: Path) -> None:
-    assert not list(faults(path))
+    assert not list(problems(path))
 
 
 def test_no_template_style_script_or_migration_is_too_long() -> None:

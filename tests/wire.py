@@ -58,8 +58,8 @@ def _read(line: socket.socket) -> Answered:
     while b"\r\n\r\n" not in raw:
         raw += _some(line)
     head, _, rest = raw.partition(b"\r\n\r\n")
-    first, *told = head.split(b"\r\n")
-    pairs = [(name.lower(), value.strip()) for name, _, value in (each.partition(b":") for each in told)]
+    first, *reported = head.split(b"\r\n")
+    pairs = [(name.lower(), value.strip()) for name, _, value in (each.partition(b":") for each in reported)]
     status, headers = int(first.split(b" ", 2)[1]), Headers(raw=pairs)
     length = int(headers.get("content-length", "0"))
     while len(rest) < length:

@@ -51,7 +51,7 @@ def main() -> int:
         database = embedded.start(folder / "data")
         last.callback(database.stop)
         settings = {"DATABASE_URL": database.cluster.dsn, "TOLLHOUSE_SECRET_KEYS": keys}
-        desk = {
+        harness = {
             who: last.enter_context(servers.started(words, settings)).port
             for who, words in (
                 ("serve", ["tollhouse", "serve", "--port"]),
@@ -59,10 +59,10 @@ def main() -> int:
                 ("floor", ["benchmarks.http.bare"]),
             )
         }
-        rounds: dict[str, list[float]] = {who: [] for who in desk}
+        rounds: dict[str, list[float]] = {who: [] for who in harness}
         for turn in range(chosen.rounds):
-            for who in list(desk)[:: 1 if turn % 2 == 0 else -1]:
-                rounds[who].append(median_ms(desk[who]))
+            for who in list(harness)[:: 1 if turn % 2 == 0 else -1]:
+                rounds[who].append(median_ms(harness[who]))
     floor = rounds["floor"]
     print(f"{'/healthz':<10} {'median ms':>24} {'times the floor':>16}")
     for who, found in rounds.items():

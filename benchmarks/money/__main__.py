@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.money import seed, servers
-from benchmarks.money.actions import CROWDS, DEEDS, Action, Crowd, job, owners
+from benchmarks.money.actions import ACTIONS, CROWDS, Action, Crowd, job, owners
 from benchmarks.money.database import Pgbench
 from benchmarks.money.seed import Shop
 from benchmarks.money.watch import Watched, keep, watch
@@ -85,18 +85,18 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="two short rounds, under a minute")
     parser.add_argument("--rounds", type=int, help="rounds of each deed")
     parser.add_argument("--seconds", type=float, help="length of a round")
-    parser.add_argument("--deed", choices=DEEDS, help="this deed alone")
+    parser.add_argument("--deed", choices=ACTIONS, help="this deed alone")
     parser.add_argument("--json", action="store_true", help="print JSON")
     chosen = parser.parse_args()
     plan = Plan(
         chosen.rounds or (2 if chosen.quick else 7),
         chosen.seconds or (1 if chosen.quick else 1.5),
-        (chosen.action,) if chosen.action else DEEDS,
+        (chosen.action,) if chosen.action else ACTIONS,
     )
     try:
         rows = asyncio.run(measure(plan))
-    except WrongAnswersError as fault:
-        talk(str(fault))
+    except WrongAnswersError as problem:
+        talk(str(problem))
         return 1
     print(msgspec.json.encode(rows).decode() if chosen.json else table(rows))
     return 0
@@ -112,7 +112,7 @@ async def measure(plan: Plan) -> list[Row]:
         dsn = database.cluster.dsn
         await migrate(dsn)
         connection = await asyncpg.connect(dsn)
-        shops = await seed.ground(connection)
+        shops = await seed.harness(connection)
         watched = await watch(connection, plan.actions, dsn, SECRET_KEYS, shops[0])
         keep(watched, folder)
         for action, trace in watched.traces.items():
@@ -128,7 +128,7 @@ async def measure(plan: Plan) -> list[Row]:
             row
             for action in plan.actions
             for crowd in CROWDS
-            for row in await measure_deed(plan, market, action, crowd, who)
+            for row in await measure_action(plan, market, action, crowd, who)
         ]
         await connection.close()
         return rows
@@ -160,7 +160,7 @@ def by_pgbench(market: Market, pgbench: Pgbench) -> Measure:
     return one
 
 
-async def measure_deed(plan: Plan, market: Market, action: Action, crowd: Crowd, who: dict[str, Measure]) -> list[Row]:
+async def measure_action(plan: Plan, market: Market, action: Action, crowd: Crowd, who: dict[str, Measure]) -> list[Row]:
     """All rounds of a deed, taking turns; every other time the other way about."""
     rounds: dict[str, list[Round]] = {name: [] for name in who}
     for name in ("tollhouse", "bare"):

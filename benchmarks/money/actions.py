@@ -11,7 +11,7 @@ from benchmarks.oauth.actions import CONNECTIONS, KEEP_ALIVE, Job
 
 Action = Literal["link", "capture"]
 Crowd = Literal["spread", "hot"]
-DEEDS: tuple[Action, ...] = ("link", "capture")
+ACTIONS: tuple[Action, ...] = ("link", "capture")
 CROWDS: tuple[Crowd, ...] = ("spread", "hot")
 INTEGRATION = "/api/v2/integration"
 LINK = msgspec.json.encode(

@@ -41,7 +41,7 @@ class Facts:
             self.known["link_id"] = UUID(f"{seed.LINK:08x}{payment_id[8:]}")
 
 
-class Lent:
+class Borrowed:
     """A connection and its prepared statements."""
 
     def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]") -> None:
@@ -67,10 +67,10 @@ class Action:
         self.status = trace.status
         self.statements = [(said.sql, [filled(value) for value in said.values]) for said in trace.statements]
 
-    async def again(self, lent: Lent, facts: Facts) -> bytes:
+    async def again(self, borrowed: Borrowed, facts: Facts) -> bytes:
         """Say everything, and encode an answer."""
         for sql, places in self.statements:
-            row = await lent.say(sql, [place(facts) for place in places])
+            row = await borrowed.say(sql, [place(facts) for place in places])
             if "merchant_id" not in facts.known:
                 facts.known["merchant_id"] = row["merchant_id"]  # the first statement asks who calls
         return ENCODER.encode(self.answer)
@@ -81,7 +81,7 @@ class Bare:
 
     def __init__(self, dsn: str, actions: dict[str, Action]) -> None:
         self.dsn, self.actions = dsn, actions
-        self.idle: list[Lent] = []
+        self.idle: list[Borrowed] = []
         self.room = asyncio.Semaphore(WEB_POOL)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -89,7 +89,7 @@ class Bare:
         if scope["type"] == "lifespan":
             await receive()
             for _ in range(WEB_POOL):
-                self.idle.append(Lent(await asyncpg.connect(self.dsn, statement_cache_size=0)))
+                self.idle.append(Borrowed(await asyncpg.connect(self.dsn, statement_cache_size=0)))
             await send({"type": "lifespan.startup.complete"})
             await receive()
             await send({"type": "lifespan.shutdown.complete"})
@@ -98,11 +98,11 @@ class Bare:
         facts = Facts(dict(scope["headers"]), scope["path"])
         action = self.actions["capture" if "payment_id" in facts.known else "link"]
         async with self.room:
-            lent = self.idle.pop()
+            borrowed = self.idle.pop()
             try:
-                body = await action.again(lent, facts)
+                body = await action.again(borrowed, facts)
             finally:
-                self.idle.append(lent)
+                self.idle.append(borrowed)
         headers = [JSON, (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": action.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})

@@ -83,7 +83,7 @@ def token(number: int) -> str:
     return f"{number:026o}".translate(str.maketrans("01", "ab"))
 
 
-async def ground(connection: "asyncpg.Connection[Any]") -> list[Shop]:
+async def harness(connection: "asyncpg.Connection[Any]") -> list[Shop]:
     """The merchants."""
     shops = [Shop(numbered(MERCHANT, number), tokens.mint("th_test")) for number in range(MERCHANTS)]
     hashes = [tokens.digest(shop.api_key) for shop in shops]

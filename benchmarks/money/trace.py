@@ -85,9 +85,9 @@ class Ear:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """Stand between the product and its connections."""
-        heard, lent = self.heard, db.Tx
+        heard, borrowed = self.heard, db.Tx
 
-        class Overheard(lent):
+        class Overheard(borrowed):
             async def fetchrow(self, sql: str, *args: object) -> db.Row | None:
                 heard.append((sql, args))
                 return await super().fetchrow(sql, *args)
@@ -116,7 +116,7 @@ class Ear:
         try:
             yield
         finally:
-            db.Tx = lent
+            db.Tx = borrowed
 
 
 async def understand(

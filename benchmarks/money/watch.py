@@ -69,21 +69,21 @@ class Shopper:
     async def link(self, key: str = "") -> bytes:
         """Open a link."""
         extra = [(b"idempotency-key", key.encode())] if key else []
-        return await self._ask(PATHS["link"], LINK.encode(), 201, extra)
+        return await self._request(PATHS["link"], LINK.encode(), 201, extra)
 
     async def waiting(self) -> UUID:
         """A payment whose method is chosen."""
         link = msgspec.json.decode(await self.link())
         path = f"/pay/{link['url'].rpartition('/')[2]}/method"
-        await self._ask(path, b"method_id=sandbox%3AEUR", 303, [(b"content-type", b"application/x-www-form-urlencoded")])
-        shown = await self._ask(f"{PATHS['link']}/{link['id']}", b"", 200)
+        await self._request(path, b"method_id=sandbox%3AEUR", 303, [(b"content-type", b"application/x-www-form-urlencoded")])
+        shown = await self._request(f"{PATHS['link']}/{link['id']}", b"", 200)
         return UUID(msgspec.json.decode(shown)["latest_transaction_id"])
 
     async def capture(self, payment_id: UUID) -> bytes:
         """Let its money arrive."""
-        return await self._ask(PATHS["capture"].format(payment_id), CAPTURE.encode(), 200)
+        return await self._request(PATHS["capture"].format(payment_id), CAPTURE.encode(), 200)
 
-    async def _ask(self, path: str, body: bytes, status: int, extra: list[tuple[bytes, bytes]] | None = None) -> bytes:
+    async def _request(self, path: str, body: bytes, status: int, extra: list[tuple[bytes, bytes]] | None = None) -> bytes:
         headers = [(b"x-api-key", self._shop.api_key.encode()), *(extra or [])]
         if body and not any(name == b"content-type" for name, _ in headers):
             headers.append((b"content-type", b"application/json"))

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.oauth import seed, servers
-from benchmarks.oauth.actions import DEEDS, Action, job
+from benchmarks.oauth.actions import ACTIONS, Action, job
 from benchmarks.oauth.database import Pgbench
 from benchmarks.oauth.results import Round, Row, round_of, row_of, table
 from benchmarks.oauth.seed import Side
@@ -47,18 +47,18 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="two short rounds, under a minute")
     parser.add_argument("--rounds", type=int, help="rounds of each deed")
     parser.add_argument("--seconds", type=float, help="length of a round")
-    parser.add_argument("--deed", choices=DEEDS, help="this deed alone")
+    parser.add_argument("--deed", choices=ACTIONS, help="this deed alone")
     parser.add_argument("--json", action="store_true", help="print JSON")
     chosen = parser.parse_args()
     plan = Plan(
         chosen.rounds or (2 if chosen.quick else 9),
         chosen.seconds or (1.5 if chosen.quick else 2),
-        (chosen.action,) if chosen.action else DEEDS,
+        (chosen.action,) if chosen.action else ACTIONS,
     )
     try:
         rows = asyncio.run(measure(plan))
-    except WrongAnswersError as fault:
-        talk(str(fault))
+    except WrongAnswersError as problem:
+        talk(str(problem))
         return 1
     print(msgspec.json.encode(rows).decode() if chosen.json else table(rows))
     return 0
@@ -75,7 +75,7 @@ async def measure(plan: Plan) -> list[Row]:
         await migrate(dsn)
         connection = await asyncpg.connect(dsn)
         talk(f"seeding {seed.GRANTS} grants for each side")
-        await seed.ground(connection)
+        await seed.harness(connection)
         product = await seed.side(connection, seed.PRODUCT)
         bare = await seed.side(connection, seed.BARE)
         running = last.enter_context(servers.product(dsn)), last.enter_context(servers.bare(dsn))
@@ -85,7 +85,7 @@ async def measure(plan: Plan) -> list[Row]:
             "bare": by_http(connection, bare, running[1]),
             "pgbench": lambda action, seconds: pgbench.round(action, seconds / 2, int(seconds * CODES_PER_S)),
         }
-        rows = [row for action in plan.actions for row in await measure_deed(plan, action, who)]
+        rows = [row for action in plan.actions for row in await measure_action(plan, action, who)]
         await connection.close()
         return rows
 
@@ -111,7 +111,7 @@ def by_http(connection: "asyncpg.Connection[asyncpg.Record]", side: Side, server
     return one
 
 
-async def measure_deed(plan: Plan, action: Action, who: dict[str, Measure]) -> list[Row]:
+async def measure_action(plan: Plan, action: Action, who: dict[str, Measure]) -> list[Row]:
     """All rounds of a deed, taking turns; every other time the other way about."""
     rounds: dict[str, list[Round]] = {name: [] for name in who}
     for name in ("tollhouse", "bare"):

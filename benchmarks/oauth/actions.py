@@ -7,7 +7,7 @@ from msgspec import Struct
 from benchmarks.oauth.seed import CALLBACK, CLIENT, CLIENT_SECRET, VERIFIER, Side
 
 Action = Literal["account", "refresh", "exchange"]
-DEEDS: tuple[Action, ...] = ("account", "refresh", "exchange")
+ACTIONS: tuple[Action, ...] = ("account", "refresh", "exchange")
 CONNECTIONS = 32
 KEEP_ALIVE = "Host: 127.0.0.1\r\nUser-Agent: load\r\nAccept: */*\r\n"
 

@@ -56,7 +56,7 @@ class Tokens(msgspec.Struct):
     refresh_token: str
 
 
-class Lent:
+class Borrowed:
     """A connection and its prepared statements."""
 
     def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]") -> None:
@@ -76,7 +76,7 @@ class Bare:
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
-        self.idle: list[Lent] = []
+        self.idle: list[Borrowed] = []
         self.room = asyncio.Semaphore(WEB_POOL)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -84,7 +84,7 @@ class Bare:
         if scope["type"] == "lifespan":
             await receive()
             for _ in range(WEB_POOL):
-                self.idle.append(Lent(await asyncpg.connect(self.dsn, statement_cache_size=0)))
+                self.idle.append(Borrowed(await asyncpg.connect(self.dsn, statement_cache_size=0)))
             await send({"type": "lifespan.startup.complete"})
             await receive()
             await send({"type": "lifespan.shutdown.complete"})
@@ -95,23 +95,23 @@ class Bare:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    async def lend(self, action: Callable[[Lent, Any, Any], Awaitable[bytes]], scope: Any, receive: Any) -> bytes:
+    async def lend(self, action: Callable[[Borrowed, Any, Any], Awaitable[bytes]], scope: Any, receive: Any) -> bytes:
         """Do a deed with a connection."""
         async with self.room:
-            lent = self.idle.pop()
+            borrowed = self.idle.pop()
             try:
-                return await action(lent, scope, receive)
+                return await action(borrowed, scope, receive)
             finally:
-                self.idle.append(lent)
+                self.idle.append(borrowed)
 
 
-async def account(lent: Lent, scope: Any, _receive: Any) -> bytes:
+async def account(borrowed: Borrowed, scope: Any, _receive: Any) -> bytes:
     """Read an account by token, and note the use where it is due."""
     token = next(value for name, value in scope["headers"] if name == b"authorization")[7:]
     now = datetime.now(UTC)
-    row = await lent.row(BEARER, hashlib.sha256(token).digest(), now, now + HORIZON)
+    row = await borrowed.row(BEARER, hashlib.sha256(token).digest(), now, now + HORIZON)
     if row["last_used_at"] <= now - MINUTE:
-        await lent.row(RECORD_GRANT_USE, row["grant_id"], now)
+        await borrowed.row(RECORD_GRANT_USE, row["grant_id"], now)
     return ENCODER.encode(
         Account(
             row["merchant_id"],
@@ -127,24 +127,24 @@ async def account(lent: Lent, scope: Any, _receive: Any) -> bytes:
     )
 
 
-async def token(lent: Lent, _scope: Any, receive: Any) -> bytes:
+async def token(borrowed: Borrowed, _scope: Any, receive: Any) -> bytes:
     """Look the application up, then exchange or refresh in a transaction."""
     form = {name: values[0] for name, values in parse_qs((await receive())["body"].decode()).items()}
-    client = await lent.row(FIND_CREDENTIALS, form["client_id"])
+    client = await borrowed.row(FIND_CREDENTIALS, form["client_id"])
     if hashlib.sha256(form["client_secret"].encode()).digest() != client["secret_hash"]:
         raise ValueError("another secret")
-    await lent.raw.execute("BEGIN")
-    await lent.row(EXCHANGE_LOCK_SHARED, form["client_id"])
-    answer = await (refresh if "refresh_token" in form else exchange)(lent, form, datetime.now(UTC))
-    await lent.raw.execute("COMMIT")
+    await borrowed.raw.execute("BEGIN")
+    await borrowed.row(EXCHANGE_LOCK_SHARED, form["client_id"])
+    answer = await (refresh if "refresh_token" in form else exchange)(borrowed, form, datetime.now(UTC))
+    await borrowed.raw.execute("COMMIT")
     return ENCODER.encode(answer)
 
 
-async def refresh(lent: Lent, form: dict[str, str], now: datetime) -> Tokens:
+async def refresh(borrowed: Borrowed, form: dict[str, str], now: datetime) -> Tokens:
     """Turn a refresh token."""
     grant_id, generation = bare_tokens.read(form["refresh_token"])
     access_token, refresh_token = bare_tokens.random_token(), bare_tokens.refresh_token(grant_id, generation + 1)
-    row = await lent.row(
+    row = await borrowed.row(
         REFRESH,
         grant_id,
         form["client_id"],
@@ -159,11 +159,11 @@ async def refresh(lent: Lent, form: dict[str, str], now: datetime) -> Tokens:
     return issued(row, now, access_token, refresh_token)
 
 
-async def exchange(lent: Lent, form: dict[str, str], now: datetime) -> Tokens:
+async def exchange(borrowed: Borrowed, form: dict[str, str], now: datetime) -> Tokens:
     """Exchange a code."""
     grant_id = uuid7()
     access_token, refresh_token = bare_tokens.random_token(), bare_tokens.refresh_token(grant_id, 0)
-    row = await lent.row(
+    row = await borrowed.row(
         EXCHANGE,
         form["client_id"],
         digest(form["code"]),

@@ -63,7 +63,7 @@ def _with(sql: str, *values: str) -> str:
 ANY_TOKEN = "sha256(uuid_send(gen_random_uuid()))"  # noqa: S105 - an expression
 GRANT = "lpad(:grant::text, 32, '0')::uuid"
 OPEN = ["BEGIN;", _with(EXCHANGE_LOCK_SHARED, f"'{CLIENT}'")]
-ASK_CLIENT = _with(FIND_CREDENTIALS, f"'{CLIENT}'")
+SELECT_CLIENT = _with(FIND_CREDENTIALS, f"'{CLIENT}'")
 SCRIPTS: dict[Action, list[str]] = {
     "account": [
         rf"\set grant random(0, {GRANTS - 1})",
@@ -74,7 +74,7 @@ SCRIPTS: dict[Action, list[str]] = {
         rf"\set turn :i / {GRANTS // CONNECTIONS}",
         r"\set next :turn + 1",
         r"\set i :i + 1",
-        ASK_CLIENT,
+        SELECT_CLIENT,
         *OPEN,
         _with(
             REFRESH, GRANT, f"'{CLIENT}'", ":turn::int", "sha256(('refresh ' || :grant::text || ' ' || :turn::text)::bytea)",
@@ -86,7 +86,7 @@ SCRIPTS: dict[Action, list[str]] = {
     "exchange": [
         rf"\set n :client_id + {CONNECTIONS} * :i",
         r"\set i :i + 1",
-        ASK_CLIENT,
+        SELECT_CLIENT,
         *OPEN,
         _with(
             EXCHANGE, f"'{CLIENT}'", "sha256(('code ' || :n::text || ' ' || :series::text)::bytea)", f"'{CALLBACK}'",

@@ -76,7 +76,7 @@ PRODUCT = Forms(
 BARE = Forms(bare_tokens.random_token, bare_tokens.refresh_token, bare_tokens.random_token)
 
 
-async def ground(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def harness(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
     """Merchants, and the application they are connected to."""
     await connection.execute(PARTITIONS, clock.now())
     await connection.execute(MERCHANTS, GRANTS)

@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from benchmarks.webhooks import processes
-from benchmarks.webhooks.ground import Ground
+from benchmarks.webhooks.harness import Harness
 from tollhouse import main as root
 from tollhouse.events.bulkheads import BULKHEADS, CallKind
 from tollhouse.platform import config, embedded
@@ -74,8 +74,8 @@ def main() -> int:
     seconds = chosen.seconds or (8 if chosen.quick else 40)
     try:
         found = asyncio.run(measure(rounds, events, seconds))
-    except UndeliveredError as fault:
-        talk(str(fault))
+    except UndeliveredError as problem:
+        talk(str(problem))
         return 1
     print(msgspec.json.encode(found).decode() if chosen.json else table(found))
     return 0
@@ -92,15 +92,15 @@ async def measure(rounds: int, events: int, seconds: int) -> Findings:
         await migrate(dsn)
         services = root.create_services(config.load(processes.settings(dsn)))
         port = last.enter_context(processes.receiver())
-        ground = Ground(services, port)
-        await ground.open()
+        harness = Harness(services, port)
+        await harness.open()
         who: dict[str, Measure] = {
             "client": partial(client, dsn, port, events),
-            "queue": partial(delivered, ground, events, partial(processes.queue, dsn)),
-            "tollhouse": partial(delivered, ground, events, partial(processes.worker, dsn)),
+            "queue": partial(delivered, harness, events, partial(processes.queue, dsn)),
+            "tollhouse": partial(delivered, harness, events, partial(processes.worker, dsn)),
         }
         rates = await take_turns(rounds, who)
-        latencies = await arrivals(ground, seconds, port, dsn)
+        latencies = await arrivals(harness, seconds, port, dsn)
         await services.db.close()
         return findings(rates, latencies)
 
@@ -120,32 +120,32 @@ async def client(dsn: str, port: int, events: int) -> float:
     return await asyncio.to_thread(processes.client_per_s, dsn, port, BULKHEADS[CallKind.PROMPT].calls, events)
 
 
-async def delivered(ground: Ground, events: int, worker: Callable[[], AbstractContextManager[None]]) -> float:
+async def delivered(harness: Harness, events: int, worker: Callable[[], AbstractContextManager[None]]) -> float:
     """Events a second, from the commit of all of them until the last result is recorded."""
-    await ground.forget()
+    await harness.forget()
     with worker():
-        await ground.events(WARM_UP)
-        await ground.all_sent()
-        began = await ground.events(events)
-        await ground.all_sent()
+        await harness.events(WARM_UP)
+        await harness.all_sent()
+        began = await harness.events(events)
+        await harness.all_sent()
         seconds = (time.monotonic_ns() - began) / 1e9
-    if left := await ground.undelivered():
+    if left := await harness.undelivered():
         raise UndeliveredError(f"{left} events were not delivered at their first attempt")
     return events / seconds
 
 
-async def arrivals(ground: Ground, seconds: int, port: int, dsn: str) -> list[float]:
+async def arrivals(harness: Harness, seconds: int, port: int, dsn: str) -> list[float]:
     """Milliseconds from commit to arrival, in order of length, at a steady rate."""
     committed: dict[UUID, int] = {}
     with processes.worker(dsn):
-        await ground.events(WARM_UP)
-        await ground.all_sent()
+        await harness.events(WARM_UP)
+        await harness.all_sent()
         began = time.monotonic()
         for number in range(seconds * EVENTS_PER_S):
             await asyncio.sleep(max(0.0, began + number / EVENTS_PER_S - time.monotonic()))
-            event_id, at = await ground.event(number)
+            event_id, at = await harness.event(number)
             committed[event_id] = at
-        await ground.all_sent()
+        await harness.all_sent()
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/") as answer:
         arrived: dict[str, int] = await answer.json(content_type=None)
     if missing := sum(str(event_id) not in arrived for event_id in committed):

@@ -12,7 +12,7 @@ from typing import Self
 
 from tollhouse.api.worker import run, work
 
-from benchmarks.webhooks.ground import MERCHANTS, OBJECT
+from benchmarks.webhooks.harness import MERCHANTS, OBJECT
 from tollhouse import main
 from tollhouse.events import delivery
 from tollhouse.events.record import NewEvent, encode_payload

@@ -25,7 +25,7 @@ OBJECT = {
 FORGET = ("webhook_attempts", "webhook_events", "webhook_event_keys")
 
 
-class Ground:
+class Harness:
     """Merchants that sell, each with a receiver at an address of its own."""
 
     def __init__(self, services: Services, port: int) -> None:

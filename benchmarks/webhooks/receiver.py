@@ -36,9 +36,9 @@ class Receiver(asyncio.Protocol):
 
     def _answer(self, head: bytes) -> bytes:
         if head.startswith(b"get"):
-            told = msgspec.json.encode(self.arrived)
+            reported = msgspec.json.encode(self.arrived)
             self.arrived.clear()
-            return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(told), told)
+            return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(reported), reported)
         self.arrived.setdefault(_field(head, EVENT_ID).decode(), time.monotonic_ns())
         return OK
 

@@ -11,7 +11,7 @@ from tests.audit_log.reading import PATH, lines
 from tests.cast import Actor, application
 from tests.forms import post, seen
 from tests.test_tidy import PACKAGE
-from tests.withdrawals.desk import asked, fund
+from tests.withdrawals.steps import asked, fund
 from tollhouse.audit.event_types import TOPICS, AuditEventType
 from tollhouse.audit_log import store
 from tollhouse.audit_log.labels import EVENTS
@@ -29,12 +29,12 @@ MANY = """
 """
 
 
-async def told(actor: Actor, query: str = "") -> list[str]:
+async def reported(actor: Actor, query: str = "") -> list[str]:
     """The deeds of the page, newest first."""
     return ACTION.findall(await seen(actor, PATH + query))
 
 
-async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> None:
+async def test_what_was_done_is_reported_and_filtered(alice: Actor, bob: Actor) -> None:
     app = await application(bob)
     await app.connect(alice, "account:read")
     await fund(alice)
@@ -69,7 +69,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
         f"?from={key['created_at'][:10]}&what=applications": ["Application connected"],
         "?to=2020-01-01": [],
     }.items():
-        assert await told(alice, query) == found, query
+        assert await reported(alice, query) == found, query
     assert "No events match." in await seen(alice, f"{PATH}?who=operator")
     for query in ("?what=lost", "?environment=prod", "?before=x", "?page=2"):
         await seen(alice, PATH + query, 422)
@@ -77,7 +77,7 @@ async def test_what_was_done_is_told_and_filtered(alice: Actor, bob: Actor) -> N
     assert "No events are shown." in wrong
 
 
-def test_every_deed_is_done_somewhere_has_words_and_is_of_one_topic() -> None:
+def test_every_action_is_done_somewhere_has_words_and_is_of_one_topic() -> None:
     names = set(get_args(AuditEventType))
     assert names == set(EVENTS)
     kinds = [kind for kinds in TOPICS.values() for kind in kinds]
@@ -106,7 +106,7 @@ async def test_nobody_elses(alice: Actor, mallory: Actor) -> None:
     for path in (PATH, f"{PATH}.csv"):
         assert (await alice.anonymously("GET", path)).ok(303).location == "/signin"
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
-    assert len(await told(alice)) == 2
+    assert len(await reported(alice)) == 2
 
 
 async def test_cells_are_no_formulas(alice: Actor) -> None:

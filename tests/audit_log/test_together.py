@@ -9,7 +9,7 @@ import pytest
 from tests.audit_log.reading import actions_listed, lines
 from tests.cast import Actor
 from tests.running import KEY
-from tests.withdrawals.desk import TO_NINA, fund, withdraw
+from tests.withdrawals.steps import TO_NINA, fund, withdraw
 from tollhouse import main
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes, new_values
@@ -32,7 +32,7 @@ AGED = """
 """
 
 
-async def test_a_deed_whose_line_cannot_be_written_is_not_done(alice: Actor) -> None:
+async def test_an_action_whose_line_cannot_be_written_is_not_done(alice: Actor) -> None:
     await fund(alice)
     services = alice.service.create_services()
     env, new = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test"), msgspec.convert(TO_NINA, NewWithdrawal)
@@ -48,7 +48,7 @@ async def test_a_deed_whose_line_cannot_be_written_is_not_done(alice: Actor) -> 
     assert await actions_listed(alice) == ["api_key.made"]
 
 
-async def test_a_deed_that_is_refused_or_repeated_has_no_line(alice: Actor) -> None:
+async def test_an_action_that_is_refused_or_repeated_has_no_line(alice: Actor) -> None:
     await fund(alice)
     key = str(uuid4())
     for _ in range(3):

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.balance_payments.till import Till, fund, let_expire, open_till, told
+from tests.balance_payments.till import Till, fund, let_expire, open_till, reported
 from tests.cast import Actor, application
 from tests.payments.bank import until
 from tollhouse.catalogue.currencies import CURRENCIES
@@ -26,8 +26,8 @@ async def test_paid_at_once(till: Till) -> None:
     assert await till.purses() == (9_000, 0, 1_000)
     assert (await till.read(paid)).ok().body == paid
     source = {"type": "balance_payment", "id": paid["id"], "status": "captured", "version": 1}
-    assert (await told(till.payer))[-1] == source
-    assert await told(till.app.owner) == [source]
+    assert (await reported(till.payer))[-1] == source
+    assert await reported(till.app.owner) == [source]
     assert (await types_of(till.payer))[-1:] == ["balance_payment_out"]
     assert await types_of(till.app.owner) == ["balance_payment_in"]
 
@@ -37,7 +37,7 @@ async def types_of(actor: Actor) -> list[str]:
     return [entry["type"] for entry in reversed((await actor.get("/ledger")).ok().body["ledger"])]
 
 
-async def test_each_merchant_is_told_its_own_entries(till: Till) -> None:
+async def test_each_merchant_is_reported_its_own_entries(till: Till) -> None:
     await fund(till.app.owner, "3.00")
     await till.act(await till.reserve(), "capture", "4.00")
     for actor, wanted in ((till.payer, {"reserved": 0, "available": 9_600}), (till.app.owner, {"available": 700})):
@@ -55,7 +55,7 @@ async def test_reserved(till: Till) -> None:
     assert await till.purses() == (9_000, 1_000, 0)
     held = (await till.payer.get("/balances/EUR")).ok().body["reserved_breakdown"]
     assert held["balance_payments_minor"] == 1_000
-    assert await told(till.app.owner) == []
+    assert await reported(till.app.owner) == []
 
 
 @pytest.mark.covers("P-97")
@@ -71,7 +71,7 @@ async def test_captured_in_part(till: Till) -> None:
     assert await till.purses() == (9_600, 0, 400)
     again = (await till.act(reserved, "capture")).refused("invalid_state", 409)
     assert again.body["details"] == {"status": "captured"}
-    assert [one["status"] for one in await told(till.payer)] == ["succeeded", "reserved", "captured"]
+    assert [one["status"] for one in await reported(till.payer)] == ["succeeded", "reserved", "captured"]
 
 
 @pytest.mark.covers("P-98")
@@ -107,7 +107,7 @@ async def test_expired(till: Till) -> None:
         await asyncio.sleep(0.05)
     assert await till.purses() == (10_000, 0, 0)
     assert expired["expires_at"] is not None
-    assert (await told(till.payer))[-1]["status"] == "expired"
+    assert (await reported(till.payer))[-1]["status"] == "expired"
 
 
 async def test_expired_by_the_test_clock(till: Till) -> None:
@@ -131,7 +131,7 @@ async def test_refunded_in_parts(till: Till) -> None:
     assert (await till.act(paid, "refund")).ok().body["status"] == "refunded"
     assert await till.purses() == (10_000, 0, 0)
     (await till.act(paid, "refund")).refused("invalid_state", 409)
-    assert [one["status"] for one in await told(till.app.owner)] == ["captured", "partially_refunded", "refunded"]
+    assert [one["status"] for one in await reported(till.app.owner)] == ["captured", "partially_refunded", "refunded"]
 
 
 @pytest.mark.covers("P-106")
@@ -168,7 +168,7 @@ async def test_what_is_not_there_is_not_paid(till: Till) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "faults"),
+    ("changes", "problems"),
     [
         ({"amount": 10}, {"amount": "invalid_amount"}),
         ({"amount": "-1"}, {"amount": "invalid_amount"}),
@@ -185,8 +185,8 @@ async def test_what_is_not_there_is_not_paid(till: Till) -> None:
         ({"amount": "0", "external_id": "\n"}, {"amount": "invalid_amount", "external_id": "invalid_value"}),
     ],
 )
-async def test_refused_bodies(till: Till, changes: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await till.pay(**changes)).field_errors() == faults
+async def test_refused_bodies(till: Till, changes: dict[str, Any], problems: dict[str, str]) -> None:
+    assert (await till.pay(**changes)).field_errors() == problems
 
 
 async def test_an_external_id_is_used_once(till: Till, carol: Actor) -> None:

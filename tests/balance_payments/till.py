@@ -66,7 +66,7 @@ async def open_till(
     return Till(app, payer, token)
 
 
-async def told(actor: Actor) -> list[dict[str, Any]]:
+async def reported(actor: Actor) -> list[dict[str, Any]]:
     """The sources of the balance.updated events of a merchant, oldest first."""
     listed = (await actor.get("/webhook-events?limit=100")).ok().body["webhook_events"]
     return [one["payload"]["data"]["source"] for one in reversed(listed) if one["type"] == "balance.updated"]

@@ -92,11 +92,11 @@ def _details(part: Line, line: Line, version: str) -> str:
     account = f"<{role}Acct><Id><IBAN>{part.account}</IBAN></Id></{role}Acct>" if part.account else ""
     parties = f"<{role}>{who}</{role}>{account}" if part.name else ""
     structured = f"<Strd><CdtrRefInf>{_text('Ref', part.structured)}</CdtrRefInf></Strd>" if part.structured else ""
-    told = f"{_text('Ustrd', part.words)}{structured}"
+    reported = f"{_text('Ustrd', part.words)}{structured}"
     back = f"<RtrInf><Rsn><Cd>{part.return_reason}</Cd></Rsn></RtrInf>" if part.return_reason else ""
     return (
         f"<TxDtls><Refs>{refs}</Refs>{amounts}{f'<RltdPties>{parties}</RltdPties>' if parties else ''}"
-        f"{f'<RmtInf>{told}</RmtInf>' if told else ''}{back}</TxDtls>"
+        f"{f'<RmtInf>{reported}</RmtInf>' if reported else ''}{back}</TxDtls>"
     )
 
 

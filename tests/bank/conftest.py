@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.bank import camt
-from tests.bank.desk import Bank
+from tests.bank.steps import Bank
 from tests.invariants import broken_invariants
 from tests.running import Service, settings_for
 from tollhouse.platform import embedded

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bank.camt import CUSTOMER_IBAN
-from tests.bank.desk import ACCOUNT
+from tests.bank.steps import ACCOUNT
 from tests.bank.test_payouts import said
 from tollhouse.kernel import clock
 from tollhouse.rails.bank.batch import EVERY_BANK_READS, Batch, Transfer, plain, write

@@ -6,9 +6,9 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.bank.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid, statement
-from tests.bank.desk import Bank, earned, euros, offer, payment, withdrawn
+from tests.bank.steps import Bank, earned, euros, offer, payment, withdrawn
 from tests.cast import Actor
-from tests.console.desk import operator
+from tests.console.commands import operator
 from tests.running import Service
 
 
@@ -71,7 +71,7 @@ async def test_how_a_refused_command_ends(service: Service, words: tuple[str, ..
     assert says in ended.talk
 
 
-async def test_a_house_without_an_account_has_no_business_with_a_bank(service: Service, tmp_path: Path) -> None:
+async def test_a_service_without_an_account_has_no_bank_commands(service: Service, tmp_path: Path) -> None:
     file = tmp_path / "november.xml"
     file.write_bytes(statement())
     ended = await operator(service, "statements", "import", str(file))

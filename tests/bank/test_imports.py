@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.bank.camt import TODAY, Line, paid, statement
-from tests.bank.desk import ACCOUNT, Bank, context, euros, offer, payment
+from tests.bank.steps import ACCOUNT, Bank, context, euros, offer, payment
 from tests.cast import Actor
 from tollhouse.bank import actions
 from tollhouse.bank.model import BankRefusedError, Imported

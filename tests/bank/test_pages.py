@@ -12,24 +12,24 @@ import pytest
 from lxml import etree
 
 from tests.bank.camt import CUSTOMER_IBAN, Line, paid, statement
-from tests.bank.desk import Bank, earned, euros, offer, payment, withdrawn
+from tests.bank.steps import Bank, earned, euros, offer, payment, withdrawn
 from tests.bank.test_payouts import XSD, back, left, withdrawal
 from tests.cast import Actor, Answer
-from tests.console.seat import KEPT, seated, visitor
+from tests.console.operator_pages import KEPT, signed_in_operator, visitor
 from tests.running import Service
 from tollhouse.console.statement_pages import UPLOAD_BYTES_MAX
 from tollhouse.kernel.bank_codes import creditor_reference
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
 
 NOBODYS = creditor_reference("0" * 20)
-DEEDS = "SELECT action, operator, reason, merchant_id::text, mode FROM operator_actions WHERE subject_id = $1::uuid"
+ACTIONS = "SELECT action, operator, reason, merchant_id::text, mode FROM operator_actions WHERE subject_id = $1::uuid"
 LINK = {one: re.compile(rf"/operator/{one}/([0-9a-f-]{{36}})") for one in ("statements", "transfers", "batches", "payouts")}
 
 
 @pytest.fixture
 async def olga(service: Service) -> AsyncIterator[Actor]:
     """Olga runs the house."""
-    async with seated(service) as actor:
+    async with signed_in_operator(service) as actor:
         yield actor
 
 
@@ -53,7 +53,7 @@ async def waiting(bank: Bank, mark: str, *lines: Line) -> list[str]:
 
 async def kept(olga: Actor, subject_id: str) -> list[Any]:
     """What the history has about this."""
-    return [tuple(row) for row in await olga.sql(DEEDS, subject_id)]
+    return [tuple(row) for row in await olga.sql(ACTIONS, subject_id)]
 
 
 @pytest.mark.covers("P-165")

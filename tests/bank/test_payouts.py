@@ -11,7 +11,7 @@ import sepaxml
 from lxml import etree
 
 from tests.bank.camt import CUSTOMER_IBAN, HOLDER, IBAN, Line, paid, statement
-from tests.bank.desk import Bank, earned, euros, offer, payment, refunded, withdrawn
+from tests.bank.steps import Bank, earned, euros, offer, payment, refunded, withdrawn
 from tests.cast import Actor
 from tests.payments.shop import events
 from tollhouse.bank.model import BankRefusedError, Imported
@@ -69,7 +69,7 @@ async def test_no_money_leaves_for_an_account_that_cannot_take_it(alice: Actor, 
         "provider_fields": {"account_holder_name": "Alice Arabica"},
     }
     refused = (await alice.post("/withdrawals", body, key="out", mode="live")).refused("invalid_receiver", 422)
-    assert [fault["field"] for fault in refused.body["errors"]] == ["receiver"]
+    assert [problem["field"] for problem in refused.body["errors"]] == ["receiver"]
     assert await euros(alice) == (1000, 0, 0)
 
 
@@ -104,8 +104,8 @@ async def test_a_withdrawal_leaves_and_comes_back(alice: Actor, bank: Bank) -> N
     assert (shown["status"], shown["failure_code"]) == ("failed", "returned")
     assert await euros(alice) == (1_000, 0, 0)
     assert await bank.brings(raw) == Imported(0, 0, 1, 0, 0)
-    told = [name for name, _ in await events(alice) if name.startswith("withdrawal")]
-    assert told == ["withdrawal.processing", "withdrawal.completed", "withdrawal.failed"]
+    reported = [name for name, _ in await events(alice) if name.startswith("withdrawal")]
+    assert reported == ["withdrawal.processing", "withdrawal.completed", "withdrawal.failed"]
 
 
 async def test_a_refund_leaves_to_whoever_paid_and_comes_back(alice: Actor, bank: Bank) -> None:

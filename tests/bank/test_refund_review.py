@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tests.bank.camt import CUSTOMER_IBAN, Line, paid
-from tests.bank.desk import ACCOUNT, Bank, context, earned, euros, offer, payment, refunded
+from tests.bank.steps import ACCOUNT, Bank, context, earned, euros, offer, payment, refunded
 from tests.bank.test_payouts import left, refund, said
 from tests.cast import INTEGRATION, Actor, Answer, sign_up
-from tests.console.desk import operator
-from tests.console.seat import seated
+from tests.console.commands import operator
+from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
 from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.bank import payouts
@@ -32,7 +32,7 @@ OTHER_IBAN = "NL91ABNA0417164300"
 @pytest.fixture
 async def olga(service: Service) -> AsyncIterator[Actor]:
     """Olga runs the house."""
-    async with seated(service) as actor:
+    async with signed_in_operator(service) as actor:
         yield actor
 
 
@@ -164,7 +164,7 @@ async def test_who_paid_may_be_unknown(alice: Actor, bank: Bank, accounts: tuple
     for account in accounts:
         await bank.shows(paid(reference, 1_000 // len(accounts), account=account))
     refused = (await request(alice, payment_id)).refused("receiver_required", 422)
-    assert [fault["field"] for fault in refused.body["errors"]] == ["receiver"]
+    assert [problem["field"] for problem in refused.body["errors"]] == ["receiver"]
     assert (await request(alice, payment_id, receiver=CUSTOMER_IBAN)).ok(201).body["review"] == "required"
 
 

@@ -53,13 +53,13 @@ def test_every_method_is_listed_always() -> None:
         ("sepa:EUR", "test", OFF, MethodRequirements("USD", 1, "rejected"), "not_in_environment"),
     ],
 )
-def test_the_first_reason_is_told(
+def test_the_first_reason_is_reported(
     method_id: str, mode: Mode, settings: PaymentSettings, wanted: MethodRequirements, reason: UnavailableReason | None
 ) -> None:
     assert reasons(offers(mode, settings, HEALTHY, wanted))[method_id] == reason
 
 
-def test_a_rail_that_is_missing_is_told_before_what_the_merchant_chose() -> None:
+def test_a_rail_that_is_missing_is_reported_before_what_the_merchant_chose() -> None:
     assert reasons(offers("live", OFF, UNCONFIGURED))["sepa:EUR"] == "provider_not_configured"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cast import Actor
-from tests.console.desk import operator
+from tests.console.commands import operator
 from tests.payments.shop import open_link, pay
 from tests.running import Service, new_database
 from tollhouse.catalogue import currencies, extension, methods, scales
@@ -36,16 +36,16 @@ def whole_number(least: int) -> str:
     return f"must be a whole number from {least} to 9,007,199,254,740,991."
 
 
-def faults(text: str) -> list[str]:
+def problems(text: str) -> list[str]:
     """What is wrong with this file, without the name of the setting."""
     with pytest.raises(InvalidSettingsError) as refused:
         extension.read(text.encode())
-    assert all(fault.startswith("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.field_errors)
-    return [fault.removeprefix("TOLLHOUSE_CATALOGUE_FILE ") for fault in refused.value.field_errors]
+    assert all(problem.startswith("TOLLHOUSE_CATALOGUE_FILE ") for problem in refused.value.field_errors)
+    return [problem.removeprefix("TOLLHOUSE_CATALOGUE_FILE ") for problem in refused.value.field_errors]
 
 
 @pytest.fixture
-def zloty_house(tmp_path: Path) -> Iterator[None]:
+def zloty_service(tmp_path: Path) -> Iterator[None]:
     """The catalogue of this process, extended for a while."""
     file = tmp_path / "catalogue.toml"
     file.write_text(ZLOTY + BANK + '[methods."sandbox:PLN"]\nfees = { fixed_minor = 30, basis_points = 100 }\n')
@@ -89,26 +89,26 @@ def test_what_the_module_shows_is_read(tmp_path: Path) -> None:
 def test_game_servers_and_products_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     server = '[game_servers.quest]\nurl = "https://quest.example"\nsecret_file = "{}"\n'
-    assert faults(server.format(tmp_path / "empty")) == ["game_servers.quest.secret_file: the file is empty"]
-    assert faults(server.format(tmp_path / "none")) == ["game_servers.quest.secret_file: the file cannot be read"]
+    assert problems(server.format(tmp_path / "empty")) == ["game_servers.quest.secret_file: the file is empty"]
+    assert problems(server.format(tmp_path / "none")) == ["game_servers.quest.secret_file: the file cannot be read"]
     name = "the name must be 1 to 32 lower-case letters, digits and underscores, and not sandbox"
-    assert faults(server.replace("quest]", "sandbox]")) == [f"game_servers.sandbox: {name}"]
+    assert problems(server.replace("quest]", "sandbox]")) == [f"game_servers.sandbox: {name}"]
     (tmp_path / "secret").write_text("ours")
-    assert faults(server.replace("https", "ftp").format(tmp_path / "secret"))[0].startswith("game_servers.quest.url: ")
+    assert problems(server.replace("https", "ftp").format(tmp_path / "secret"))[0].startswith("game_servers.quest.url: ")
     gems = '[products."sandbox:gems"]\n'
-    assert faults(gems + "unit_wholesale_minor = 11") == [
+    assert problems(gems + "unit_wholesale_minor = 11") == [
         'products."sandbox:gems".unit_wholesale_minor: must not exceed unit_price_minor'
     ]
-    assert faults(gems + "minimum_quantity = 5\nmaximum_quantity = 4") == [
+    assert problems(gems + "minimum_quantity = 5\nmaximum_quantity = 4") == [
         'products."sandbox:gems".maximum_quantity: must not be below minimum_quantity'
     ]
-    assert faults(gems + 'server = "quest"') == [
+    assert problems(gems + 'server = "quest"') == [
         'products."sandbox:gems": the ID must be server:item with the server that delivers it'
     ]
-    assert faults(gems + 'currency = "XXX"') == [
+    assert problems(gems + 'currency = "XXX"') == [
         'products."sandbox:gems".currency: the currency must exist and support balances'
     ]
-    assert faults(gems + 'recipient_schema = { type = "string" }') == [
+    assert problems(gems + 'recipient_schema = { type = "string" }') == [
         'products."sandbox:gems".recipient_schema: must have type object and additionalProperties false'
     ]
 
@@ -157,13 +157,13 @@ def test_what_is_built_in_can_be_changed_a_little() -> None:
         ('[methods."sepa:EUR"]\nfees = { fixed_minor = -1 }', [f'methods."sepa:EUR".fees.fixed_minor: {whole_number(0)}']),
     ],
 )  # fmt: skip
-def test_a_fault_names_its_member(text: str, expected: list[str]) -> None:
-    assert faults(text) == expected
+def test_an_error_names_its_member(text: str, expected: list[str]) -> None:
+    assert problems(text) == expected
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     text = '[coins]\n[currencies.BTC]\ndecimals = 2\n[currencies.x]\n[methods."sepa:EUR"]\nname = ""\n'
-    assert [fault.partition(":")[0] for fault in faults(text)] == [
+    assert [problem.partition(":")[0] for problem in problems(text)] == [
         "coins", "currencies.BTC.decimals", "currencies.x", 'methods."sepa',
     ]  # fmt: skip
 
@@ -251,7 +251,7 @@ fee_basis_points = 50
 
 
 def test_what_is_wrong_with_ways_to_withdraw_and_pairs() -> None:
-    assert faults(
+    assert problems(
         """
 [withdrawal_methods."sepa:EUR"]
 rail = "other"

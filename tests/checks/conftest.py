@@ -8,7 +8,7 @@ import pytest
 
 from tests.bank import camt
 from tests.bank.camt import Line
-from tests.bank.desk import Bank, earned, withdrawn
+from tests.bank.steps import Bank, earned, withdrawn
 from tests.cast import Actor, sign_up
 from tests.payments.bank import play, refund, sell
 from tests.running import Service, settings_for

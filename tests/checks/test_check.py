@@ -183,7 +183,7 @@ async def test_the_command_tells_what_it_found_by_its_exit_status(
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"),
+    ("problem", "reason"),
     [
         (
             "INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')",
@@ -194,9 +194,9 @@ async def test_the_command_tells_what_it_found_by_its_exit_status(
     ids=["another version", "no such table"],
 )
 async def test_a_check_that_could_not_finish_says_so(
-    quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]", fault: str, reason: str
+    quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]", problem: str, reason: str
 ) -> None:
-    await knife.execute(fault)
+    await knife.execute(problem)
     ended = await check_beside(quiet, "--json")
     assert ended.status == 2
     assert ended.json["finished"] is False
@@ -257,7 +257,7 @@ async def test_a_role_that_owns_nothing_can_check(quiet: Service, knife: "asyncp
         await knife.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
-async def test_operators_are_told_of_a_check_that_could_not_finish(
+async def test_operators_are_reported_of_a_check_that_could_not_finish(
     quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     services = quiet.create_services(connections=1)

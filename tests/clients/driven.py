@@ -25,9 +25,9 @@ class Registration(NamedTuple):
 class RefusedError(Exception):
     """The client says that the service refused; `code` is the OAuth error, as far as the client tells it."""
 
-    def __init__(self, code: str | None, told: str) -> None:
+    def __init__(self, code: str | None, reported: str) -> None:
         self.code = code
-        super().__init__(told)
+        super().__init__(reported)
 
 
 class Client(Protocol):

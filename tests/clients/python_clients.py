@@ -48,7 +48,7 @@ class AuthlibClient:
         error = parse_qs(urlsplit(callback).query).get("error")
         if error:
             raise RefusedError(error[0], callback)
-        tokens = await self._ask(
+        tokens = await self._request(
             self.session.fetch_token,
             self.metadata["token_endpoint"],
             authorization_response=callback,
@@ -60,19 +60,19 @@ class AuthlibClient:
 
     async def refresh(self) -> dict[str, Any]:
         """With the refresh token of before."""
-        return await self._ask(self.session.refresh_token, self.metadata["token_endpoint"])
+        return await self._request(self.session.refresh_token, self.metadata["token_endpoint"])
 
     async def revoke(self) -> None:
         """By the refresh token."""
         token = self.session.token["refresh_token"]
-        answer = await self._ask(self.session.revoke_token, self.metadata["revocation_endpoint"], token)
+        answer = await self._request(self.session.revoke_token, self.metadata["revocation_endpoint"], token)
         assert answer.status_code == 200
 
-    async def _ask(self, call: Any, *args: Any, **kwargs: Any) -> Any:
+    async def _request(self, call: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return await asyncio.to_thread(call, *args, **kwargs)
-        except OAuthError as fault:
-            raise RefusedError(fault.error, str(fault)) from fault
+        except OAuthError as problem:
+            raise RefusedError(problem.error, str(problem)) from problem
 
 
 class RequestsOAuthlibClient:
@@ -100,7 +100,7 @@ class RequestsOAuthlibClient:
 
     async def exchange(self, callback: str) -> dict[str, Any]:
         """With `include_client_id` for public clients and the body; the session has to be told what was granted."""
-        tokens = await self._ask(
+        tokens = await self._request(
             self.session.fetch_token,
             self.metadata["token_endpoint"],
             authorization_response=callback,
@@ -113,7 +113,7 @@ class RequestsOAuthlibClient:
 
     async def refresh(self) -> dict[str, Any]:
         """Credentials for the body are parameters like any other here."""
-        return await self._ask(
+        return await self._request(
             self.session.refresh_token, self.metadata["token_endpoint"], auth=self.auth or _no_auth, **self._body()
         )
 
@@ -136,11 +136,11 @@ class RequestsOAuthlibClient:
         secret = self.registration.client_secret
         return {"client_id": self.registration.client_id} | ({"client_secret": secret} if secret else {})
 
-    async def _ask(self, call: Any, *args: Any, **kwargs: Any) -> Any:
+    async def _request(self, call: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return await asyncio.to_thread(call, *args, **kwargs)
-        except OAuth2Error as fault:
-            raise RefusedError(fault.error, str(fault)) from fault
+        except OAuth2Error as problem:
+            raise RefusedError(problem.error, str(problem)) from problem
 
 
 async def _fetch(session: Any, issuer: str) -> Any:

@@ -109,5 +109,5 @@ async def test_a_secret_that_was_rotated_is_understood(
 
 
 def _scopes(tokens: dict[str, Any]) -> set[str]:
-    told = tokens["scope"]
-    return set(told.split(" ") if isinstance(told, str) else told)
+    reported = tokens["scope"]
+    return set(reported.split(" ") if isinstance(reported, str) else reported)

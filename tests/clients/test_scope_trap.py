@@ -41,7 +41,7 @@ def fetch(client: RequestsOAuthlibClient, callback: str) -> dict[str, Any]:
     )
 
 
-async def test_requests_oauthlib_takes_fewer_scopes_for_a_fault(app: Application, alice: Actor) -> None:
+async def test_requests_oauthlib_takes_fewer_scopes_for_an_error(app: Application, alice: Actor) -> None:
     """It raises a Warning, after the code was used: the tokens are in the warning, and nowhere else."""
     client = RequestsOAuthlibClient()
     callback = await reduced(client, app, alice)

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tests.cast import Actor, application
-from tests.console.desk import operator
+from tests.console.commands import operator
 from tests.running import Service
 from tollhouse.console.model import Action
 
@@ -45,7 +45,7 @@ async def test_an_application_is_suspended_with_a_reason_and_goes_on(olga: Actor
     assert "Phishing" not in log
 
 
-async def test_who_comes_second_is_told_so(olga: Actor, bob: Actor) -> None:
+async def test_the_second_of_two_gets_an_error(olga: Actor, bob: Actor) -> None:
     app = await application(bob)
     page = f"/operator/applications/{app.client_id}"
     ended = await asyncio.gather(*(olga.form(f"{page}/suspend", {"reason": f"Reason {n}"}) for n in range(4)))
@@ -108,7 +108,7 @@ async def test_suspending_an_owner_ends_what_waits_for_consent(olga: Actor, bob:
     (await app.api(tokens["access_token"], "GET", "/account")).ok()
 
 
-async def test_the_database_takes_every_action_and_refuses_half_a_deed(bob: Actor) -> None:
+async def test_the_database_takes_every_action_and_refuses_half_an_action(bob: Actor) -> None:
     [row] = await bob.sql(
         "SELECT pg_get_constraintdef(oid) AS rule FROM pg_constraint WHERE conname = 'operator_actions_action_check'"
     )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.bank.camt import ACCOUNT
 from tests.cast import PASSWORD, Actor, Answer, sign_up
-from tests.console.seat import invite, seated, visitor
+from tests.console.operator_pages import invite, signed_in_operator, visitor
 from tests.merchants.authenticator import enrol
 from tests.running import Service, settings_for
 from tollhouse.api import OPERATIONS
@@ -95,7 +95,7 @@ async def test_without_a_second_factor_nothing_opens_but_setting_one_up(newcomer
 
 
 async def test_what_changes_anything_needs_recent_authentication(live: Service) -> None:
-    async with seated(live) as olga:
+    async with signed_in_operator(live) as olga:
         await olga.sql(AGED)
         for operation in DESK:
             if named(operation) in WITHOUT_SESSION or named(operation) == "POST /operator/stepup":

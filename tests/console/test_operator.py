@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tests.cast import Actor
-from tests.console.desk import operator
+from tests.console.commands import operator
 from tests.payments.shop import COFFEE, events
 from tests.running import Service, new_database
 
@@ -152,7 +152,7 @@ async def test_what_is_given_repays_debt_first(alice: Actor, service: Service) -
         {"reason": "two\nlines"},
     ],
 )
-async def test_what_cannot_be_meant_is_a_fault_of_usage(alice: Actor, service: Service, changes: dict[str, str]) -> None:
+async def test_what_cannot_be_meant_is_a_usage_error(alice: Actor, service: Service, changes: dict[str, str]) -> None:
     refused = await adjust(service, alice, **({"amount": "1"} | changes))
     assert (refused.status, refused.out) == (2, "")
     assert await alice.sql(KEPT, alice.merchant_id) == []
@@ -225,7 +225,7 @@ async def test_what_was_done_is_kept_for_ever(alice: Actor, service: Service, st
         "'me', 'payout_refused', $1, 'live', $1, NULL, NULL, NULL",
     ],
 )
-async def test_the_database_refuses_half_a_deed(alice: Actor, values: str) -> None:
+async def test_the_database_refuses_half_an_action(alice: Actor, values: str) -> None:
     columns = "id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at"
     with pytest.raises(asyncpg.CheckViolationError):
         await alice.sql(

@@ -1,7 +1,7 @@
 """Operators' second factor: the same codes, at their own sign-in, and gone with a reset."""
 
 from tests.cast import PASSWORD, Actor
-from tests.console.seat import visitor
+from tests.console.operator_pages import visitor
 from tests.console.test_signing_in import sign_in
 from tests.forms import seen
 from tests.merchants.authenticator import enrol

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 
 from tests.cast import PASSWORD, Actor
-from tests.console.desk import operator
-from tests.console.seat import invite, seated, visitor
+from tests.console.commands import operator
+from tests.console.operator_pages import invite, signed_in_operator, visitor
 from tests.running import Service
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.cookies import cookie_name
@@ -222,7 +222,7 @@ def strict(make_service: Callable[..., Service]) -> Service:
 @pytest.fixture
 async def guessed(strict: Service) -> AsyncIterator[Actor]:
     """An operator there."""
-    async with seated(strict) as actor:
+    async with signed_in_operator(strict) as actor:
         await actor.sql("DELETE FROM failed_attempts")
         yield actor
 

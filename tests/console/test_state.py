@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from tests.cast import Actor
-from tests.console.seat import seated
+from tests.console.operator_pages import signed_in_operator
 from tests.payments.bank import until
 from tests.payments.shop import open_link, pay
 from tests.receiver import Receiver
@@ -31,7 +31,7 @@ def alone(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture
 async def otto(alone: Service) -> AsyncIterator[Actor]:
     """Otto runs that house."""
-    async with seated(alone, "otto") as actor:
+    async with signed_in_operator(alone, "otto") as actor:
         yield actor
 
 
@@ -40,7 +40,7 @@ async def overview(actor: Actor) -> str:
     return " ".join((await actor.send("GET", "/operator")).ok().text.split())
 
 
-async def test_the_overview_tells_how_the_house_is(otto: Actor, alone: Service) -> None:
+async def test_the_overview_shows_the_state_of_the_service(otto: Actor, alone: Service) -> None:
     services = alone.create_services(connections=1)
     try:
         await jobs.record_heartbeat(services)

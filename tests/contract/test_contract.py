@@ -123,7 +123,7 @@ def test_there_were_enough() -> None:
 
 
 @pytest.mark.skipif(bool(CASES), reason="with another seed chance decides what succeeds")
-def test_every_deed_was_done() -> None:
+def test_every_action_was_done() -> None:
     """Requests that are all refused would prove little."""
     for name, statuses in answered.items():
         if not is_ours(name):
@@ -132,7 +132,7 @@ def test_every_deed_was_done() -> None:
         assert statuses[done], f"{name} was never done"
 
 
-def test_an_answer_that_is_not_told_of_is_noticed(standing: Standing) -> None:
+def test_a_response_that_is_not_documented_is_noticed(standing: Standing) -> None:
     path = "/api/v2/merchant/session"
     shown = document["paths"][path]["get"]
     forgetful = {**document, "paths": {path: {"get": {**shown, "responses": {"200": shown["responses"]["200"]}}}}}

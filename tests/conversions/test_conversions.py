@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.cast import Actor, application, sign_up
-from tests.console.desk import operator
-from tests.conversions.desk import EURO_TO_DOLLAR, available, convert, fund, quote, told
+from tests.console.commands import operator
+from tests.conversions.steps import EURO_TO_DOLLAR, available, convert, fund, quote, reported
 from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look
 from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
@@ -70,7 +70,7 @@ async def test_a_quote_and_its_conversion(shop: Actor, monkeypatch: pytest.Monke
             "next_cursor": None,
         }
     assert (await shop.get("/conversions?currency=GBP")).ok().body["conversions"] == []
-    assert (await told(shop, "conversion.completed"), await told(shop, "balance.updated")) == (1, 3)
+    assert (await reported(shop, "conversion.completed"), await reported(shop, "balance.updated")) == (1, 3)
     entries = (await shop.get(f"/ledger?source_id={made['id']}")).ok().body["ledger"]
     assert sorted((entry["type"], entry["signed_amount_minor"], entry["currency"]) for entry in entries) == [
         ("conversion_fee", -5, "EUR"),
@@ -151,7 +151,7 @@ async def test_amounts_that_do_not_fit(shop: Actor, monkeypatch: pytest.MonkeyPa
     assert short.body["details"] == {"available_minor": 8_001, "required_minor": 8_002, "currency": "EUR"}
 
 
-async def test_what_is_wrong_is_told_at_once(shop: Actor) -> None:
+async def test_what_is_wrong_is_reported_at_once(shop: Actor) -> None:
     wrong = {
         "from_currency": "EUR",
         "to_currency": "XXX",

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.cast import Actor
-from tests.conversions.desk import convert, fund
+from tests.conversions.steps import convert, fund
 from tests.invariants import broken_without_events
 from tollhouse.conversions import invariants_store as conversions_store
 from tollhouse.events import invariants_store as events_store
 from tollhouse.platform import invariants
 
 INVARIANTS = (*conversions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
-NEVER_TOLD = [
+NEVER_REPORTED = [
     (
         "I14 every change",
         "DELETE FROM webhook_event_keys WHERE source_id IN (SELECT id FROM ledger_entries WHERE merchant_id = $1)",
@@ -22,8 +22,8 @@ NEVER_TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "spoil"), NEVER_TOLD, ids=["changes", "conversions"])
-async def test_what_was_told_may_be_forgotten_and_what_was_not_is_found(shop: Actor, expected: str, spoil: str) -> None:
+@pytest.mark.parametrize(("expected", "spoil"), NEVER_REPORTED, ids=["changes", "conversions"])
+async def test_what_was_reported_may_be_deleted_and_what_was_not_is_found(shop: Actor, expected: str, spoil: str) -> None:
     await fund(shop)
     (await convert(shop)).ok(201)
     found = await broken_without_events(shop, lambda tx: invariants.find_all_violations(tx, INVARIANTS), spoil)

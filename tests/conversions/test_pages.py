@@ -5,7 +5,7 @@ import re
 from uuid import uuid4
 
 from tests.cast import Actor, Answer, sign_up
-from tests.conversions.desk import available, convert, fund, rule
+from tests.conversions.steps import available, convert, fund, rule
 from tests.forms import forms, hidden, post, refuses_foreign_forms, refuses_strangers, seen, wrong
 
 NEW = "/test/conversions/new"

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.cast import Actor, application, sign_up
-from tests.conversions.desk import PAID_INTO_DOLLARS, available, conversions, convert, fund, rule, told
+from tests.conversions.steps import PAID_INTO_DOLLARS, available, conversions, convert, fund, reported, rule
 from tests.payments.bank import sell
 from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look
@@ -49,7 +49,7 @@ async def test_each_payment_is_converted_once(shop: Actor, services: Services) -
         hook,
     )
     assert (await available(shop, "EUR"), await available(shop, "USD")) == (1_000, 1_084)
-    assert await told(shop, "conversion.completed") == 1
+    assert await reported(shop, "conversion.completed") == 1
     await fund(shop)
     await jobs.apply_rules(services)
     assert len(await conversions(shop)) == 1  # test money is no payment

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.events.desk import Desk, open_desk
+from tests.events.harness import Harness, open_harness
 from tests.running import settings_for
 from tollhouse import main
 from tollhouse.http.services import Services
@@ -35,12 +35,12 @@ async def services(settings: Settings) -> AsyncIterator[Services]:
 
 
 @pytest.fixture
-async def live(services: Services) -> Desk:
+async def live(services: Services) -> Harness:
     """A merchant's live environment."""
-    return await open_desk(services, "live")
+    return await open_harness(services, "live")
 
 
 @pytest.fixture
-async def test(services: Services) -> Desk:
+async def test(services: Services) -> Harness:
     """A merchant's test environment."""
-    return await open_desk(services, "test")
+    return await open_harness(services, "test")

@@ -38,12 +38,12 @@ class Watch:
         self.connected: list[Any] = []
         self.looked_up: list[str] = []
 
-    def see(self, event: str, told: tuple[Any, ...]) -> None:
+    def see(self, event: str, reported: tuple[Any, ...]) -> None:
         """Python tells of both before they happen."""
-        if self.on and WATCHED.get() and event == "socket.connect" and told[1][1] != NOBODY:
-            self.connected.append(told[1])
-        if self.on and event == "socket.getaddrinfo" and not told[0].startswith("shop."):
-            self.looked_up.append(told[0])
+        if self.on and WATCHED.get() and event == "socket.connect" and reported[1][1] != NOBODY:
+            self.connected.append(reported[1])
+        if self.on and event == "socket.getaddrinfo" and not reported[0].startswith("shop."):
+            self.looked_up.append(reported[0])
 
 
 WATCH = Watch()
@@ -164,9 +164,9 @@ async def test_the_environment_names_no_proxy(
 async def test_the_api_refuses_every_spelling(closed: Service) -> None:
     async with sign_up(closed, "alice", "Alice's Coffee") as alice:
         (await alice.post("/webhook/rotate-secret")).ok()
-        told = {url: await error(alice, url) for urls in SPELLINGS.values() for url in urls if fits_json(url)}
-        assert len(told) > 350
-        assert {url for url, faults in told.items() if set(faults) != {"url"}} == set()
+        reported = {url: await error(alice, url) for urls in SPELLINGS.values() for url in urls if fits_json(url)}
+        assert len(reported) > 350
+        assert {url for url, problems in reported.items() if set(problems) != {"url"}} == set()
         assert (await alice.get("/webhook-events")).ok().body["webhook_events"] == []
 
 

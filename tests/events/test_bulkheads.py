@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from tests.events.desk import Desk, eventually, open_desk
+from tests.events.harness import Harness, eventually, open_harness
 from tests.events.raw import RawServer, stays_silent
 from tests.receiver import Receiver
 from tollhouse.events import delivery_store
@@ -104,16 +104,16 @@ def test_while_too_many_linger_no_stranger_is_tried() -> None:
     assert allocation.deferred == [key_of(998)]
 
 
-async def record_many(desk: Desk, urls: list[str]) -> list[Any]:
+async def record_many(harness: Harness, urls: list[str]) -> list[Any]:
     async def action(tx: Tx) -> list[Any]:
-        return [await desk.record_in(tx, url) for url in urls]
+        return [await harness.record_in(tx, url) for url in urls]
 
-    return await desk.services.db.transact(action)
+    return await harness.services.db.transact(action)
 
 
-async def all_delivered(desk: Desk, events: list[Any]) -> None:
+async def all_delivered(harness: Harness, events: list[Any]) -> None:
     async def look() -> bool:
-        row = await desk.services.db.fetchrow(
+        row = await harness.services.db.fetchrow(
             "SELECT count(*) AS n FROM webhook_events WHERE id = ANY ($1) AND status = 'delivered'", events
         )
         return row is not None and row["n"] == len(events)
@@ -122,7 +122,7 @@ async def all_delivered(desk: Desk, events: list[Any]) -> None:
 
 
 @pytest.mark.covers("W-52")
-async def test_a_thousand_events_to_a_receiver_that_hangs_do_not_hold_up_another(test: Desk, receiver: Receiver) -> None:
+async def test_a_thousand_events_to_a_receiver_that_hangs_do_not_hold_up_another(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     async with test.working(), RawServer(stays_silent) as silent:
         await record_many(test, [f"http://127.0.0.1:{silent.port}/"] * 1_000)
@@ -136,13 +136,15 @@ async def test_a_thousand_events_to_a_receiver_that_hangs_do_not_hold_up_another
 @pytest.mark.covers("W-53", "W-56")
 @pytest.mark.parametrize("lane", [Lane.FIRST, Lane.RETRY])
 async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Services, receiver: Receiver, lane: Lane) -> None:
-    seller, *strangers = [await open_desk(services, "test") for _ in range(5)]
-    for desk in (seller, *strangers):
-        await desk.secret()
+    seller, *strangers = [await open_harness(services, "test") for _ in range(5)]
+    for harness in (seller, *strangers):
+        await harness.secret()
     async with seller.working(), RawServer(stays_silent, host="0.0.0.0") as silent:  # noqa: S104 - every loopback address
         await all_delivered(seller, [await seller.record(receiver.url)])
-        for number, desk in enumerate(strangers):
-            await record_many(desk, [f"http://127.{number + 1}.{n // 250}.{n % 250 + 1}:{silent.port}/" for n in range(250)])
+        for number, harness in enumerate(strangers):
+            await record_many(
+                harness, [f"http://127.{number + 1}.{n // 250}.{n % 250 + 1}:{silent.port}/" for n in range(250)]
+            )
         await seller.execute("UPDATE webhook_deliveries SET lane = $1 WHERE lease_until IS NULL", lane)
 
         async def as_many_hang_as_may() -> bool:
@@ -155,7 +157,7 @@ async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Servi
     assert len(set(silent.requests)) == len(silent.requests)
 
 
-async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test: Desk, receiver: Receiver) -> None:
+async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test: Harness, receiver: Receiver) -> None:
     """With as many calls at once as for first attempts, from the first call on that delivers."""
     together = BULKHEADS[CallKind.PROMPT].per_destination
     waiting, most = 0, 0
@@ -182,7 +184,7 @@ async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test:
 
 
 @pytest.mark.covers("W-54")
-async def test_what_a_claim_reads_does_not_depend_on_how_much_waits(test: Desk) -> None:
+async def test_what_a_claim_reads_does_not_depend_on_how_much_waits(test: Harness) -> None:
     """The plan is made while nothing waits, and kept: it must not read what came later from end to end."""
     engine = engine_services(test.services)
     deep, other = key_of(1), key_of(2)

@@ -6,18 +6,18 @@ from email.utils import format_datetime
 import msgspec
 import pytest
 
-from tests.events.desk import Desk, responses
+from tests.events.harness import Harness, responses
 from tests.receiver import Receiver
 from tollhouse.kernel import clock
 
 
-def with_schedule(desk: Desk, *seconds: float) -> Desk:
-    settings = msgspec.structs.replace(desk.services.settings, webhook_retry_schedule=seconds)
-    return Desk(msgspec.structs.replace(desk.services, settings=settings), desk.env)
+def with_schedule(harness: Harness, *seconds: float) -> Harness:
+    settings = msgspec.structs.replace(harness.services.settings, webhook_retry_schedule=seconds)
+    return Harness(msgspec.structs.replace(harness.services, settings=settings), harness.env)
 
 
 @pytest.mark.covers("W-47")
-async def test_a_restart_while_a_retry_waits_changes_nothing(live: Desk, receiver: Receiver) -> None:
+async def test_a_restart_while_a_retry_waits_changes_nothing(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     live = with_schedule(live, 3_600)
     receiver.answer = responses(500, 200)
@@ -42,7 +42,7 @@ async def test_a_restart_while_a_retry_waits_changes_nothing(live: Desk, receive
 @pytest.mark.parametrize("hours", [-1, 1])
 @pytest.mark.parametrize("retry_after_s", [None, 15])
 async def test_a_wrong_clock_of_the_worker_does_not_move_the_schedule(
-    live: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, hours: int, retry_after_s: int | None
+    live: Harness, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, hours: int, retry_after_s: int | None
 ) -> None:
     await live.secret()
     live = with_schedule(live, 10)

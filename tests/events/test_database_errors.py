@@ -12,7 +12,7 @@ from tollhouse.platform.db import CONNECTION_LOST
 
 
 def test_every_way_to_lose_a_connection_is_one_that_a_worker_survives() -> None:
-    assert [fault for fault in CONNECTION_LOST if not issubclass(fault, DATABASE_ERRORS)] == []
+    assert [problem for problem in CONNECTION_LOST if not issubclass(problem, DATABASE_ERRORS)] == []
 
 
 async def test_a_worker_ends_when_nobody_writes_down_results(services: Services) -> None:

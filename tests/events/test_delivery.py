@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from tests.events.desk import Desk, responses
+from tests.events.harness import Harness, responses
 from tests.receiver import Receiver
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
@@ -20,7 +20,7 @@ from tollhouse.webhooks.model import NewConfiguration
 
 
 @pytest.mark.covers("W-1", "W-17", "W-18", "W-19", "W-21", "W-22", "W-28")
-async def test_one_signed_post(test: Desk, receiver: Receiver) -> None:
+async def test_one_signed_post(test: Harness, receiver: Receiver) -> None:
     secret = await test.secret()
     async with test.working():
         event_id = await test.record(receiver.url)
@@ -47,7 +47,7 @@ async def test_one_signed_post(test: Desk, receiver: Receiver) -> None:
 
 
 @pytest.mark.covers("W-23", "W-31", "W-42")
-async def test_live_gets_nine_attempts_and_no_tenth(live: Desk, receiver: Receiver) -> None:
+async def test_live_gets_nine_attempts_and_no_tenth(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     receiver.answer = responses(500)
     async with live.working():
@@ -64,7 +64,7 @@ async def test_live_gets_nine_attempts_and_no_tenth(live: Desk, receiver: Receiv
 
 
 @pytest.mark.covers("W-43")
-async def test_test_mode_is_tried_once(test: Desk, receiver: Receiver) -> None:
+async def test_test_mode_is_tried_once(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     receiver.answer = responses(500)
     async with test.working():
@@ -76,7 +76,7 @@ async def test_test_mode_is_tried_once(test: Desk, receiver: Receiver) -> None:
 
 
 @pytest.mark.covers("W-44", "W-49")
-async def test_a_later_attempt_succeeds_with_the_secret_of_its_time(live: Desk, receiver: Receiver) -> None:
+async def test_a_later_attempt_succeeds_with_the_secret_of_its_time(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     receiver.answer = responses(503, 404, 200)
     async with live.working():
@@ -98,11 +98,11 @@ async def test_a_later_attempt_succeeds_with_the_secret_of_its_time(live: Desk, 
 @pytest.mark.covers("W-32", "W-45")
 @pytest.mark.parametrize(("retry_after", "low", "high"), [(None, 8, 12), ("15", 15, 15), ("90000", 20, 20)])
 async def test_when_the_next_attempt_is(
-    live: Desk, receiver: Receiver, retry_after: str | None, low: float, high: float
+    live: Harness, receiver: Receiver, retry_after: str | None, low: float, high: float
 ) -> None:
     await live.secret()
     settings = msgspec.structs.replace(live.services.settings, webhook_retry_schedule=(10.0,))
-    live = Desk(msgspec.structs.replace(live.services, settings=settings), live.env)
+    live = Harness(msgspec.structs.replace(live.services, settings=settings), live.env)
     receiver.answer = responses(503, **({} if retry_after is None else {"Retry_After": retry_after}))
     async with live.working():
         row = await live.until(event_id := await live.record(receiver.url), "retrying")
@@ -114,10 +114,10 @@ async def test_when_the_next_attempt_is(
 
 
 @pytest.mark.covers("W-50")
-async def test_switching_off_cancels_what_waits(live: Desk, receiver: Receiver) -> None:
+async def test_switching_off_cancels_what_waits(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     settings = msgspec.structs.replace(live.services.settings, webhook_retry_schedule=(60.0,))
-    live = Desk(msgspec.structs.replace(live.services, settings=settings), live.env)
+    live = Harness(msgspec.structs.replace(live.services, settings=settings), live.env)
     receiver.answer = responses(500)
     async with live.working():
         event_id = await live.record(receiver.url)
@@ -129,7 +129,7 @@ async def test_switching_off_cancels_what_waits(live: Desk, receiver: Receiver) 
     assert not await live.broken()
 
 
-async def test_switching_off_while_a_call_is_under_way(live: Desk, receiver: Receiver) -> None:
+async def test_switching_off_while_a_call_is_under_way(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     proceed = asyncio.Event()
 
@@ -150,7 +150,7 @@ async def test_switching_off_while_a_call_is_under_way(live: Desk, receiver: Rec
     assert not await live.broken()
 
 
-async def test_what_was_recorded_while_delivery_was_switched_off_is_not_sent(test: Desk, receiver: Receiver) -> None:
+async def test_what_was_recorded_while_delivery_was_switched_off_is_not_sent(test: Harness, receiver: Receiver) -> None:
     """The deed read before the switch and committed after it: the worker asks again before it sends."""
     await test.secret()
     await test.disable_delivery()
@@ -167,13 +167,13 @@ async def test_what_was_recorded_while_delivery_was_switched_off_is_not_sent(tes
     assert not receiver.received
 
 
-async def test_what_waits_for_the_saved_address_ends_with_compatibility(test: Desk, receiver: Receiver) -> None:
+async def test_what_waits_for_the_saved_address_ends_with_compatibility(test: Harness, receiver: Receiver) -> None:
     new = NewConfiguration(receiver.url, ["payment.succeeded"])
     await test.services.transact(lambda work: actions.save(work, test.env, new), clock.now())
     event_id = await test.record(None)
     own = await test.record(receiver.url)
     settings = msgspec.structs.replace(test.services.settings, deprecated_webhooks=False)
-    later = Desk(msgspec.structs.replace(test.services, settings=settings), test.env)
+    later = Harness(msgspec.structs.replace(test.services, settings=settings), test.env)
     async with later.working():
         await later.until(event_id, "canceled")
         await later.until(own, "delivered")
@@ -181,7 +181,7 @@ async def test_what_waits_for_the_saved_address_ends_with_compatibility(test: De
     assert not await test.broken()
 
 
-async def test_nothing_is_sent_unsigned(test: Desk, receiver: Receiver) -> None:
+async def test_nothing_is_sent_unsigned(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     event_id = await test.record(receiver.url)
     await test.execute(
@@ -194,7 +194,7 @@ async def test_nothing_is_sent_unsigned(test: Desk, receiver: Receiver) -> None:
 
 
 @pytest.mark.covers("W-59")
-async def test_a_blocked_destination_is_a_failed_attempt(live: Desk) -> None:
+async def test_a_blocked_destination_is_a_failed_attempt(live: Harness) -> None:
     await live.secret()
     async with live.working():
         event_id = await live.record("http://10.0.0.1/")
@@ -203,7 +203,7 @@ async def test_a_blocked_destination_is_a_failed_attempt(live: Desk) -> None:
 
 
 @pytest.mark.covers("W-90")
-async def test_events_of_one_object_rise(test: Desk, receiver: Receiver) -> None:
+async def test_events_of_one_object_rise(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     source_id: Any = new_id()
     async with test.working():

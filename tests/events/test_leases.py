@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from aiohttp import web
 
-from tests.events.desk import Desk, claim_from_row, eventually
+from tests.events.harness import Harness, claim_from_row, eventually
 from tests.receiver import Receiver
 from tollhouse.events.delivery import DeliveryWorker
 from tollhouse.events.results import AttemptResult, record_results, sweep
@@ -14,7 +14,7 @@ from tollhouse.platform.outbound import Outcome
 
 
 @pytest.mark.covers("W-48")
-async def test_a_lost_worker_is_noted_and_uses_up_nothing(live: Desk, receiver: Receiver) -> None:
+async def test_a_lost_worker_is_noted_and_uses_up_nothing(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     event_id = await live.record(receiver.url)
     await live.claim()
@@ -32,7 +32,7 @@ async def test_a_lost_worker_is_noted_and_uses_up_nothing(live: Desk, receiver: 
     assert receiver.received[0].headers["X-Service-Attempt"] == "2"
 
 
-async def test_from_the_third_time_on_a_lost_worker_counts(test: Desk) -> None:
+async def test_from_the_third_time_on_a_lost_worker_counts(test: Harness) -> None:
     await test.secret()
     event_id = await test.record("http://127.0.0.1:1099/")
     for _ in range(3):
@@ -45,7 +45,7 @@ async def test_from_the_third_time_on_a_lost_worker_counts(test: Desk) -> None:
 
 
 @pytest.mark.covers("W-41")
-async def test_a_late_result_changes_the_history_and_not_the_state(live: Desk) -> None:
+async def test_a_late_result_changes_the_history_and_not_the_state(live: Harness) -> None:
     await live.secret()
     event_id = await live.record("http://127.0.0.1:1099/")
     row = await live.claim()
@@ -65,7 +65,7 @@ async def test_a_late_result_changes_the_history_and_not_the_state(live: Desk) -
     assert not await live.broken()
 
 
-async def test_a_result_written_twice_counts_once(live: Desk) -> None:
+async def test_a_result_written_twice_counts_once(live: Harness) -> None:
     await live.secret()
     event_id = await live.record("http://127.0.0.1:1099/")
     mine = claim_from_row(await live.claim())
@@ -76,7 +76,7 @@ async def test_a_result_written_twice_counts_once(live: Desk) -> None:
     assert not await live.broken()
 
 
-async def test_many_claims_at_once_never_share_a_delivery(test: Desk) -> None:
+async def test_many_claims_at_once_never_share_a_delivery(test: Harness) -> None:
     await test.secret()
     for place in range(80):
         await test.record(f"http://127.0.0.{place % 40 + 1}:1099/")
@@ -87,7 +87,7 @@ async def test_many_claims_at_once_never_share_a_delivery(test: Desk) -> None:
 
 
 @pytest.mark.covers("W-87")
-async def test_two_workers_send_each_delivery_once_and_never_twice_at_once(live: Desk, receiver: Receiver) -> None:
+async def test_two_workers_send_each_delivery_once_and_never_twice_at_once(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     under_way, worst = Counter[str](), 0
 
@@ -116,7 +116,7 @@ async def test_two_workers_send_each_delivery_once_and_never_twice_at_once(live:
 
 
 @pytest.mark.covers("W-55")
-async def test_at_most_four_calls_to_one_destination(test: Desk, receiver: Receiver) -> None:
+async def test_at_most_four_calls_to_one_destination(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     under_way = worst = 0
     proceed = asyncio.Event()
@@ -146,7 +146,7 @@ async def test_at_most_four_calls_to_one_destination(test: Desk, receiver: Recei
     assert worst == 5
 
 
-async def test_stopping_waits_for_what_is_under_way(test: Desk, receiver: Receiver) -> None:
+async def test_stopping_waits_for_what_is_under_way(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     proceed = asyncio.Event()
 
@@ -171,7 +171,7 @@ async def test_stopping_waits_for_what_is_under_way(test: Desk, receiver: Receiv
 
 
 async def test_what_does_not_end_in_time_is_given_back(
-    test: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    test: Harness, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tollhouse.events.delivery.STOP_WITHIN_S", 0.05)
     await test.secret()

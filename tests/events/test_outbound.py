@@ -300,7 +300,7 @@ async def test_calls_come_from_the_source_address() -> None:
     assert server.peers == ["127.0.0.2"]
 
 
-async def test_a_source_address_of_another_host_is_told_at_the_start() -> None:
+async def test_a_source_address_of_another_host_is_reported_at_the_start() -> None:
     with pytest.raises(OSError, match="assign"):
         await post(80, TOLLHOUSE_WEBHOOK_SOURCE_IP="8.8.8.8")
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.events.desk import eventually
+from tests.events.harness import eventually
 from tollhouse.events import delivery_store
 from tollhouse.events.delivery import engine_services
 from tollhouse.http.services import Services

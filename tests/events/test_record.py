@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from tests.events.desk import Desk
+from tests.events.harness import Harness
 from tests.receiver import Receiver
 from tollhouse.events import secrets
 from tollhouse.events.destination import destination_key
@@ -24,18 +24,18 @@ SAVED = "http://127.0.0.1:1099/saved"
 OWN = "http://127.0.0.1:1099/own"
 
 
-def without_compatibility(desk: Desk) -> Desk:
-    settings = msgspec.structs.replace(desk.services.settings, deprecated_webhooks=False)
-    return Desk(msgspec.structs.replace(desk.services, settings=settings), desk.env)
+def without_compatibility(harness: Harness) -> Harness:
+    settings = msgspec.structs.replace(harness.services.settings, deprecated_webhooks=False)
+    return Harness(msgspec.structs.replace(harness.services, settings=settings), harness.env)
 
 
-async def save(desk: Desk, url: str = SAVED, *types: str, enabled: bool = True) -> None:
+async def save(harness: Harness, url: str = SAVED, *types: str, enabled: bool = True) -> None:
     new = NewConfiguration(url, list(types) or ["payment.succeeded"], enabled)
-    await desk.services.transact(lambda work: actions.save(work, desk.env, new), clock.now())
+    await harness.services.transact(lambda work: actions.save(work, harness.env, new), clock.now())
 
 
 @pytest.mark.covers("W-21")
-async def test_the_body_is_made_once_and_says_what_the_contract_says(live: Desk) -> None:
+async def test_the_body_is_made_once_and_says_what_the_contract_says(live: Harness) -> None:
     source_id = new_id()
     event_id = await live.record(OWN, source_id=source_id, sequence=3, extra={"balance": {"available": "1.00"}})
     row = await live.event(event_id)
@@ -52,11 +52,11 @@ async def test_the_body_is_made_once_and_says_what_the_contract_says(live: Desk)
 
 
 @pytest.mark.covers("W-5", "W-6", "W-7", "W-9", "W-10")
-async def test_where_an_event_goes(test: Desk, services: Services) -> None:
+async def test_where_an_event_goes(test: Harness, services: Services) -> None:
     await test.secret()
     await save(test)
-    live = Desk(services, msgspec.structs.replace(test.env, mode="live"))
-    for desk, url, changes, expected in [
+    live = Harness(services, msgspec.structs.replace(test.env, mode="live"))
+    for harness, url, changes, expected in [
         (test, None, {}, ("saved", SAVED, "pending")),
         (test, OWN, {}, ("request", OWN, "pending")),
         (test, None, {"type": "payment.failed"}, ("none", None, "skipped")),
@@ -66,19 +66,19 @@ async def test_where_an_event_goes(test: Desk, services: Services) -> None:
         (live, None, {}, ("none", None, "skipped")),
     ]:
         facts: dict[str, Any] = changes  # pyright: ignore[reportAssignmentType]
-        row = await desk.event(event_id := await desk.record(url, **facts))
+        row = await harness.event(event_id := await harness.record(url, **facts))
         assert (row["destination_source"], row["destination_url"], row["status"]) == expected
-        delivery = await desk.delivery(event_id)
+        delivery = await harness.delivery(event_id)
         if expected[2] == "skipped":
             assert delivery is None
         else:
             assert delivery is not None
-            assert delivery["destination_key"] == destination_key(desk.env, str(expected[1]))
+            assert delivery["destination_key"] == destination_key(harness.env, str(expected[1]))
     assert not await test.broken()
 
 
 @pytest.mark.covers("W-69", "W-76")
-async def test_while_delivery_is_off_events_are_stored_and_skipped(test: Desk) -> None:
+async def test_while_delivery_is_off_events_are_stored_and_skipped(test: Harness) -> None:
     await test.secret()
     await save(test, enabled=False)
     for url in (OWN, None):
@@ -89,7 +89,7 @@ async def test_while_delivery_is_off_events_are_stored_and_skipped(test: Desk) -
 
 
 @pytest.mark.covers("W-11")
-async def test_a_rolled_back_deed_leaves_no_event(test: Desk) -> None:
+async def test_a_rolled_back_action_leaves_no_event(test: Harness) -> None:
     async def action(tx: Tx) -> None:
         await test.record_in(tx, OWN)
         raise RuntimeError("the deed failed")
@@ -99,7 +99,7 @@ async def test_a_rolled_back_deed_leaves_no_event(test: Desk) -> None:
     assert await test.services.db.fetch("SELECT 1 FROM webhook_events WHERE merchant_id = $1", test.env.merchant_id) == []
 
 
-async def test_a_change_is_told_once(test: Desk) -> None:
+async def test_a_change_is_reported_once(test: Harness) -> None:
     source_id = new_id()
     await test.record(OWN, source_id=source_id)
     await test.record(OWN, source_id=source_id, sequence=2)
@@ -107,7 +107,7 @@ async def test_a_change_is_told_once(test: Desk) -> None:
         await test.record(OWN, source_id=source_id, sequence=2)
 
 
-async def test_without_a_secret_an_event_is_held_and_the_activation_lets_it_go(test: Desk, receiver: Receiver) -> None:
+async def test_without_a_secret_an_event_is_held_and_the_activation_lets_it_go(test: Harness, receiver: Receiver) -> None:
     async with test.working():
         event_id = await test.record(receiver.url)
         row = await test.event(event_id)
@@ -121,7 +121,7 @@ async def test_without_a_secret_an_event_is_held_and_the_activation_lets_it_go(t
     assert not await test.broken()
 
 
-async def test_what_is_recorded_while_a_secret_becomes_active_is_not_lost(test: Desk) -> None:
+async def test_what_is_recorded_while_a_secret_becomes_active_is_not_lost(test: Harness) -> None:
     """The deed reads before the activation commits and commits after it: neither saw the other."""
     recorded, activated = asyncio.Event(), asyncio.Event()
 
@@ -142,7 +142,7 @@ async def test_what_is_recorded_while_a_secret_becomes_active_is_not_lost(test: 
     assert not await test.broken()
 
 
-async def test_patience_ends_after_72_hours(test: Desk) -> None:
+async def test_retries_end_after_72_hours(test: Harness) -> None:
     event_id = await test.record(OWN)
     assert await test.delivery(event_id) is None
     planned = await test.planned(event_id)
@@ -159,7 +159,7 @@ async def test_patience_ends_after_72_hours(test: Desk) -> None:
 
 
 @pytest.mark.covers("S-59")
-async def test_secrets_are_sealed_and_bound_to_their_place(test: Desk) -> None:
+async def test_secrets_are_sealed_and_bound_to_their_place(test: Harness) -> None:
     secret = await test.secret()
     rows = await test.services.db.fetch("SELECT * FROM webhook_secrets WHERE merchant_id = $1", test.env.merchant_id)
     assert len(rows) == 1

@@ -6,12 +6,12 @@ import hmac
 import msgspec
 import pytest
 
-from tests.events.desk import Desk, eventually, responses
+from tests.events.harness import Harness, eventually, responses
 from tests.receiver import Receiver
 
 
 @pytest.mark.covers("W-83", "W-89")
-async def test_a_redelivery_has_the_same_id_and_bytes_and_the_present_secret(test: Desk, receiver: Receiver) -> None:
+async def test_a_redelivery_has_the_same_id_and_bytes_and_the_present_secret(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     async with test.working():
         event_id = await test.record(receiver.url)
@@ -34,10 +34,10 @@ async def test_a_redelivery_has_the_same_id_and_bytes_and_the_present_secret(tes
     assert not await test.broken()
 
 
-async def test_a_redelivery_leaves_the_schedule_alone(live: Desk, receiver: Receiver) -> None:
+async def test_a_redelivery_leaves_the_schedule_alone(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     settings = msgspec.structs.replace(live.services.settings, webhook_retry_schedule=(1.0,))
-    live = Desk(msgspec.structs.replace(live.services, settings=settings), live.env)
+    live = Harness(msgspec.structs.replace(live.services, settings=settings), live.env)
     receiver.answer = responses(500, 200, 500)
     async with live.working():
         event_id = await live.record(receiver.url)
@@ -58,7 +58,7 @@ async def test_a_redelivery_leaves_the_schedule_alone(live: Desk, receiver: Rece
     assert not await live.broken()
 
 
-async def test_a_failed_event_is_delivered_by_hand(test: Desk, receiver: Receiver) -> None:
+async def test_a_failed_event_is_delivered_by_hand(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     receiver.answer = responses(500, 500, 200)
     async with test.working():

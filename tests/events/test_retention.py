@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from tests.events.desk import Desk
+from tests.events.harness import Harness
 from tests.receiver import Receiver
 from tollhouse.events.retention import drop_expired_months, drop_months_before
 from tollhouse.events.status import log_status, read_status
@@ -20,28 +20,30 @@ MONTHS = (
 )
 
 
-async def months(desk: Desk) -> int:
-    row = await desk.services.db.fetchrow(MONTHS)
+async def months(harness: Harness) -> int:
+    row = await harness.services.db.fetchrow(MONTHS)
     assert row is not None
     return int(row["n"])
 
 
 @pytest.fixture
-async def ended_by(test: Desk) -> AsyncIterator[datetime]:
+async def ended_by(test: Harness) -> AsyncIterator[datetime]:
     """The first moment at which this month is over. The partitions are made again behind the test."""
     first = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     yield (first + timedelta(days=32)).replace(day=1)
     await partitions.create_missing(test.services.db)
 
 
-async def test_months_are_made_ahead_and_only_once(test: Desk) -> None:
+async def test_months_are_made_ahead_and_only_once(test: Harness) -> None:
     before = await months(test)
     assert before >= 8
     await partitions.create_missing(test.services.db)
     assert await months(test) == before
 
 
-async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, receiver: Receiver, ended_by: datetime) -> None:
+async def test_a_month_stays_while_anything_of_it_is_to_be_sent(
+    test: Harness, receiver: Receiver, ended_by: datetime
+) -> None:
     await test.secret()
     source_id = new_id()
     event_id = await test.record(receiver.url, source_id=source_id)
@@ -59,13 +61,13 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(test: Desk, rece
     assert not await test.broken()
 
 
-async def test_nothing_is_dropped_before_its_days_are_over(test: Desk) -> None:
+async def test_nothing_is_dropped_before_its_days_are_over(test: Harness) -> None:
     before = await months(test)
     await drop_expired_months(test.services)
     assert await months(test) == before
 
 
-async def test_an_id_tells_its_month(test: Desk) -> None:
+async def test_an_id_tells_its_month(test: Harness) -> None:
     event_id = await test.record(None)
     row = await test.services.db.fetchrow(
         "SELECT tableoid::regclass::text AS name FROM webhook_events WHERE id = $1", event_id
@@ -77,7 +79,7 @@ async def test_an_id_tells_its_month(test: Desk) -> None:
     assert first["id"] == UUID(f"{1_000_000_000_123:012x}" + "0" * 20)
 
 
-async def test_the_status_shows_what_waits_and_for_how_long(test: Desk, receiver: Receiver) -> None:
+async def test_the_status_shows_what_waits_and_for_how_long(test: Harness, receiver: Receiver) -> None:
     await test.secret()
     async with test.working():
         await test.until(await test.record(receiver.url), "delivered")

@@ -77,7 +77,7 @@ class Depot:
         found = (await self.actor.get("/balances/EUR", mode="live")).ok().body
         return found["available_minor"], found["reserved_minor"]
 
-    async def told(self) -> list[tuple[str, int]]:
+    async def reported(self) -> list[tuple[str, int]]:
         """Status and version of the fulfillments that the balance's events name as their source, oldest first."""
         listed = (await self.actor.get("/webhook-events?limit=100")).ok().body["webhook_events"]
         sources = [one["payload"]["data"]["source"] for one in reversed(listed)]

@@ -29,7 +29,7 @@ async def test_delivered(depot: Depot) -> None:
     assert done["provider_reference"]
     assert done["completed_at"]
     assert await depot.purse() == (950, 0)
-    assert await depot.told() == [("pending", 1), ("completed", 3)]
+    assert await depot.reported() == [("pending", 1), ("completed", 3)]
     totals = (await depot.actor.get("/fulfillments/statistics")).ok().body["totals"]
     assert (totals["count"], totals["completed"], totals["quantity_delivered"]) == (1, 1, 5)
     [row] = (await depot.actor.get("/reports/financial-summary?currency=EUR")).ok().body["financial_summaries"]
@@ -50,7 +50,7 @@ async def test_refused(depot: Depot, player: str, code: str) -> None:
     failed = await depot.done(await depot.order_for(player))
     assert (failed["status"], failed["failure_code"], failed["completed_at"]) == ("failed", code, None)
     assert await depot.purse() == (1_000, 0)
-    assert (await depot.told())[-1] == ("failed", 3)
+    assert (await depot.reported())[-1] == ("failed", 3)
 
 
 @pytest.mark.covers("P-144")
@@ -117,7 +117,7 @@ async def test_what_is_not_there_is_not_spent(depot: Depot) -> None:
 
 @pytest.mark.covers("P-147")
 @pytest.mark.parametrize(
-    ("changes", "faults"),
+    ("changes", "problems"),
     [
         ({"quantity": 0}, {"quantity": "invalid_value"}),
         ({"quantity": 1.5}, {"quantity": "invalid_type"}),
@@ -136,8 +136,8 @@ async def test_what_is_not_there_is_not_spent(depot: Depot) -> None:
         ({"project_id": "none"}, {"project_id": "invalid_value"}),
     ],
 )
-async def test_refused_bodies(depot: Depot, changes: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await depot.order(**changes)).field_errors() == faults
+async def test_refused_bodies(depot: Depot, changes: dict[str, Any], problems: dict[str, str]) -> None:
+    assert (await depot.order(**changes)).field_errors() == problems
     assert await depot.purse() == (1_000, 0)
 
 
@@ -181,7 +181,7 @@ async def test_for_a_project(depot: Depot) -> None:
     (await depot.order(project_id=ordered["id"])).refused("invalid_project", 422)
 
 
-async def test_the_requests_own_address_is_told(depot: Depot) -> None:
+async def test_the_requests_own_address_is_reported(depot: Depot) -> None:
     await depot.work()
     url = "http://127.0.0.1:9999/hook"
     ordered = (await depot.order(webhook_url=url)).ok(201).body
@@ -233,7 +233,7 @@ async def test_two_workers_charge_once(depot: Depot) -> None:
     ordered = (await depot.order()).ok(201).body
     await asyncio.gather(*(depot.work() for _ in range(6)), *(depot.simulate(ordered, "complete") for _ in range(3)))
     assert await depot.purse() == (950, 0)
-    assert (await depot.told())[-1][0] == "completed"
+    assert (await depot.reported())[-1][0] == "completed"
 
 
 async def test_thirty_orders_over_one_balance(depot: Depot) -> None:

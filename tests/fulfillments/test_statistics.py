@@ -77,7 +77,7 @@ async def test_nothing_is_zero(depot: Depot) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "faults"),
+    ("query", "problems"),
     [
         ("?from=2026-02-01&to=2026-02-01", {"from": "out_of_range"}),
         ("?from=2025-01-01&to=2026-01-03", {"from": "out_of_range"}),
@@ -88,5 +88,5 @@ async def test_nothing_is_zero(depot: Depot) -> None:
         ("?form=2026-01-01", {"form": "unknown_field"}),
     ],
 )
-async def test_refused(depot: Depot, query: str, faults: dict[str, str]) -> None:
-    assert (await depot.actor.get(PATH + query)).field_errors() == faults
+async def test_refused(depot: Depot, query: str, problems: dict[str, str]) -> None:
+    assert (await depot.actor.get(PATH + query)).field_errors() == problems

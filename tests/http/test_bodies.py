@@ -60,17 +60,17 @@ async def test_null_says_what_absence_says(alice: Actor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "faults"),
+    ("path", "body", "problems"),
     [
         ("/payment-links", COFFEE | {"metadata": {"a": 1}}, {"metadata.a": "invalid_type"}),
         ("/payment-links", COFFEE | {"payment_method_ids": [5]}, {"payment_method_ids.0": "invalid_type"}),
     ],
 )
-async def test_a_fault_names_its_place(alice: Actor, path: str, body: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await alice.post(path, body)).field_errors() == faults
+async def test_an_error_names_its_place(alice: Actor, path: str, body: dict[str, Any], problems: dict[str, str]) -> None:
+    assert (await alice.post(path, body)).field_errors() == problems
 
 
-async def test_a_fault_within_an_object_names_the_member(alice: Actor) -> None:
+async def test_an_error_within_an_object_names_the_member(alice: Actor) -> None:
     shown = (await alice.get("/settings")).ok().body
     settable = (
         "default_currency", "link_expiry_minutes", "underpayment_tolerance_bps", "overpayment", "late_payments",
@@ -84,7 +84,7 @@ async def test_a_fault_within_an_object_names_the_member(alice: Actor) -> None:
     assert refused.field_errors() == {"branding.x": "unknown_field", "payment_methods.0.enabled": "missing"}
 
 
-async def test_types_and_rules_are_told_at_once(alice: Actor) -> None:
+async def test_types_and_rules_are_reported_at_once(alice: Actor) -> None:
     sent = {
         "display_name": "", "amount": 5, "max_payments": "1", "expires_at": "tomorrow", "metadata": {"a": 1, "b": "x" * 501},
         "payment_method_ids": [7, "nope:EUR"], "success_url": "shop", "surprise": True,
@@ -96,7 +96,7 @@ async def test_types_and_rules_are_told_at_once(alice: Actor) -> None:
         "payment_method_ids.0": "invalid_type", "payment_method_ids.1": "method_unavailable", "success_url": "invalid_url",
         "surprise": "unknown_field",
     }  # fmt: skip
-    messages = {fault["field"]: fault["message"] for fault in refused.body["errors"]}
+    messages = {problem["field"]: problem["message"] for problem in refused.body["errors"]}
     assert all(message.startswith(f"`{field}` ") and message.endswith(".") for field, message in messages.items())
     rule = "must be 1 to 120 characters long, without control or invisible characters."
     assert messages["display_name"] == f"`display_name` {rule}"
@@ -105,13 +105,13 @@ async def test_types_and_rules_are_told_at_once(alice: Actor) -> None:
 
 async def test_a_registration_tells_types_and_rules_at_once(alice: Actor) -> None:
     sent = {"name": 5, "client_type": "hidden", "redirect_uris": ["https://a.example/#", 7], "scopes": ["all"], "x": 1}
-    faults = {
+    problems = {
         "name": "invalid_type", "client_type": "invalid_value", "redirect_uris.0": "fragment_forbidden",
         "redirect_uris.1": "invalid_type", "scopes.0": "unknown_scope", "x": "unknown_field",
     }  # fmt: skip
-    assert (await alice.dashboard("POST", "/oauth/clients", sent)).field_errors() == faults
+    assert (await alice.dashboard("POST", "/oauth/clients", sent)).field_errors() == problems
     unknown = "/oauth/clients/thc_0000000000000000000000"
-    assert (await alice.dashboard("PUT", unknown, sent)).field_errors() == faults | {"version": "missing"}
+    assert (await alice.dashboard("PUT", unknown, sent)).field_errors() == problems | {"version": "missing"}
     flags = {"enabled": "missing", "version": "invalid_type"}
     assert (await alice.dashboard("POST", f"{unknown}/status", {"version": "1"})).field_errors() == flags
 
@@ -120,7 +120,7 @@ NOBODY = "0198b2f0-0000-7000-8000-000000000000"
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "fault"),
+    ("method", "path", "body", "problem"),
     [
         ("POST", f"/transactions/{NOBODY}/refunds", {"amount": "-1"}, "amount"),
         ("POST", f"/transactions/{NOBODY}/refunds", {"external_id": ""}, "external_id"),
@@ -132,6 +132,6 @@ NOBODY = "0198b2f0-0000-7000-8000-000000000000"
     ],
 )
 async def test_a_body_is_judged_before_the_object_is_looked_up(
-    alice: Actor, method: str, path: str, body: dict[str, Any], fault: str
+    alice: Actor, method: str, path: str, body: dict[str, Any], problem: str
 ) -> None:
-    assert set((await alice.call(method, path, body, key="k")).field_errors()) == {fault}
+    assert set((await alice.call(method, path, body, key="k")).field_errors()) == {problem}

@@ -38,7 +38,7 @@ async def test_the_dashboard_goes_by_the_merchants_clocks(alice: Actor) -> None:
         assert "1234.50" not in page, path
 
 
-async def test_customers_are_told_in_utc(alice: Actor) -> None:
+async def test_customers_see_utc(alice: Actor) -> None:
     link = await open_link(alice)
     await move_to(alice, KATHMANDU)
     for page in (await visit(link, alice), await alice.send("GET", link["url"].removeprefix(alice.service.url))):

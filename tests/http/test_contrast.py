@@ -50,9 +50,9 @@ def test_the_reckoning_is_right() -> None:
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(("goal", "pairs"), [(TEXT, WORDS), (PART, PARTS)], ids=["words", "parts"])
-def test_what_stands_on_what_can_be_told_apart(theme: str, goal: float, pairs: list[tuple[str, str]]) -> None:
+def test_contrast_of_what_stands_on_what(theme: str, goal: float, pairs: list[tuple[str, str]]) -> None:
     of = {name: both[THEMES[theme]] for name, both in TOKENS.items()}
-    low = {f"{asgi} on {ground}": round(contrast(of[asgi], of[ground]), 2) for asgi, ground in pairs}
+    low = {f"{asgi} on {harness}": round(contrast(of[asgi], of[harness]), 2) for asgi, harness in pairs}
     assert not {pair: found for pair, found in low.items() if found < goal}
 
 

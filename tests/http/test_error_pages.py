@@ -11,7 +11,7 @@ from tollhouse.http.templates import Templates
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ServerError, TemporarilyUnavailable
 
-HOUSE = Templates()
+SERVICE = Templates()
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ASKED: dict[str, tuple[str, str, int, dict[str, Any]]] = {
     "lost": ("GET", "/test/nowhere", 404, {}),
@@ -26,7 +26,7 @@ ASKED: dict[str, tuple[str, str, int, dict[str, Any]]] = {
 def shown(error: ApiError, language: str, back: str = "") -> str:
     """The page of a refusal."""
     facts = {"code": error.code, "number": error.status, "message": error.message, "field_errors": error.field_errors}
-    return HOUSE.render("http/error.html", language, request_id="01a2", back=back, theme="", **facts)
+    return SERVICE.render("http/error.html", language, request_id="01a2", back=back, theme="", **facts)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

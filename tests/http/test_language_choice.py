@@ -61,7 +61,7 @@ async def test_a_refused_form_says_why_in_german_and_leads_nowhere_else(alice: A
     assert "Prüfen Sie die markierten Felder und versuchen Sie es noch einmal." in page.text
 
 
-async def test_programs_are_told_in_english(alice: Actor) -> None:
+async def test_programs_get_english(alice: Actor) -> None:
     answer = await alice.send("GET", "/api/v2/merchant/api-keys/x", headers={"Accept-Language": "de"})
     assert (
         answer.refused("method_not_allowed", 405).body["error_description"] == "This method is not allowed for this address."

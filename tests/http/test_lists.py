@@ -114,7 +114,7 @@ async def test_pages_end_at_ten_thousand_rows(alice: Actor) -> None:
         for page, limit in ((101, 100), (10_001, 1), (10**17, 1)):
             refused = (await alice.get(f"{path}?page={page}&limit={limit}")).refused("page_too_deep", 422)
             assert "cursor" in refused.body["error_description"]
-            assert [fault["field"] for fault in refused.body["errors"]] == ["page"]
+            assert [problem["field"] for problem in refused.body["errors"]] == ["page"]
 
 
 async def test_a_list_stays_as_it_was_while_rows_arrive(alice: Actor) -> None:

@@ -30,7 +30,7 @@ def test_files_are_read_byte_for_byte(first: bytes, second: bytes) -> None:
         "Multipart/Form-Data; charset=utf-8; Boundary=----WebKitFormBoundaryx7 ; x=y",
     ],
 )
-def test_however_the_boundary_is_told(kind: str) -> None:
+def test_however_the_boundary_is_written(kind: str) -> None:
     assert parse_multipart(kind, form(("file", b"\r\n--\r\n"))) == {"file": b"\r\n--\r\n"}
 
 

@@ -158,7 +158,7 @@ def test_the_sums_of_examples_are_right(document: Any) -> None:
     assert sums["debit_minor"] == sums["receive_minor"] + sums["system_fee_minor"] + sums["network_fee_minor"]
 
 
-def test_every_refusal_has_its_example_and_its_schema(document: Any) -> None:
+def test_every_error_has_its_example_and_its_schema(document: Any) -> None:
     """A code is one schema; a sentence beside a code is one example."""
     schemas = document["components"]["schemas"]
     for name, content in contents_of(document):
@@ -168,7 +168,7 @@ def test_every_refusal_has_its_example_and_its_schema(document: Any) -> None:
             assert said == [[code] for code in content["examples"]], name
 
 
-def test_every_event_is_told_of(document: Any) -> None:
+def test_every_event_is_described(document: Any) -> None:
     assert list(document["webhooks"]) == [*EVENT_TYPES, TEST_EVENT]
     for name, methods in document["webhooks"].items():
         shown = methods["post"]
@@ -191,7 +191,7 @@ def test_it_tells_how_one_gets_in(document: Any) -> None:
     assert paths["/api/v2/oauth/permissions"]["get"]["security"] == []
 
 
-def test_it_tells_every_refusal_of_guard_decoding_and_key(document: Any) -> None:
+def test_it_tells_every_error_of_guard_decoding_and_key(document: Any) -> None:
     shown = document["paths"]["/api/v2/integration/webhook-events/{event_id}/redeliver"]["post"]
     assert codes(shown, 400) == ["invalid_request", "idempotency_key_invalid", "idempotency_key_required"]
     assert codes(shown, 401) == ["authentication_required", "invalid_token", "invalid_api_key"]

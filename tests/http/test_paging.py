@@ -50,7 +50,7 @@ async def test_a_parameter_is_sent_once(alice: Actor) -> None:
 
 async def test_a_sentence_states_the_rule_and_its_bound(alice: Actor) -> None:
     refused = await alice.get("/refunds?limit=101&status=gone&created_from=soon")
-    assert {fault["field"]: fault["message"] for fault in refused.body["errors"]} == {
+    assert {problem["field"]: problem["message"] for problem in refused.body["errors"]} == {
         "limit": "`limit` must be a whole number from 1 to 100.",
         "status": "`status` must be one of: failed, pending, succeeded.",
         "created_from": "`created_from` must be a time in RFC 3339 format with a time zone, such as 2026-11-21T00:00:00Z.",

@@ -28,7 +28,7 @@ async def pay(actor: Actor, link: dict[str, Any], outcome: str = "succeed") -> N
     (await actor.form(f"{path}/simulate", {"outcome": outcome})).ok(303)
 
 
-async def test_a_payment_is_taken_and_told(service: Service, alice: Actor, receiver: Receiver) -> None:
+async def test_a_payment_is_taken_and_reported(service: Service, alice: Actor, receiver: Receiver) -> None:
     secret = await activate_secret(alice)
     assert (await alice.get("/balances")).ok().body["balances"] in ([], _untouched(await alice.get("/balances")))
     made = (await alice.post("/payment-links", COFFEE | {"webhook_url": receiver.url}, key="coffee-1")).ok(201)
@@ -50,22 +50,22 @@ async def test_a_payment_is_taken_and_told(service: Service, alice: Actor, recei
     assert (balance["available"], balance["available_minor"]) == ("4.20", 420)
 
     await receiver.wait("payment.succeeded")
-    [told] = receiver.of_type("payment.succeeded")
-    assert told.headers["X-Service-Signature"] == hmac.digest(secret.encode(), told.raw, "sha256").hex()
-    assert told.headers["X-Service-Event-Id"] == told.body["id"]
-    assert told.headers["X-Service-Mode"] == "test"
-    assert told.body["data"]["object"] == transaction
+    [reported] = receiver.of_type("payment.succeeded")
+    assert reported.headers["X-Service-Signature"] == hmac.digest(secret.encode(), reported.raw, "sha256").hex()
+    assert reported.headers["X-Service-Event-Id"] == reported.body["id"]
+    assert reported.headers["X-Service-Mode"] == "test"
+    assert reported.body["data"]["object"] == transaction
     await receiver.wait("balance.updated")
 
-    event = (await alice.get(f"/webhook-events/{told.body['id']}")).ok().body
+    event = (await alice.get(f"/webhook-events/{reported.body['id']}")).ok().body
     for _ in range(200):
         if event["status"] == "delivered":
             break
-        event = (await alice.get(f"/webhook-events/{told.body['id']}")).ok().body
+        event = (await alice.get(f"/webhook-events/{reported.body['id']}")).ok().body
     assert event["status"] == "delivered"
     [attempt] = event["delivery_history"]
     assert (attempt["attempt"], attempt["status"], attempt["error"]) == (1, "succeeded", None)
-    assert event["payload"] == told.body
+    assert event["payload"] == reported.body
     assert len(receiver.of_type("payment.succeeded")) == 1
     assert await broken_invariants(service.dsn) == []
 

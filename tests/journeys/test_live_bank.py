@@ -14,7 +14,7 @@ from tests.bank.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid, statement
 from tests.bank.test_payouts import XSD
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, sign_up
-from tests.console.seat import invite
+from tests.console.operator_pages import invite
 from tests.invariants import broken_invariants
 from tests.merchants.authenticator import Authenticator
 from tests.payments.bank import until
@@ -46,8 +46,8 @@ async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, s
     async with sign_up(service, "alice", "Alice's Coffee") as alice, visitor(browser, look, service.url) as someone:
         await approve_project(alice, "live")
         link = (await alice.post("/payment-links", LINK, mode="live")).ok(201).body
-        reference = await be_told_where_to_pay(someone, link)
-        await take_a_seat(someone, service)
+        reference = await read_where_to_pay(someone, link)
+        await become_operator(someone, service)
         credit = statement(paid(reference, 12_000), Line(90, words="Interest", name=None), name=f"one-{look}")
         await bring(someone, credit, "New entries: 2.", "bank-statement-in")
         await see_the_statement(someone, f"one-{look}")
@@ -75,7 +75,7 @@ async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, s
     assert await broken_invariants(service.dsn) == []
 
 
-async def be_told_where_to_pay(someone: Visitor, link: dict[str, Any]) -> str:
+async def read_where_to_pay(someone: Visitor, link: dict[str, Any]) -> str:
     """A customer chooses the bank: the reference to pay with."""
     page = someone.page
     await page.goto(link["url"])
@@ -86,7 +86,7 @@ async def be_told_where_to_pay(someone: Visitor, link: dict[str, Any]) -> str:
     return await page.input_value("#reference")
 
 
-async def take_a_seat(someone: Visitor, service: Service) -> None:
+async def become_operator(someone: Visitor, service: Service) -> None:
     """The operator comes in, and sets up the second factor that live use asks for."""
     page = someone.page
     await someone.page.goto(service.url + await invite(service, f"olga-{uuid4().hex[:8]}@house.example"))

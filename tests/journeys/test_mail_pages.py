@@ -4,7 +4,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
-from tests.console.seat import invite
+from tests.console.operator_pages import invite
 from tests.merchants.authenticator import log_in
 from tests.running import Service
 

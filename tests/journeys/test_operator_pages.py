@@ -6,7 +6,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
-from tests.console.seat import KEPT, invite, seated
+from tests.console.operator_pages import KEPT, invite, signed_in_operator
 from tests.payments.shop import COFFEE, open_link, pay
 from tests.receiver import Receiver
 from tests.running import Service
@@ -102,7 +102,7 @@ async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
     (await alice.get("/balances")).refused("account_suspended", 403)
     await page.click("a:has-text('Reactivate')")
     await olga.see("operator-reactivate")
-    async with seated(alice.service, "otto") as otto:
+    async with signed_in_operator(alice.service, "otto") as otto:
         path = f"/operator/merchants/{alice.merchant_id}/reactivate"
         (await otto.form(path, {"reason": "Settled by telephone"})).ok(303)
     await page.fill("#reason", "Settled")

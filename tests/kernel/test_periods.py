@@ -95,10 +95,10 @@ def test_days_that_were_typed() -> None:
         ("2025-11-20", "2026-11-21", {"from"}),
     ],
 )
-def test_days_that_are_none_are_told(first: str, last: str, wrong: set[str]) -> None:
+def test_invalid_days_are_reported(first: str, last: str, wrong: set[str]) -> None:
     with pytest.raises(ValidationFailed) as refused:
         custom(first, last)
-    assert {fault.field for fault in refused.value.field_errors} == wrong
+    assert {problem.field for problem in refused.value.field_errors} == wrong
 
 
 def test_a_day_of_changed_clocks_has_its_own_hours() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cast import HIDDEN, Actor, application, sign_up
 from tests.command import Outcome, tollhouse
-from tests.events.desk import eventually
+from tests.events.harness import eventually
 from tests.journeys.test_get_paid import activate_secret
 from tests.merchants.authenticator import enrol, log_in
 from tests.receiver import Received, Receiver
@@ -242,7 +242,7 @@ async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[...
         assert any(signed_with(secret, got) for secret in saved)
 
 
-async def test_what_cannot_be_opened_is_told_and_left(restarted: Callable[..., Service]) -> None:
+async def test_what_cannot_be_opened_is_reported_and_left(restarted: Callable[..., Service]) -> None:
     service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, _):
         await seed(service, alice)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.balance_payments.till import Till, open_till
 from tests.cast import Actor, Answer
-from tests.console.desk import operator
+from tests.console.commands import operator
 from tests.invariants import broken_invariants
 from tests.ledger.books import Books
 from tests.payments.bank import purse

@@ -6,7 +6,7 @@ import pytest
 
 from tests.balance_payments.till import SCOPES, fund, open_till
 from tests.cast import Actor
-from tests.conversions.desk import EURO_TO_DOLLAR
+from tests.conversions.steps import EURO_TO_DOLLAR
 from tollhouse.ledger.model import EntryType
 from tollhouse.ledger.views import DESCRIPTIONS
 
@@ -19,7 +19,7 @@ async def entries(actor: Actor, query: str = "") -> list[dict[str, Any]]:
     return listed
 
 
-async def told(actor: Actor) -> dict[str, Any]:
+async def reported(actor: Actor) -> dict[str, Any]:
     """The entries of the newest balance.updated, by their ids."""
     events = (await actor.get("/webhook-events?limit=100")).ok().body["webhook_events"]
     newest = next(one for one in events if one["type"] == "balance.updated")
@@ -35,7 +35,7 @@ async def test_what_an_application_did_names_it(alice: Actor, bob: Actor) -> Non
     ):
         [entry] = await entries(actor, f"source_id={paid['id']}")
         assert (entry["oauth_client_id"], entry["description"]) == (till.app.client_id, description)
-        assert (await told(actor))[entry["id"]] == entry
+        assert (await reported(actor))[entry["id"]] == entry
     token = (await till.app.connect(alice, f"{SCOPES} conversions:write withdrawals:write"))["access_token"]
     (await till.app.api(token, "POST", "/conversions", EURO_TO_DOLLAR, "c")).ok(201)
     body = {"method_id": "sandbox:EUR", "amount": "5.00", "receiver": "Nina"}

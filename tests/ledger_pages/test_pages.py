@@ -44,7 +44,7 @@ async def test_balances_say_what_is_reserved_for_what(alice: Actor) -> None:
     assert "No balances in the live environment yet." in await seen(alice, "/live/balances")
 
 
-async def test_a_debt_is_told(alice: Actor) -> None:
+async def test_a_debt_is_reported(alice: Actor) -> None:
     paid = await sell(alice, amount="30.00")
     (
         await alice.post(
@@ -116,7 +116,7 @@ async def test_the_file_says_what_the_api_says(alice: Actor) -> None:
     assert await lines(alice, mode="live") == []
 
 
-async def test_days_that_are_none_are_told(alice: Actor) -> None:
+async def test_invalid_days_are_reported(alice: Actor) -> None:
     page = (await alice.send("GET", "/test/ledger?from=2026-13-01&to=x", headers={"Accept": "text/html"})).ok(422)
     assert wrong(page).keys() == {"from", "to"}
     location = (await alice.send("GET", "/test/ledger/export?from=x")).ok(303).location

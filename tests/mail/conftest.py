@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.mail.office import Office
+from tests.mail.mail_worker import MailWorker
 from tests.mail.postbox import Postbox
 from tests.running import Service, free_port, settings_for
 from tollhouse.platform import embedded
@@ -28,11 +28,11 @@ def mailing(server: embedded.Server) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def office(mailing: Service) -> AsyncIterator[Office]:
+async def mail_worker(mailing: Service) -> AsyncIterator[MailWorker]:
     """The worker's part of it, and the postbox. Nothing waits from earlier."""
     assert mailing.settings.smtp is not None
     async with Postbox(mailing.settings.smtp.port) as postbox:
-        one = Office(mailing, postbox)
+        one = MailWorker(mailing, postbox)
         await one.sql("DELETE FROM mails")
         await one.sql("UPDATE users SET verified_at = NULL")
         await one.sql("DELETE FROM failed_attempts")

@@ -10,9 +10,9 @@ import pytest
 
 from tests.bank.camt import ACCOUNT
 from tests.cast import sign_up
-from tests.console.seat import seated
+from tests.console.operator_pages import signed_in_operator
 from tests.forms import seen
-from tests.mail.office import Office
+from tests.mail.mail_worker import MailWorker
 from tests.running import Service, settings_for
 from tollhouse.kernel import clock
 
@@ -26,7 +26,7 @@ SHOWN = "SELECT id FROM mails WHERE recipient = $1 AND shown_at IS NOT NULL"
 
 
 async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
-    async with seated(service) as olga, sign_up(service, "newcomer", "Newcomer") as actor:
+    async with signed_in_operator(service) as olga, sign_up(service, "newcomer", "Newcomer") as actor:
         while not (rows := await olga.sql(SHOWN, actor.email)):
             await asyncio.sleep(0.1)
         listed = await seen(olga, "/operator/mail")
@@ -43,7 +43,7 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
 async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., Service]) -> None:
     """With a bank account, or where others reach the server: a link would let an operator into a merchant's account."""
     live = make_service(**ACCOUNT)
-    async with seated(live) as olga, sign_up(live, "newcomer", "Newcomer") as actor:
+    async with signed_in_operator(live) as olga, sign_up(live, "newcomer", "Newcomer") as actor:
         while not (rows := await olga.sql(SHOWN, actor.email)):
             await asyncio.sleep(0.1)
         assert "only to the server log" in await seen(olga, "/operator/mail")
@@ -68,8 +68,8 @@ def test_live_use_is_what_others_can_reach(base_url: str, expected: bool) -> Non
     assert settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url).is_production is expected
 
 
-async def test_with_a_relay_only_how_it_went_is_told(office: Office) -> None:
-    async with seated(office.service) as olga:
+async def test_with_a_relay_only_how_it_went_is_reported(mail_worker: MailWorker) -> None:
+    async with signed_in_operator(mail_worker.service) as olga:
         assert "No emails yet" in await seen(olga, "/operator/mail")
         now = clock.now()
         mails = [(now, None, None, None), (None, now, None, None), (None, None, now, "answered_550")]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cast import Actor, sign_up
 from tests.certificates import self_signed
-from tests.mail.office import Office
+from tests.mail.mail_worker import MailWorker
 from tests.mail.postbox import Postbox
 from tests.running import free_port
 from tollhouse.kernel import clock
@@ -24,14 +24,14 @@ WAITS, SENT, GIVEN_UP = {"later": True}, {"sent": True}, {"given_up": True}
 
 
 @pytest.fixture
-async def dora(office: Office) -> Any:
+async def dora(mail_worker: MailWorker) -> Any:
     """Somebody who has just signed up."""
-    async with sign_up(office.service, "dora", "Dora's Deli") as actor:
+    async with sign_up(mail_worker.service, "dora", "Dora's Deli") as actor:
         yield actor
 
 
-async def test_a_mail_says_who_it_is_from_and_what_it_is_about(office: Office, dora: Actor) -> None:
-    [mail] = await office.mail_to(dora)
+async def test_a_mail_says_who_it_is_from_and_what_it_is_about(mail_worker: MailWorker, dora: Actor) -> None:
+    [mail] = await mail_worker.mail_to(dora)
     assert str(mail.message["From"]) == "The Toll <toll@house.example>"
     assert mail.message["To"] == dora.email
     assert mail.message["Auto-Submitted"] == "auto-generated"
@@ -40,33 +40,33 @@ async def test_a_mail_says_who_it_is_from_and_what_it_is_about(office: Office, d
     assert mail.subject == "Verify your email address"
     assert max(len(line) for line in mail.text.splitlines() if "://" not in line) <= 72
     assert "Deli" not in mail.text
-    assert await office.mail_to(dora) == [mail]
+    assert await mail_worker.mail_to(dora) == [mail]
 
 
-async def test_links_lead_to_the_base_url_and_no_secret_is_kept(office: Office) -> None:
+async def test_links_lead_to_the_base_url_and_no_secret_is_kept(mail_worker: MailWorker) -> None:
     body = {"email": "eve@example.com", "password": "correct horse battery", "business_name": "Eve"}
-    async with sign_up(office.service, "fay", "Fay") as fay:
+    async with sign_up(mail_worker.service, "fay", "Fay") as fay:
         headers = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Accept-Language": "de-AT"}
         (await fay.anonymously("POST", SIGN_UP, body, headers)).ok(201)
-    await office.send()
-    [mail] = office.postbox.to("eve@example.com")
-    assert office.service.url + mail.path in mail.text
+    await mail_worker.send()
+    [mail] = mail_worker.postbox.to("eve@example.com")
+    assert mail_worker.service.url + mail.path in mail.text
     assert "evil" not in str(mail.message)
     assert mail.subject == "Bestätigen Sie Ihre E-Mail-Adresse"
     assert mail.message["Content-Language"] == "de"
-    rows = await office.sql("SELECT mails::text FROM mails UNION ALL SELECT failed_attempts::text FROM failed_attempts")
+    rows = await mail_worker.sql("SELECT mails::text FROM mails UNION ALL SELECT failed_attempts::text FROM failed_attempts")
     secret = mail.path.rpartition("/")[2]
     assert not [row for row in rows if secret in row[0] or secret[-20:] in row[0]]
 
 
-async def test_what_is_rolled_back_is_not_mailed(office: Office) -> None:
+async def test_what_is_rolled_back_is_not_mailed(mail_worker: MailWorker) -> None:
     async def action(tx: Any) -> None:
         await outbox.enqueue(tx, Email("factor_on", "nobody@example.com", "en"), clock.now())
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await office.services.db.transact(action)
-    assert await office.state() == []
+        await mail_worker.services.db.transact(action)
+    assert await mail_worker.state() == []
 
 
 @pytest.mark.parametrize(
@@ -84,94 +84,96 @@ async def test_what_is_rolled_back_is_not_mailed(office: Office) -> None:
     ],
 )
 async def test_an_answer_decides(
-    office: Office, dora: Actor, verb: str, answer: str, error: str | None, end: str, copies: int
+    mail_worker: MailWorker, dora: Actor, verb: str, answer: str, error: str | None, end: str, copies: int
 ) -> None:
-    office.postbox.responses[verb] = answer
-    await office.send()
-    [mail] = await office.state()
+    mail_worker.postbox.responses[verb] = answer
+    await mail_worker.send()
+    [mail] = await mail_worker.state()
     assert (mail["attempts"], mail["error"]) == (1, error)
     assert [name for name in ("sent", "given_up", "later") if mail[name]] == [end]
-    office.postbox.responses.clear()
-    await office.turn_the_clock()
-    assert len(await office.mail_to(dora)) == copies
+    mail_worker.postbox.responses.clear()
+    await mail_worker.turn_the_clock()
+    assert len(await mail_worker.mail_to(dora)) == copies
 
 
 async def test_a_relay_that_is_down_or_hangs_keeps_nobody(
-    office: Office, dora: Actor, monkeypatch: pytest.MonkeyPatch
+    mail_worker: MailWorker, dora: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smtp, "MAIL_DEADLINE_S", 0.2)
-    office.postbox.responses["EHLO"] = "HANG"
-    await office.send()
-    assert [mail["error"] for mail in await office.state()] == ["timeout"]
-    down = msgspec.structs.replace(office.services.settings, smtp=parse_relay(f"smtp://127.0.0.1:{free_port()}"))
-    await office.turn_the_clock()
-    await jobs.send_due(msgspec.structs.replace(office.services, settings=down))
-    assert [(mail["error"], mail["attempts"]) for mail in await office.state()] == [("connection_error", 2)]
-    office.postbox.responses.clear()
-    await office.turn_the_clock()
-    assert len(await office.mail_to(dora)) == 1
+    mail_worker.postbox.responses["EHLO"] = "HANG"
+    await mail_worker.send()
+    assert [mail["error"] for mail in await mail_worker.state()] == ["timeout"]
+    down = msgspec.structs.replace(mail_worker.services.settings, smtp=parse_relay(f"smtp://127.0.0.1:{free_port()}"))
+    await mail_worker.turn_the_clock()
+    await jobs.send_due(msgspec.structs.replace(mail_worker.services, settings=down))
+    assert [(mail["error"], mail["attempts"]) for mail in await mail_worker.state()] == [("connection_error", 2)]
+    mail_worker.postbox.responses.clear()
+    await mail_worker.turn_the_clock()
+    assert len(await mail_worker.mail_to(dora)) == 1
 
 
 @pytest.mark.usefixtures("dora")
-async def test_it_is_given_up_after_the_last_attempt_or_when_it_is_of_no_use_any_more(office: Office) -> None:
-    office.postbox.responses["RCPT"] = "451 later"
-    await office.sql("UPDATE mails SET attempts = 9")
-    await office.send()
-    assert [(mail["attempts"], mail["given_up"]) for mail in await office.state()] == [(10, True)]
-    async with sign_up(office.service, "late", "Late"):
-        await office.sql("UPDATE mails SET created_at = created_at - interval '3 days', useful_until = now()")
-        await office.turn_the_clock()
-        await office.send()
-    assert (await office.state())[-1] | {"error": "too_late", "given_up": True} == (await office.state())[-1]
+async def test_it_is_given_up_after_the_last_attempt_or_when_it_is_of_no_use_any_more(mail_worker: MailWorker) -> None:
+    mail_worker.postbox.responses["RCPT"] = "451 later"
+    await mail_worker.sql("UPDATE mails SET attempts = 9")
+    await mail_worker.send()
+    assert [(mail["attempts"], mail["given_up"]) for mail in await mail_worker.state()] == [(10, True)]
+    async with sign_up(mail_worker.service, "late", "Late"):
+        await mail_worker.sql("UPDATE mails SET created_at = created_at - interval '3 days', useful_until = now()")
+        await mail_worker.turn_the_clock()
+        await mail_worker.send()
+    assert (await mail_worker.state())[-1] | {"error": "too_late", "given_up": True} == (await mail_worker.state())[-1]
 
 
-async def test_who_dies_between_sending_and_writing_it_down_sends_it_again(office: Office, dora: Actor) -> None:
+async def test_who_dies_between_sending_and_writing_it_down_sends_it_again(mail_worker: MailWorker, dora: Actor) -> None:
     """At least once: the second mail has the id of the first one."""
-    office.postbox.responses["TAKEN"] = "HANG"
-    sending = asyncio.create_task(office.send())
-    await office.postbox.came.wait()
+    mail_worker.postbox.responses["TAKEN"] = "HANG"
+    sending = asyncio.create_task(mail_worker.send())
+    await mail_worker.postbox.came.wait()
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sending
-    office.postbox.responses.clear()
-    assert len(await office.mail_to(dora)) == 1, "somebody else has it for a while"
-    await office.turn_the_clock()
-    first, second = await office.mail_to(dora)
+    mail_worker.postbox.responses.clear()
+    assert len(await mail_worker.mail_to(dora)) == 1, "somebody else has it for a while"
+    await mail_worker.turn_the_clock()
+    first, second = await mail_worker.mail_to(dora)
     assert first.message["Message-ID"] == second.message["Message-ID"]
-    assert [mail["sent"] for mail in await office.state()] == [True]
+    assert [mail["sent"] for mail in await mail_worker.state()] == [True]
 
 
-async def test_two_workers_send_it_once(office: Office, dora: Actor) -> None:
-    await asyncio.gather(*(office.send() for _ in range(4)))
-    assert len(office.postbox.to(dora.email)) == 1
+async def test_two_workers_send_it_once(mail_worker: MailWorker, dora: Actor) -> None:
+    await asyncio.gather(*(mail_worker.send() for _ in range(4)))
+    assert len(mail_worker.postbox.to(dora.email)) == 1
 
 
-async def test_what_is_no_address_is_given_up_and_holds_up_nobody(office: Office, dora: Actor) -> None:
-    await office.sql("UPDATE mails SET recipient = 'a,b@example.com' WHERE recipient = $1", dora.email)
-    async with sign_up(office.service, "gil", "Gil") as gil:
-        assert len(await office.mail_to(gil)) == 1
-    assert (await office.state())[0]["error"] == "no_address"
+async def test_what_is_no_address_is_given_up_and_holds_up_nobody(mail_worker: MailWorker, dora: Actor) -> None:
+    await mail_worker.sql("UPDATE mails SET recipient = 'a,b@example.com' WHERE recipient = $1", dora.email)
+    async with sign_up(mail_worker.service, "gil", "Gil") as gil:
+        assert len(await mail_worker.mail_to(gil)) == 1
+    assert (await mail_worker.state())[0]["error"] == "no_address"
 
 
-async def test_mails_are_forgotten_after_two_weeks_but_not_those_that_wait(office: Office, dora: Actor) -> None:
-    await office.sql("UPDATE mails SET created_at = created_at - interval '14 days'")
-    await jobs.delete_emails(office.services)
-    assert len(await office.state()) == 1
-    await office.mail_to(dora)
-    await jobs.delete_emails(office.services)
-    assert await office.state() == []
+async def test_mails_are_forgotten_after_two_weeks_but_not_those_that_wait(mail_worker: MailWorker, dora: Actor) -> None:
+    await mail_worker.sql("UPDATE mails SET created_at = created_at - interval '14 days'")
+    await jobs.delete_emails(mail_worker.services)
+    assert len(await mail_worker.state()) == 1
+    await mail_worker.mail_to(dora)
+    await jobs.delete_emails(mail_worker.services)
+    assert await mail_worker.state() == []
 
 
-async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_a_password_goes_over_tls_alone(
+    mail_worker: MailWorker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     tls, ca_file = self_signed(tmp_path, "127.0.0.1")
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
     monkeypatch.setattr(smtp, "THIS_MACHINE", frozenset[str]())
     email = Email("factor_on", "hal@example.com", "en")
-    await office.services.db.transact(lambda tx: outbox.enqueue(tx, email, clock.now()))
-    [row] = await office.sql("SELECT id FROM mails")
-    mail = await store.get(office.services.db, row["id"])
+    await mail_worker.services.db.transact(lambda tx: outbox.enqueue(tx, email, clock.now()))
+    [row] = await mail_worker.sql("SELECT id FROM mails")
+    mail = await store.get(mail_worker.services.db, row["id"])
     assert mail is not None
-    message = rendering.mime_message(office.services, mail)
+    message = rendering.mime_message(mail_worker.services, mail)
     async with Postbox(free_port(), tls) as guarded, Postbox(free_port()) as open_to_all:
         await send_mail(parse_relay(f"smtp://hal:p%40ss@127.0.0.1:{guarded.port}"), message)
         assert [(one.over_tls, one.login) for one in guarded.received] == [(True, "\0hal\0p@ss")]
@@ -186,9 +188,9 @@ async def test_a_password_goes_over_tls_alone(office: Office, monkeypatch: pytes
 @pytest.mark.parametrize(
     "change", ["sent_at = now()", "next_attempt_at = NULL", "used_at = now(), about = 'new_device'", "about = 'news'"]
 )
-async def test_the_table_holds_no_mail_that_cannot_be(office: Office, change: str) -> None:
-    await office.services.db.transact(
+async def test_the_table_holds_no_mail_that_cannot_be(mail_worker: MailWorker, change: str) -> None:
+    await mail_worker.services.db.transact(
         lambda tx: outbox.enqueue(tx, Email("factor_on", "hal@example.com", "en"), clock.now())
     )
     with pytest.raises(asyncpg.CheckViolationError):
-        await office.sql(f"UPDATE mails SET {change}")  # noqa: S608 - a constant above
+        await mail_worker.sql(f"UPDATE mails SET {change}")  # noqa: S608 - a constant above

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from tests.cast import Actor, Answer, Application, application, consent, sign_up
-from tests.mail.office import Office
+from tests.mail.mail_worker import MailWorker
 from tests.payments.shop import COFFEE, approve_project
 from tests.running import Service
 from tollhouse.api import OPERATIONS
@@ -32,16 +32,16 @@ WAYS = {
 
 
 @pytest.fixture
-async def dora(office: Office) -> AsyncIterator[Actor]:
+async def dora(mail_worker: MailWorker) -> AsyncIterator[Actor]:
     """Somebody who has just signed up, and may sell in live mode."""
-    async with sign_up(office.service, "dora", "Dora's Deli") as actor:
+    async with sign_up(mail_worker.service, "dora", "Dora's Deli") as actor:
         await approve_project(actor, "live")
         yield actor
 
 
-async def verify(office: Office, actor: Actor) -> None:
+async def verify(mail_worker: MailWorker, actor: Actor) -> None:
     """By the link that was mailed."""
-    assert "is verified" in (await actor.form((await office.last_to(actor)).path, {})).ok().text
+    assert "is verified" in (await actor.form((await mail_worker.last_to(actor)).path, {})).ok().text
 
 
 async def unverify(actor: Actor) -> None:
@@ -73,28 +73,28 @@ def test_what_needs_a_verified_address_is_declared() -> None:
     assert ways == WAYS
 
 
-async def test_a_live_key_by_json(office: Office, dora: Actor) -> None:
+async def test_a_live_key_by_json(mail_worker: MailWorker, dora: Actor) -> None:
     (await dora.dashboard("POST", "/api-keys", KEY)).refused("email_unverified", 403)
     (await dora.dashboard("POST", "/api-keys", KEY | {"name": ""})).refused("validation_failed", 422)
     (await dora.dashboard("POST", "/api-keys", KEY | {"mode": "test"})).ok(201)
     assert await made(dora) == 0
-    await verify(office, dora)
+    await verify(mail_worker, dora)
     (await dora.dashboard("POST", "/api-keys", KEY)).ok(201)
 
 
-async def test_a_live_key_by_the_page(office: Office, dora: Actor) -> None:
+async def test_a_live_key_by_the_page(mail_worker: MailWorker, dora: Actor) -> None:
     refused = (await browse(dora, KEYS, {"name": "Till"})).ok(403)
     assert "require a verified email address" in refused.text
     assert f'action="{ADDRESS}"' in refused.text
     assert "th_live_" not in refused.text
     assert await made(dora) == 0
     (await dora.form(ADDRESS, {})).ok(303)
-    assert len(await office.mail_to(dora)) == 2
-    await verify(office, dora)
+    assert len(await mail_worker.mail_to(dora)) == 2
+    await verify(mail_worker, dora)
     assert "th_live_" in (await browse(dora, KEYS, {"name": "Till"})).ok().text
 
 
-async def test_live_consent_even_to_read(office: Office, dora: Actor) -> None:
+async def test_live_consent_even_to_read(mail_worker: MailWorker, dora: Actor) -> None:
     app = await application(dora)
     for scope in (SCOPES, "account:read"):
         (await live_code(app, dora, scope)).refused("email_unverified", 403)
@@ -102,20 +102,20 @@ async def test_live_consent_even_to_read(office: Office, dora: Actor) -> None:
     (await consent(dora, started.location, [SCOPES])).ok(422)
     (await consent(dora, started.location, SCOPES.split())).refused("email_unverified", 403)
     assert await made(dora) == 0
-    await verify(office, dora)
+    await verify(mail_worker, dora)
     assert "code" in (await consent(dora, started.location, SCOPES.split())).ok(303).query, "the same request still waits"
 
 
-async def test_live_consent_is_denied_and_test_consent_given_without(office: Office, dora: Actor) -> None:
+async def test_live_consent_is_denied_and_test_consent_given_without(mail_worker: MailWorker, dora: Actor) -> None:
     app = await application(dora)
     started = (await dora.send("GET", app.authorize_path(SCOPES, mode="live"))).ok(303)
     assert (await consent(dora, started.location, [], "deny")).ok(303).query["error"] == "access_denied"
     token = (await app.connect(dora, SCOPES))["access_token"]
     (await app.api(token, "POST", "/payment-links", COFFEE)).ok(201)
-    assert await office.sql("SELECT FROM users WHERE email = $1 AND verified_at IS NULL", dora.email)
+    assert await mail_worker.sql("SELECT FROM users WHERE email = $1 AND verified_at IS NULL", dora.email)
 
 
-async def test_a_live_link_by_the_page(office: Office, dora: Actor) -> None:
+async def test_a_live_link_by_the_page(mail_worker: MailWorker, dora: Actor) -> None:
     fields = LINK | {"key": str(uuid4())}
     refused = (await browse(dora, LINKS, fields)).ok(403)
     assert "require a verified email address" in refused.text
@@ -123,14 +123,14 @@ async def test_a_live_link_by_the_page(office: Office, dora: Actor) -> None:
     (await dora.form(LINKS, fields)).refused("email_unverified", 403)
     (await dora.form("/test/payment-links/new", fields)).ok(303)
     assert await made(dora) == 0
-    await verify(office, dora)
+    await verify(mail_worker, dora)
     (await dora.form(LINKS, fields)).ok(303)
     assert await made(dora) == 1
 
 
-async def test_a_live_link_by_the_page_needs_the_own_address(office: Office, dora: Actor) -> None:
-    async with sign_up(office.service, "emil", "Emil's Eggs") as emil:
-        await verify(office, emil)
+async def test_a_live_link_by_the_page_needs_the_own_address(mail_worker: MailWorker, dora: Actor) -> None:
+    async with sign_up(mail_worker.service, "emil", "Emil's Eggs") as emil:
+        await verify(mail_worker, emil)
         moved = "UPDATE users SET merchant_id = $1::uuid WHERE email = $2"
         await dora.sql(moved, dora.merchant_id, emil.email)
         fields = LINK | {"key": str(uuid4())}
@@ -138,8 +138,8 @@ async def test_a_live_link_by_the_page_needs_the_own_address(office: Office, dor
         (await emil.form(LINKS, fields)).ok(303)
 
 
-async def test_a_live_link_by_key(office: Office, dora: Actor) -> None:
-    await verify(office, dora)
+async def test_a_live_link_by_key(mail_worker: MailWorker, dora: Actor) -> None:
+    await verify(mail_worker, dora)
     await dora.key("live")
     before = (await dora.post("/payment-links", COFFEE, key="before", mode="live")).ok(201).body
     await unverify(dora)
@@ -153,14 +153,14 @@ async def test_a_live_link_by_key(office: Office, dora: Actor) -> None:
     (await dora.post("/payment-links", COFFEE, key="now", mode="live")).ok(201)
 
 
-async def test_a_live_link_by_token(office: Office, dora: Actor) -> None:
+async def test_a_live_link_by_token(mail_worker: MailWorker, dora: Actor) -> None:
     app = await application(dora)
-    await verify(office, dora)
+    await verify(mail_worker, dora)
     code = (await live_code(app, dora)).ok(303).query["code"]
     token = (await app.exchange(code)).ok().body["access_token"]
     await unverify(dora)
-    async with sign_up(office.service, "emil", "Emil's Eggs") as emil:
-        await verify(office, emil)
+    async with sign_up(mail_worker.service, "emil", "Emil's Eggs") as emil:
+        await verify(mail_worker, emil)
         (await app.api(token, "POST", "/payment-links", COFFEE)).refused("email_unverified", 403)
     await dora.sql("UPDATE users SET verified_at = now() WHERE merchant_id = $1::uuid", dora.merchant_id)
     (await app.api(token, "POST", "/payment-links", COFFEE)).ok(201)

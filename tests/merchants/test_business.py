@@ -34,7 +34,7 @@ async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
     assert (await alice.get("/account")).ok().body["business_name"] == "Alice's Coffee"
 
 
-async def test_who_is_second_is_told_and_loses_nothing(alice: Actor) -> None:
+async def test_the_second_of_two_gets_an_error_and_loses_nothing(alice: Actor) -> None:
     first = await form(alice)
     await post(alice, PATH, **first | BERLIN)
     page = await post(alice, PATH, 409, **first | BERLIN | {"business_name": "Mine"})

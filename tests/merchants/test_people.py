@@ -22,7 +22,7 @@ async def test_signing_up_opens_a_merchant_and_a_session(alice: Actor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "fault"),
+    ("change", "problem"),
     [
         ({"email": "nobody"}, {"email": "invalid_email"}),
         ({"email": "a b@example.com"}, {"email": "invalid_email"}),
@@ -36,9 +36,9 @@ async def test_signing_up_opens_a_merchant_and_a_session(alice: Actor) -> None:
         ({"email": 1, "nickname": "x"}, {"email": "invalid_type", "nickname": "unknown_field"}),
     ],
 )
-async def test_every_refused_field_is_named(alice: Actor, change: dict[str, Any], fault: dict[str, str]) -> None:
+async def test_every_refused_field_is_named(alice: Actor, change: dict[str, Any], problem: dict[str, str]) -> None:
     refused = await alice.anonymously("POST", "/api/v2/merchant/signup", NEW | change)
-    assert refused.field_errors() == fault
+    assert refused.field_errors() == problem
     for one in refused.body["errors"]:
         assert re.match(f"`{one['field']}` (is|must) ", one["message"]), one["message"]
 

@@ -43,7 +43,7 @@ async def test_from_setting_it_up_to_signing_in(alice: Actor) -> None:
         (await other.dashboard("GET", "/session")).ok()
 
 
-async def test_by_json_each_refusal_has_its_code(alice: Actor) -> None:
+async def test_by_json_each_error_has_its_code(alice: Actor) -> None:
     (await log_in(alice, "123456")).ok()  # nothing is asked for, so nothing is looked at
     authenticator = await enrol(alice)
     (await log_in(alice)).refused("second_factor_required", 401)

@@ -79,7 +79,7 @@ async def request(actor: Actor, operation: str, mode: str) -> Answer:
 
 
 @pytest.mark.parametrize("operation", ENFORCED)
-async def test_each_of_them_asks_for_it(alice: Actor, operation: str) -> None:
+async def test_each_of_them_requires_it(alice: Actor, operation: str) -> None:
     code = "recent_authentication_required"
     answer = await request(alice, operation, "live")
     assert answer.status != 303 or not answer.location.startswith("/stepup")
@@ -173,7 +173,7 @@ async def test_other_callbacks_at_the_page_need_it_and_lose_nothing(alice: Actor
 
 
 @pytest.mark.parametrize(
-    ("mode", "granted", "asks"),
+    ("mode", "granted", "requests"),
     [
         ("live", "payments:read", False),
         ("live", "payments:read payments:write", True),
@@ -182,7 +182,7 @@ async def test_other_callbacks_at_the_page_need_it_and_lose_nothing(alice: Actor
     ],
 )
 async def test_live_consent_to_what_writes_needs_it(
-    alice: Actor, bob: Actor, mode: str, granted: str, *, asks: bool
+    alice: Actor, bob: Actor, mode: str, granted: str, *, requests: bool
 ) -> None:
     app = await application(bob)
     wanted = "payments:read payments:write offline_access"
@@ -191,7 +191,7 @@ async def test_live_consent_to_what_writes_needs_it(
     shown = (await alice.send("GET", started)).ok()
     sent = [*hidden(shown).items(), *(("scope", one) for one in granted.split()), ("decision", "allow")]
     answer = await alice.send("POST", started, data=sent, headers=BROWSER)
-    if asks:
+    if requests:
         assert "form-action" not in answer.ok(403).headers["Content-Security-Policy"]  # it ends at the application
         kept = [(name, html.unescape(value)) for name, value in HIDDEN.findall(answer.text.partition("<footer")[0])]
         (await alice.form(started, [*kept, ("stepup_password", "wrong")])).ok(403)
@@ -308,7 +308,7 @@ async def test_one_goes_on_to_a_page_of_ours(alice: Actor, to: str, goes: str) -
     assert (await post(alice, "/stepup", to=to, stepup_password=PASSWORD)).location == goes
 
 
-async def test_it_asks_nobody_but_people_at_pages(alice: Actor) -> None:
+async def test_it_is_required_of_people_at_pages_only(alice: Actor) -> None:
     await grow_old(alice)
     for path in ("/stepup", KEYS):
         assert (await alice.anonymously("POST", path)).ok(303).location == "/signin"

@@ -84,7 +84,7 @@ async def attempt(actor: Actor, operation: Operation) -> Answer:
     return await actor.form(path, {"amount": "1.00"})
 
 
-def test_what_asks_for_no_session_is_known() -> None:
+def test_what_requires_no_session_is_known() -> None:
     assert {named(one) for one in changing() if isinstance(one.guard, PublicGuard)} == WITHOUT_SESSION
 
 

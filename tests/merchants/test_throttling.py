@@ -155,7 +155,7 @@ async def test_sign_ups_of_an_address_are_limited_before_they_cost_anything(make
         (await again("192.0.2.1")).ok(201)
 
 
-async def test_refusals_are_held_back_but_no_more_than_so_many_at_once() -> None:
+async def test_errors_are_held_back_but_no_more_than_so_many_at_once() -> None:
     delay = ErrorDelay(timedelta(hours=1), 2)
     held = [asyncio.create_task(delay.wait()) for _ in range(2)]
     await asyncio.sleep(0)

@@ -78,7 +78,7 @@ class App:
 
     def save(self, scopes: Scopes, version: int) -> str:
         """PUT of the settings. Requests and codes end; grants lose what is not registered any more."""
-        error = self._refusal(version)
+        error = self._error(version)
         if error:
             return error
         self.version += 1
@@ -90,7 +90,7 @@ class App:
 
     def switch(self, *, enabled: bool, version: int) -> str:
         """Pause or resume."""
-        error = self._refusal(version)
+        error = self._error(version)
         if error:
             return error
         self.version += 1
@@ -152,7 +152,7 @@ class App:
         """How many connections are active."""
         return sum(grant.lives for grant in self.grants)
 
-    def _refusal(self, version: int) -> str | None:
+    def _error(self, version: int) -> str | None:
         if self.status == "revoked":
             return "application_revoked"
         return None if version == self.version else "application_changed"

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Literal
 from uuid import UUID
 
-from tests.money_model.ground import Ground, Merchant
+from tests.money_model.harness import Harness, Merchant
 from tests.money_model.oracle.withdrawals import Bank
 from tests.withdrawals.rails import PENDING
 from tollhouse.approvals.model import OperatorContext
@@ -44,9 +44,9 @@ LET_DUE = """
 class Backstage:
     """For one merchant. Every deed returns `ok`, or the code of its refusal."""
 
-    def __init__(self, ground: Ground, shop: Merchant) -> None:
-        self._ground = ground
-        self._services = ground.services
+    def __init__(self, harness: Harness, shop: Merchant) -> None:
+        self._harness = harness
+        self._services = harness.services
         self._test = MerchantEnv(shop.merchant_id, "test")
         self._live = MerchantEnv(shop.merchant_id, "live")
 
@@ -56,7 +56,7 @@ class Backstage:
         async def once() -> None:
             await job(self._services)
 
-        self._ground.run(once())
+        self._harness.run(once())
 
     def adjust(self, minor: int) -> str:
         """An operator gives euros of live mode, or takes them."""
@@ -83,7 +83,7 @@ class Backstage:
 
     def carry(self, withdrawal_id: str, bank: Bank) -> str:
         """The worker takes up a withdrawal of live mode, if it is one that it looks after; the bank does this."""
-        line, paper = self._ground.line, self._ground.bank
+        line, paper = self._harness.line, self._harness.bank
         paper.state, paper.declines = SAYS.get(bank, PENDING), bank == "declines"
         line.cut, line.dead = CUT.get(bank), bank == "silent"
 
@@ -92,12 +92,12 @@ class Backstage:
             if due.next_look_at is not None:
                 await withdrawal_jobs.advance_one(self._services, due, clock.now())
 
-        self._ground.run(once())
+        self._harness.run(once())
         return "ok"
 
     def bank_has(self, withdrawal_id: str) -> bool:
         """Whether it was handed in and got there."""
-        return UUID(withdrawal_id) in self._ground.bank.orders
+        return UUID(withdrawal_id) in self._harness.bank.orders
 
     def record_return(self, withdrawal_id: str) -> str:
         """The bank of live mode returns a withdrawal."""
@@ -107,18 +107,18 @@ class Backstage:
     def follow(self, rule_id: str) -> Conversion | None:
         """The worker follows a rule; what it converted."""
         env, id_, services = self._test, UUID(rule_id), self._services
-        return self._ground.run(services.transact(lambda work: rules.apply(work, env, id_), clock.now()))
+        return self._harness.run(services.transact(lambda work: rules.apply(work, env, id_), clock.now()))
 
     def deliver(self, ordered: int) -> None:
         """The worker asks for what was ordered, as if its time had come: some at once, until it has asked for so many."""
-        self._ground.run(self._services.db.execute(LET_DUE, self._test.merchant_id))
+        self._harness.run(self._services.db.execute(LET_DUE, self._test.merchant_id))
         for _ in range(0, ordered, fulfillment_jobs.BATCH_SIZE):
             self.work(fulfillment_jobs.deliver)
 
     def expire_reservations(self) -> None:
         """The worker gives back whatever nobody captured in time: some at once, until nothing is left of any history."""
         for _ in range(ROUNDS):
-            if not self._ground.run(balance_payments_store.list_due(self._services.db, clock.now(), 1)):
+            if not self._harness.run(balance_payments_store.list_due(self._services.db, clock.now(), 1)):
                 break
             self.work(balance_payment_jobs.expire_reservations)
 
@@ -153,14 +153,14 @@ class Backstage:
     def _outcome(self, action: Callable[[Tx], Awaitable[Any]]) -> str:
         """One transaction."""
         try:
-            self._ground.run(self._services.db.transact(action))
+            self._harness.run(self._services.db.transact(action))
         except ApiError as refused:
             return refused.code
         return "ok"
 
     def _reviewed(self, action: Coroutine[Any, Any, object]) -> str:
         try:
-            self._ground.run(action)
+            self._harness.run(action)
         except OperatorRefusedError:
             return "invalid_state"
         return "ok"

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from tests.money_model.backstage import Backstage
 from tests.money_model.counter import Reply, Sent
-from tests.money_model.ground import PRICES, Connection, Ground, Merchant
+from tests.money_model.harness import PRICES, Connection, Harness, Merchant
 from tests.money_model.oracle.balance_payments import OWNER, BalancePayment
 from tests.money_model.oracle.balances import DECIMALS, GUEST, LIVE, SHOP, RefusedError
 from tests.money_model.oracle.books import Books
@@ -37,16 +37,16 @@ TILL = {SHOP: "the till for the shop", GUEST: "the till for the guest"}
 class History:
     """The service and the books, side by side."""
 
-    def __init__(self, ground: Ground, policy: Policy) -> None:
-        shop, guest = ground.partners()
-        self.ground = ground
-        self.counter = ground.counter
-        self.backstage = Backstage(ground, shop)
+    def __init__(self, harness: Harness, policy: Policy) -> None:
+        shop, guest = harness.partners()
+        self.harness = harness
+        self.counter = harness.counter
+        self.backstage = Backstage(harness, shop)
         self.merchants: dict[str, Merchant] = {SHOP: shop, GUEST: guest}
         self.credentials = {SHOP: shop.api_key, LIVE: shop.live_key, GUEST: guest.api_key}
         for payer, merchant in self.merchants.items():
             self.be_connected(payer, merchant.connection)
-        ground.set_policy(shop, policy)
+        harness.set_policy(shop, policy)
         self.books = Books(policy, PRICES)
         self.sent: list[Sent] = []
         self.freed: list[str] = []

@@ -5,10 +5,10 @@ import sys
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from tests.money_model.actions.balance_payments import BalancePaymentDeeds
-from tests.money_model.actions.conversions import ConversionDeeds
-from tests.money_model.actions.fulfillments import FulfillmentDeeds
-from tests.money_model.actions.live_withdrawals import LiveWithdrawalDeeds
+from tests.money_model.actions.balance_payments import BalancePaymentActions
+from tests.money_model.actions.conversions import ConversionActions
+from tests.money_model.actions.fulfillments import FulfillmentActions
+from tests.money_model.actions.live_withdrawals import LiveWithdrawalActions
 from tests.money_model.actions.picking import AMOUNTS, ANY, CURRENCIES, PICK
 from tests.money_model.history import History
 from tests.money_model.oracle.balances import SHOP
@@ -23,7 +23,7 @@ POLICIES = st.builds(
 )
 
 
-class MoneyMachine(ConversionDeeds, LiveWithdrawalDeeds, BalancePaymentDeeds, FulfillmentDeeds):
+class MoneyMachine(ConversionActions, LiveWithdrawalActions, BalancePaymentActions, FulfillmentActions):
     """One history of one merchant, and of a partner with whom it exchanges balance payments."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class MoneyMachine(ConversionDeeds, LiveWithdrawalDeeds, BalancePaymentDeeds, Fu
 
     @initialize(policy=POLICIES, currency=CURRENCIES, amount=AMOUNTS)
     def open_shop(self, policy: Policy, currency: str, amount: int) -> None:
-        self.history = History(self.ground, policy)
+        self.history = History(self.harness, policy)
         self.open(currency, amount, 1)
         self.open("EUR", 4_200, None)
         self.new_customer(ANY, "succeed", None)
@@ -57,13 +57,13 @@ class MoneyMachine(ConversionDeeds, LiveWithdrawalDeeds, BalancePaymentDeeds, Fu
     def teardown(self) -> None:
         """What a history that failed has broken is nothing new when it is played again, to be made smaller."""
         if sys.exc_info()[0] is not None:
-            self.ground.overlook_broken()
+            self.harness.overlook_broken()
 
     @invariant()
     def service_and_books_agree(self) -> None:
         self.steps += 1
         if self.steps % CHECK_EVERY == 0:
             self.history.same_everything()
-            assert not self.ground.broken_invariants()
+            assert not self.harness.broken_invariants()
         else:
             self.history.same_balances()

@@ -1,4 +1,4 @@
-"""Playing histories: the machine with a ground under it, in batches that each have a database of their own."""
+"""Playing histories: the machine with a harness under it, in batches that each have a database of their own."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.money_model.ground import Ground, ground
+from tests.money_model.harness import Harness, harness
 from tests.money_model.machine import MoneyMachine
 from tests.running import Service, settings_for
 
@@ -32,13 +32,13 @@ def play(dsn: str, runs: int, *, steps: int = STEPS, start: int = 0) -> Iterator
         batch = Batch(start + before // BATCH, min(BATCH, runs - before), before)
         yield batch
         service = Service(settings_for(dsn, fresh=True), worker=False)
-        with service, ground(service) as here:
+        with service, harness(service) as here:
             play_batch(here, batch, steps)
 
 
-def play_batch(here: Ground, batch: Batch, steps: int) -> None:
-    """Play histories on this ground."""
-    machine = type("Machine", (MoneyMachine,), {"ground": here})
+def play_batch(here: Harness, batch: Batch, steps: int) -> None:
+    """Play histories on this harness."""
+    machine = type("Machine", (MoneyMachine,), {"harness": here})
     chosen = settings(
         max_examples=batch.runs,
         stateful_step_count=steps,

@@ -59,8 +59,8 @@ async def test_update_replaces_all_settings(app: Application) -> None:
     assert saved | new | {"version": 2, "description": "", "website_url": None} == saved
     assert saved["updated_at"] >= saved["created_at"]
     before = await record(app)
-    for version, fault in ((None, "missing"), ("2", "invalid_type"), (True, "invalid_type"), (2.0, "invalid_type")):
-        assert (await save(app, version=version)).field_errors() == {"version": fault}
+    for version, problem in ((None, "missing"), ("2", "invalid_type"), (True, "invalid_type"), (2.0, "invalid_type")):
+        assert (await save(app, version=version)).field_errors() == {"version": problem}
     for version in (2**63, 2**70):
         assert (await save(app, version=version)).field_errors() == {"version": "invalid_value"}
     for version in (0, -1, 2**31, 2**63 - 1):

@@ -132,7 +132,7 @@ async def test_settings_are_stored_unchanged(bob: Actor, changes: dict[str, Any]
 
 @pytest.mark.covers("O-186", "O-187", "O-189", "O-190", "O-200")
 @pytest.mark.parametrize(
-    ("changes", "faults"),
+    ("changes", "problems"),
     [
         ({"name": ...}, {"name": "missing"}),
         ({"name": None}, {"name": "missing"}),
@@ -177,8 +177,8 @@ async def test_settings_are_stored_unchanged(bob: Actor, changes: dict[str, Any]
         ),
     ],
 )
-async def test_one_response_names_every_field_error(bob: Actor, changes: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await bob.dashboard("POST", CLIENTS, settings(**changes))).field_errors() == faults
+async def test_one_response_names_every_field_error(bob: Actor, changes: dict[str, Any], problems: dict[str, str]) -> None:
+    assert (await bob.dashboard("POST", CLIENTS, settings(**changes))).field_errors() == problems
     assert (await bob.dashboard("GET", CLIENTS)).ok().body == {"clients": []}
 
 

@@ -13,7 +13,7 @@ import tollhouse
 from tests.cast import Actor
 from tests.payments.bank import refund, sell
 from tests.running import Service
-from tests.withdrawals.desk import asked, fund
+from tests.withdrawals.steps import asked, fund
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, equity, rail

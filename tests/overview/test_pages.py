@@ -30,7 +30,7 @@ async def move(actor: Actor, transaction_id: str, moment: str) -> None:
     )
 
 
-async def test_a_new_merchant_is_told_what_to_begin_with(alice: Actor) -> None:
+async def test_a_new_merchant_is_reported_what_to_begin_with(alice: Actor) -> None:
     page = await seen(alice, "/test/home")
     assert "Get started" in page
     assert page.count(">to do<") == 5
@@ -117,7 +117,7 @@ async def test_the_latest_payments_stand_as_they_are(alice: Actor) -> None:
     assert paid["id"] not in await seen(alice, "/live/home")
 
 
-async def test_events_that_do_not_arrive_are_told(alice: Actor) -> None:
+async def test_events_that_do_not_arrive_are_reported(alice: Actor) -> None:
     await alice.sql(
         "INSERT INTO webhook_failures (event_id, merchant_id, mode, failed_at)"
         " SELECT gen_random_uuid(), $1::uuid, 'test', now() - n * interval '1 day' FROM generate_series(0, 9) AS n",
@@ -136,7 +136,7 @@ async def test_events_that_do_not_arrive_are_told(alice: Actor) -> None:
         ("?period=custom&from=%3Cb%3E&to=2026-01-02", 422, {"from"}),
     ],
 )
-async def test_days_that_are_none_are_told_at_their_fields(alice: Actor, query: str, status: int, fields: set[str]) -> None:
+async def test_invalid_days_are_reported_at_their_fields(alice: Actor, query: str, status: int, fields: set[str]) -> None:
     page = (await alice.send("GET", f"/test/home{query}", headers={"Accept": "text/html"})).ok(status)
     assert wrong(page).keys() == fields
     assert "Gross volume" in page.text

@@ -85,7 +85,7 @@ async def test_a_refused_key_is_free_again(alice: Actor) -> None:
 
 
 @pytest.mark.covers("P-31")
-async def test_a_replay_needs_the_right_to_ask(alice: Actor) -> None:
+async def test_a_replay_needs_the_permission(alice: Actor) -> None:
     paid = await sell(alice)
     made = (await alice.dashboard("POST", "/api-keys", {"name": "k", "mode": "test"})).ok(201).body
     headers = {"X-API-Key": made["api_key"], "Idempotency-Key": "k"}
@@ -116,8 +116,8 @@ async def test_a_client_can_check_the_ledger(alice: Actor) -> None:
             b["balance_after_minor"] - a["balance_after_minor"] == b["signed_amount_minor"] for a, b in pairwise(mine)
         )
         assert mine[-1]["balance_after_minor"] == now[f"{account}_minor"]
-    told = (await alice.get("/webhook-events?limit=100")).ok().body["webhook_events"]
-    changes = [one["payload"] for one in told if one["type"] == "balance.updated"]
+    reported = (await alice.get("/webhook-events?limit=100")).ok().body["webhook_events"]
+    changes = [one["payload"] for one in reported if one["type"] == "balance.updated"]
     latest = max(changes, key=lambda one: one["sequence"])
     assert latest["data"]["object"] == now
     assert latest["sequence"] == now["version"]
@@ -135,7 +135,7 @@ async def test_a_fee_is_an_entry_of_its_own(alice: Actor, monkeypatch: pytest.Mo
     fee, payment = (await alice.get("/ledger")).ok().body["ledger"]
     assert [payment["type"], fee["type"]] == ["payment", "payment_fee"]
     assert payment["ledger_transaction_id"] == fee["ledger_transaction_id"]
-    assert [told for told, _ in await events(alice)] == ["payment.succeeded", "balance.updated"]
+    assert [reported for reported, _ in await events(alice)] == ["payment.succeeded", "balance.updated"]
 
 
 async def test_a_customer_without_a_name_sees_how_a_single_use_link_stands(alice: Actor) -> None:

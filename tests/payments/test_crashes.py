@@ -84,7 +84,7 @@ async def survive(actor: Actor, services: Services, action: Callable[[Tx], Await
     assert await broken_invariants(actor.service.dsn) == []
 
 
-async def told(actor: Actor) -> list[str]:
+async def reported(actor: Actor) -> list[str]:
     """The events, by type."""
     return sorted(name for name, _ in await events(actor))
 
@@ -97,7 +97,7 @@ async def test_paying(shop: Actor, services: Services) -> None:
         lambda tx: Simulated(Work(tx, services, clock.now()), env_of(shop), UUID(part["id"])).play("succeed"),
         at_least=8,
     )
-    assert await told(shop) == ["balance.updated", "payment.succeeded"]
+    assert await reported(shop) == ["balance.updated", "payment.succeeded"]
 
 
 async def test_accepting(shop: Actor, services: Services) -> None:
@@ -108,7 +108,7 @@ async def test_accepting(shop: Actor, services: Services) -> None:
         lambda tx: settlement.accept(Work(tx, services, clock.now()), env_of(shop), UUID(late["id"])),
         at_least=7,
     )
-    assert await told(shop) == ["balance.updated", "payment.expired", "payment.refund_required", "payment.succeeded"]
+    assert await reported(shop) == ["balance.updated", "payment.expired", "payment.refund_required", "payment.succeeded"]
 
 
 @pytest.mark.covers("P-32")
@@ -143,7 +143,7 @@ async def test_asking_for_a_refund_with_a_key(shop: Actor, services: Services) -
     assert await action() == 201
     assert len((await shop.get("/refunds")).ok().body["refunds"]) == 1
     assert await broken_invariants(shop.service.dsn) == []
-    assert (await told(shop)).count("balance.updated") == 2
+    assert (await reported(shop)).count("balance.updated") == 2
 
 
 class KilledNowError(Exception):

@@ -41,7 +41,7 @@ async def test_a_key_belongs_to_its_first_request(alice: Actor) -> None:
 
 
 @pytest.mark.covers("P-29")
-async def test_a_refusal_releases_its_key(alice: Actor) -> None:
+async def test_a_error_releases_its_key(alice: Actor) -> None:
     key = a_key()
     (await alice.post("/payment-links", COFFEE | {"amount": "0"}, key=key)).refused("validation_failed", 422)
     (await alice.post("/payment-links", COFFEE | {"currency": "XXX"}, key=key)).refused("currency_not_supported", 422)

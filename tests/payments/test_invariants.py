@@ -74,7 +74,7 @@ async def test_a_spoilt_history_is_noticed(alice: Actor, tx: Tx, expected: str, 
     assert any(line.startswith(expected) for line in found), found
 
 
-async def test_an_adjustment_that_nobody_was_told_of_is_noticed(alice: Actor, tx: Tx) -> None:
+async def test_an_adjustment_that_nobody_was_reported_of_is_noticed(alice: Actor, tx: Tx) -> None:
     await tx.execute(
         "SELECT ledger_post(gen_random_uuid(), 'test', 'adjustment', 'adjustment', gen_random_uuid(), 0, now(),"
         " '{adjustment}', '{EUR}', '{5}', ARRAY[NULL::uuid], '{equity:adjustment}', ARRAY[$1::uuid], '{available}',"

@@ -115,7 +115,7 @@ async def test_time_goes_by_the_clock_of_the_environment(alice: Actor) -> None:
     assert "Active. Customers can pay it." in await seen(alice, at)
 
 
-async def test_canceling_asks_first(alice: Actor) -> None:
+async def test_canceling_needs_a_confirmation(alice: Actor) -> None:
     link = await open_link(alice, display_name="Fish & <chips>")
     at = f"/test/payment-links/{link['id']}"
     assert "Cancel payment link “Fish & <chips>”?" in await seen(alice, f"{at}/cancel")

@@ -134,10 +134,10 @@ async def test_a_refused_link_names_its_field(alice: Actor, change: dict[str, An
     assert set((await alice.post("/payment-links", COFFEE | change)).field_errors()) == {field}
 
 
-async def test_every_fault_is_named_at_once(alice: Actor) -> None:
+async def test_every_error_is_named_at_once(alice: Actor) -> None:
     body = {"display_name": "", "amount": "-1", "currency": "XXX", "webhook_url": "nowhere", "max_payments": 0}
-    faults = (await alice.post("/payment-links", body)).field_errors()
-    assert set(faults) == {"display_name", "amount", "webhook_url", "max_payments"}
+    problems = (await alice.post("/payment-links", body)).field_errors()
+    assert set(problems) == {"display_name", "amount", "webhook_url", "max_payments"}
     assert set((await alice.post("/payment-links", {})).field_errors()) == {"display_name", "amount", "currency"}
 
 
@@ -152,7 +152,7 @@ async def test_a_link_sells_for_a_project_of_its_own(alice: Actor, carol: Actor)
         assert refused.refused("invalid_project", 422).body["errors"][0]["field"] == "project_id"
 
 
-async def test_two_projects_must_be_told_apart(alice: Actor) -> None:
+async def test_two_projects_need_different_names(alice: Actor) -> None:
     await approve_project(alice, "test")
     (await alice.post("/payment-links", COFFEE)).refused("invalid_project", 422)
 

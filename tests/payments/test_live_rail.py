@@ -55,7 +55,7 @@ async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, servi
 
     path = f"/transactions/{paid['id']}/refunds"
     missing = (await alice.post(path, {}, key="r", mode="live")).refused("receiver_required", 422)
-    assert [fault["field"] for fault in missing.body["errors"]] == ["receiver"]
+    assert [problem["field"] for problem in missing.body["errors"]] == ["receiver"]
     assert (await alice.post(path, {"receiver": "Window 3"}, key="r", mode="live")).field_errors() == {
         "receiver": "invalid_value"
     }

@@ -61,7 +61,7 @@ async def test_they_are_listed_filtered_and_turned(alice: Actor) -> None:
     assert await rows(alice, mode="live") == []
 
 
-async def test_a_filter_that_says_nothing_is_told(alice: Actor) -> None:
+async def test_a_filter_that_says_nothing_is_reported(alice: Actor) -> None:
     for query, field, typed in (
         ("from=May", "from", "May"),
         ("to=2026-13-01", "to", "2026-13-01"),

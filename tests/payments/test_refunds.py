@@ -37,8 +37,8 @@ async def test_everything_is_given_back(alice: Actor) -> None:
     after = await fresh(alice, paid)
     assert (after["status"], after["amount_refunded"], after["refunds"]) == ("refunded", "10.00", [done])
     assert await purse(alice) == (0, 0, 0)
-    told = [name for name, _ in await events(alice)]
-    assert sorted(told) == ["balance.updated"] * 3 + ["payment.refunded", "payment.succeeded"]
+    reported = [name for name, _ in await events(alice)]
+    assert sorted(reported) == ["balance.updated"] * 3 + ["payment.refunded", "payment.succeeded"]
     assert (await alice.get("/refunds")).ok().body["refunds"] == [done]
     assert (await alice.get(f"/transactions/{paid['id']}/refunds")).ok().body == {
         "refunds": [done],
@@ -156,8 +156,8 @@ async def test_a_dispute_that_is_won(alice: Actor) -> None:
     assert (won["status"], won["chargeback"]["status"]) == ("succeeded", "won")
     assert await purse(alice) == (1_000, 0, 0)
     (await play(alice, paid, "chargeback_won")).refused("invalid_state", 409)
-    told = [name for name, _ in await events(alice)]
-    assert sorted(told) == ["balance.updated"] * 3 + ["payment.chargeback", "payment.succeeded"]
+    reported = [name for name, _ in await events(alice)]
+    assert sorted(reported) == ["balance.updated"] * 3 + ["payment.chargeback", "payment.succeeded"]
     assert (await play(alice, paid, "chargeback")).ok().body["status"] == "chargeback"
 
 

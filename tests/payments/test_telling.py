@@ -57,7 +57,7 @@ async def give_back(actor: Actor, paid: dict[str, Any], amount: str | None = Non
     await until(actor, f"/refunds/{back['id']}", "succeeded")
 
 
-async def told(actor: Actor) -> list[dict[str, Any]]:
+async def reported(actor: Actor) -> list[dict[str, Any]]:
     """Every event of the merchant, oldest first."""
     listed = (await actor.get("/webhook-events?limit=100")).ok().body["webhook_events"]
     return list(reversed(listed))
@@ -66,7 +66,7 @@ async def told(actor: Actor) -> list[dict[str, Any]]:
 @pytest.mark.covers("P-157")
 async def test_of_the_eleven_types_and_no_other(alice: Actor, dora: Actor) -> None:
     await live_through_everything(alice)
-    assert {event["type"] for event in await told(alice)} == OF_PAYMENTS
+    assert {event["type"] for event in await reported(alice)} == OF_PAYMENTS
     assert set(EVENT_TYPES) == ELEVEN
     await activate_secret(dora)
     saved = {"url": "http://127.0.0.1:1099/hook", "event_types": sorted(ELEVEN)}
@@ -78,17 +78,17 @@ async def test_of_the_eleven_types_and_no_other(alice: Actor, dora: Actor) -> No
 
 
 @pytest.mark.covers("P-158")
-async def test_with_the_deed_or_not_at_all(alice: Actor) -> None:
+async def test_with_the_action_or_not_at_all(alice: Actor) -> None:
     """That a crash leaves no event without its deed either is shown where deeds are killed at every statement."""
     paid = await sell(alice)
-    before = await told(alice)
+    before = await reported(alice)
     (await refund(alice, paid, "10.01")).refused("refund_amount_exceeds_remaining", 422)
     (await play(alice, paid, "fail")).refused("invalid_state", 409)
     (await play(alice, paid, "chargeback_won")).refused("invalid_state", 409)
     (await alice.post(f"/transactions/{paid['id']}/accept")).refused("invalid_state", 409)
     (await alice.post(f"/payment-links/{paid['payment_link_id']}/cancel")).refused("invalid_state", 409)
     (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "0"})).refused("validation_failed", 422)
-    assert await told(alice) == before
+    assert await reported(alice) == before
     assert [(event["type"], event["status"], event["destination_url"]) for event in before] == [
         ("payment.succeeded", "skipped", None),
         ("balance.updated", "skipped", None),
@@ -112,7 +112,7 @@ async def test_the_address_of_the_request_and_not_the_saved_one(dora: Actor, rec
     }
     subjects = {(one.path, one.body["data"]["object"]["id"]) for one in arrived if one.body["type"].startswith("payment.")}
     assert subjects == {("/hook/own", with_address["id"]), ("/hook", without["id"])}
-    assert {event["destination_url"] for event in await told(dora)} == {saved, own}
+    assert {event["destination_url"] for event in await reported(dora)} == {saved, own}
 
 
 @pytest.mark.covers("P-160")
@@ -123,7 +123,7 @@ async def test_versions_rise_and_what_is_sent_again_is_the_same(alice: Actor, re
     for _ in range(3):
         await attempt(alice, link)
     (await choose(link)).ok(303)
-    events = await told(alice)
+    events = await reported(alice)
     versions: dict[Any, list[int]] = defaultdict(list)
     for event in events:
         shown = event["payload"]["data"]["object"]

@@ -118,11 +118,11 @@ async def test_a_payment_with_a_fee(alice: Actor, services: Services) -> None:
 async def test_the_events_show_what_get_shows(alice: Actor) -> None:
     await pay(await open_link(alice, webhook_url="https://shop.example/hook"))
     [transaction] = (await alice.get("/transactions")).ok().body["transactions"]
-    told = {event["type"]: event for event in (await alice.get("/webhook-events")).ok().body["webhook_events"]}
-    assert {event["destination_url"] for event in told.values()} == {"https://shop.example/hook"}
-    assert told["payment.succeeded"]["payload"]["data"] == {"object": transaction}
-    assert told["payment.succeeded"]["payload"]["sequence"] == transaction["version"] == 2
-    data = told["balance.updated"]["payload"]["data"]
+    reported = {event["type"]: event for event in (await alice.get("/webhook-events")).ok().body["webhook_events"]}
+    assert {event["destination_url"] for event in reported.values()} == {"https://shop.example/hook"}
+    assert reported["payment.succeeded"]["payload"]["data"] == {"object": transaction}
+    assert reported["payment.succeeded"]["payload"]["sequence"] == transaction["version"] == 2
+    data = reported["balance.updated"]["payload"]["data"]
     assert data["object"] == await balance(alice)
     assert data["source"] == {"type": "transaction", "id": transaction["id"], "status": "succeeded", "version": 2}
     assert data["entries"] == (await alice.get("/ledger")).ok().body["ledger"]

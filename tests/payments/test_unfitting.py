@@ -74,7 +74,7 @@ async def test_late_money_waits_for_a_decision(alice: Actor) -> None:
     assert (late["status"], late["refund_required_reason"], late["late"]) == ("refund_required", "late", True)
     assert [step["status"] for step in late["timeline"]] == ["pending", "expired", "refund_required"]
     assert await purse(alice) == (0, 0, 0)
-    assert [told for told, _ in await events(alice)] == ["payment.expired", "payment.refund_required"]
+    assert [reported for reported, _ in await events(alice)] == ["payment.expired", "payment.refund_required"]
 
 
 @pytest.mark.covers("P-68")
@@ -98,7 +98,7 @@ async def test_too_much_is_kept_apart_where_the_merchant_says_so(alice: Actor) -
     paid = await sell(alice, "overpay")
     assert (paid["status"], paid["overpaid"], paid["refund_required_amount"]) == ("succeeded", "1.00", "1.00")
     assert await purse(alice) == (1_000, 0, 0)
-    assert sorted(told for told, _ in await events(alice)) == [
+    assert sorted(reported for reported, _ in await events(alice)) == [
         "balance.updated",
         "payment.refund_required",
         "payment.succeeded",
@@ -166,7 +166,7 @@ async def test_giving_back_what_was_kept_apart_touches_no_balance(alice: Actor) 
     after = await fresh(alice, late)
     assert (after["status"], after["amount_refunded"], after["refundable"]) == ("refunded", "10.00", False)
     assert (await alice.get("/ledger")).ok().body["ledger"] == []
-    assert [told for told, _ in await events(alice)][-1] == "payment.refunded"
+    assert [reported for reported, _ in await events(alice)][-1] == "payment.refunded"
 
 
 @pytest.mark.covers("P-57")
@@ -179,7 +179,7 @@ async def test_the_clock_ends_a_link_once(alice: Actor) -> None:
         assert (await alice.get(f"/payment-links/{link_id}")).ok().body["status"] == "expired"
     assert (await fresh(alice, tried))["status"] == "processing"
     (await alice.post("/test/clock/advance", {"seconds": 90_000})).ok()
-    assert [told for told, _ in await events(alice)] == ["payment.expired", "payment.expired"]
+    assert [reported for reported, _ in await events(alice)] == ["payment.expired", "payment.expired"]
     assert (await alice.get("/ledger")).ok().body["ledger"] == []
     later = await open_link(alice)
     assert later["status"] == "active"

@@ -21,7 +21,7 @@ def test_the_defaults_stand() -> None:
     assert settings.signup_open
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     with pytest.raises(InvalidSettingsError) as refused:
         load(
             {
@@ -34,7 +34,7 @@ def test_all_faults_are_told_at_once() -> None:
                 "TOLLHOUSE_INGRESS_IP": "::1",
             }
         )
-    assert [fault.split()[0] for fault in refused.value.field_errors] == [
+    assert [problem.split()[0] for problem in refused.value.field_errors] == [
         "TOLLHOUSE_BASE_URL",
         "TOLLHOUSE_SIGNUP",
         "TOLLHOUSE_INGRESS_IP",

@@ -45,7 +45,7 @@ async def test_a_connection_whose_session_was_ended_is_replaced(service: Service
     await other.close()
 
 
-async def test_a_raised_deed_leaves_nothing_and_its_connection_is_lent_again(service: Service) -> None:
+async def test_an_action_that_raises_leaves_nothing_and_its_connection_is_used_again(service: Service) -> None:
     pool = Pool(service.dsn, 1)
 
     async def fail(tx: Tx) -> None:
@@ -58,7 +58,7 @@ async def test_a_raised_deed_leaves_nothing_and_its_connection_is_lent_again(ser
     await pool.close()
 
 
-async def test_a_deed_that_lost_a_deadlock_is_done_again(service: Service) -> None:
+async def test_an_action_that_lost_a_deadlock_runs_again(service: Service) -> None:
     pool = Pool(service.dsn, 1)
     tries = 0
 

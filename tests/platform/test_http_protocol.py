@@ -74,10 +74,10 @@ class Raw:
     async def refused(self, code: str, status: int) -> dict[str, str]:
         """It is refused with this code, in the one body shape, and the connection ends."""
         found, headers, body = await self.answer()
-        told = msgspec.json.decode(body)
-        assert (found, told["error"]) == (status, code)
-        assert told["error_description"]
-        assert told["request_id"] == headers["x-request-id"]
+        reported = msgspec.json.decode(body)
+        assert (found, reported["error"]) == (status, code)
+        assert reported["error_description"]
+        assert reported["request_id"] == headers["x-request-id"]
         assert headers["connection"] == "close"
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
@@ -141,7 +141,7 @@ async def test_a_head_has_a_deadline(make_service: Make) -> None:
         await one.refused_while_sending(b"x", "request_timeout", 408)
 
 
-async def test_a_connection_that_asks_nothing_is_closed(make_service: Make) -> None:
+async def test_a_connection_without_a_request_is_closed(make_service: Make) -> None:
     async with Raw(make_service(**QUICK)) as one:
         assert await one.rest() == b""
 

@@ -59,7 +59,7 @@ async def test_an_answer_leaves_at_once_however_the_web_was_started(served: Serv
 
 
 @pytest.mark.parametrize("word", ["serve", "web"])
-def test_a_used_port_is_told_before_anything_is_started(tmp_path: Path, word: str) -> None:
+def test_a_used_port_is_reported_before_anything_is_started(tmp_path: Path, word: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -134,7 +134,7 @@ def test_lines_are_written_in_their_order(piped: tuple[LogSink, int, int]) -> No
     assert sink.lost == 0
 
 
-def test_what_is_lost_is_counted_and_told_when_that_is_possible_again(tmp_path: Path) -> None:
+def test_what_is_lost_is_counted_and_reported_when_that_is_possible_again(tmp_path: Path) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     sink = LogSink(full, lambda count: b"lost %d\n" % count)
     sink.put(b"a\n")
@@ -183,10 +183,10 @@ def test_a_line_that_cannot_be_made_raises_nothing() -> None:
         [sys.executable, "-c", NO_LINE], capture_output=True, text=True, timeout=60, check=True, env=dict(os.environ)
     )
     lines = [msgspec.json.decode(line) for line in made.stderr.splitlines()]
-    told = {line["event"]: line for line in lines}
-    assert set(told) == {"first", "log_lines_lost", "library_message", "second"}
-    assert told["log_lines_lost"]["count"] == 1
-    assert told["library_message"]["detail"] == "of a library"
+    reported = {line["event"]: line for line in lines}
+    assert set(reported) == {"first", "log_lines_lost", "library_message", "second"}
+    assert reported["log_lines_lost"]["count"] == 1
+    assert reported["library_message"]["detail"] == "of a library"
 
 
 NO_LINE = """

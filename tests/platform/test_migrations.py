@@ -32,7 +32,7 @@ async def test_an_older_program_refuses_a_newer_database(server: embedded.Server
         await main.verify(settings_for(dsn))
 
 
-async def test_a_newer_program_asks_for_the_migration(server: embedded.Server) -> None:
+async def test_a_newer_program_requires_the_migration(server: embedded.Server) -> None:
     dsn = await new_database(server.cluster.dsn)
     await migrate(dsn)
     await run(dsn, "DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)")

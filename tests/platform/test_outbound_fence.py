@@ -20,7 +20,7 @@ def test_a_fence_of_routes_holds_by_itself() -> None:
         ["unshare", "--net", sys.executable, "-m", "tests.platform.fenced"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["private"] == ["connection_refused"] * len(PRIVATE)
-    assert told["got_out"] == 0
-    assert told["got_out_then"] > 0  # a public address is called: the fence is one, and not a wall
+    reported = json.loads(done.stdout)
+    assert reported["private"] == ["connection_refused"] * len(PRIVATE)
+    assert reported["got_out"] == 0
+    assert reported["got_out_then"] > 0  # a public address is called: the fence is one, and not a wall

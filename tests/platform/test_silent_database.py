@@ -65,7 +65,7 @@ async def test_waiting_for_a_connection_has_an_end(service: Service, monkeypatch
     await pool.close()
 
 
-async def test_a_commit_without_an_answer_is_told_as_unknown(proxy: Proxy, service: Service) -> None:
+async def test_a_commit_without_an_answer_is_reported_as_unknown(proxy: Proxy, service: Service) -> None:
     await service.sql("CREATE TABLE IF NOT EXISTS committed (x int)")
     pool = Pool(proxy.dsn, 1, statement_timeout_s=0.3)
     await pool.fetchrow(PID)
@@ -106,7 +106,7 @@ async def test_what_is_over_by_itself_is_unavailable(service: Service, state: st
     await pool.close()
 
 
-async def test_a_fault_of_ours_is_not_unavailable(service: Service) -> None:
+async def test_an_internal_error_is_not_unavailable(service: Service) -> None:
     pool = Pool(service.dsn, 1)
     with pytest.raises(asyncpg.PostgresError) as raised:
         await pool.execute("SELECT 1 FROM no_such_table")

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, paid, statement
-from tests.bank.desk import ACCOUNT, Bank, offer
+from tests.bank.steps import ACCOUNT, Bank, offer
 from tests.cast import Actor
 from tests.payments.rail_contract import RailContract
 from tests.payments.shop import approve_project, visit
@@ -110,9 +110,11 @@ async def test_what_is_left_is_what_the_code_says(alice: Actor, bank: Bank) -> N
 
 
 async def test_the_code_is_what_banking_apps_read() -> None:
-    told = await BankTransfer(ACCOUNT).start_payment(EURO_ATTEMPT)
+    reported = await BankTransfer(ACCOUNT).start_payment(EURO_ATTEMPT)
     reference = reference_of(EURO_ATTEMPT)
-    assert payment_uri(told, "sepa:EUR", 1_050, 2) == (f"BCD\n002\n1\nSCT\n{BIC}\n{HOLDER}\n{IBAN}\nEUR10.50\n\n{reference}")
+    assert payment_uri(reported, "sepa:EUR", 1_050, 2) == (
+        f"BCD\n002\n1\nSCT\n{BIC}\n{HOLDER}\n{IBAN}\nEUR10.50\n\n{reference}"
+    )
     without = await BankTransfer(BankAccount(IBAN, HOLDER)).start_payment(EURO_ATTEMPT)
     assert payment_uri(without, "sepa:EUR", 5, 2).splitlines()[4:8] == ["", HOLDER, IBAN, "EUR0.05"]
 

@@ -1,4 +1,4 @@
-"""Books of a merchant to report on, whose postings have any time and no deed behind them: in a database of their own."""
+"""Books of a merchant to report on, whose postings have any time and no action behind them: in a database of their own."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
@@ -15,7 +15,7 @@ from tollhouse.ledger.post import post
 from tollhouse.platform import embedded
 
 
-class Desk:
+class Harness:
     """Posts for one merchant at chosen moments. Signs are the merchant's: above zero gives."""
 
     def __init__(self, services: Services, env: MerchantEnv) -> None:
@@ -55,10 +55,10 @@ def service(server: embedded.Server) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def desk(service: Service, alice: Actor) -> AsyncIterator[Desk]:
+async def harness(service: Service, alice: Actor) -> AsyncIterator[Harness]:
     """Alice's books in test mode."""
     merchant_id = parse_id(alice.merchant_id)
     assert merchant_id is not None
     services = service.create_services(connections=4)
-    yield Desk(services, MerchantEnv(MerchantId(merchant_id), "test"))
+    yield Harness(services, MerchantEnv(MerchantId(merchant_id), "test"))
     await services.db.close()

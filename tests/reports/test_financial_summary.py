@@ -9,7 +9,7 @@ import pytest
 
 from tests.cast import Actor, application
 from tests.payments.shop import open_link, pay
-from tests.reports.conftest import Desk
+from tests.reports.conftest import Harness
 from tollhouse.http.csv_table import escape_formula
 from tollhouse.ledger.model import EntryType
 from tollhouse.reports.model import LINE_OF, LINES
@@ -78,9 +78,9 @@ EVERY: tuple[tuple[EntryType, int, str], ...] = (
 
 
 @pytest.mark.covers("P-153")
-async def test_every_type_of_entry_has_its_line(alice: Actor, desk: Desk) -> None:
+async def test_every_type_of_entry_has_its_line(alice: Actor, harness: Harness) -> None:
     for entry_type, amount_minor, _ in EVERY:
-        await desk.post(MARCH, entry_type, amount_minor)
+        await harness.post(MARCH, entry_type, amount_minor)
     [row] = await rows(alice)
     expected = {line: sum(amount for _, amount, its_line in EVERY if its_line == line) for line in LINES}
     assert {line: row[f"{line}_minor"] for line in LINES} == expected
@@ -89,10 +89,10 @@ async def test_every_type_of_entry_has_its_line(alice: Actor, desk: Desk) -> Non
 
 
 @pytest.mark.covers("P-156")
-async def test_what_is_set_aside_changes_no_total(alice: Actor, desk: Desk) -> None:
-    await desk.post(MARCH, "payment", 1_000)
-    await desk.move(MARCH + timedelta(days=1), "hold", 400)
-    await desk.post(MARCH + timedelta(days=3), "withdrawal", -400, code="reserved")
+async def test_what_is_set_aside_changes_no_total(alice: Actor, harness: Harness) -> None:
+    await harness.post(MARCH, "payment", 1_000)
+    await harness.move(MARCH + timedelta(days=1), "hold", 400)
+    await harness.post(MARCH + timedelta(days=3), "withdrawal", -400, code="reserved")
     first, second = await rows(alice, "from=2026-03-01&to=2026-03-03"), await rows(alice, "from=2026-03-03&to=2026-03-05")
     assert [(row["closing_minor"], row["withdrawals_minor"], row["counts"]["withdrawals"]) for row in first] == [
         (1_000, 0, 0)
@@ -103,13 +103,13 @@ async def test_what_is_set_aside_changes_no_total(alice: Actor, desk: Desk) -> N
     assert first[0]["counts"]["adjustments"] == 0
 
 
-async def test_a_project_is_reported_by_itself(alice: Actor, carol: Actor, desk: Desk) -> None:
+async def test_a_project_is_reported_by_itself(alice: Actor, carol: Actor, harness: Harness) -> None:
     body = {"name": "Second shop", "mode": "test"}
     second = (await alice.dashboard("POST", "/projects", body)).ok(201).body["id"]
     [first] = [one["id"] for one in (await alice.get("/projects")).ok().body["projects"] if one["id"] != second]
     for project_id, amount in ((first, "3.00"), (second, "4.00"), (second, "5.00")):
         await pay(await open_link(alice, amount=amount, project_id=project_id))
-    await desk.post(datetime.now(UTC), "adjustment", 100)
+    await harness.post(datetime.now(UTC), "adjustment", 100)
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%d")
     for project_id, gross, count in ((first, 300, 1), (second, 900, 2)):
         [row] = await rows(alice, f"to={tomorrow}&project_id={project_id}")
@@ -122,19 +122,19 @@ async def test_a_project_is_reported_by_itself(alice: Actor, carol: Actor, desk:
     assert (await alice.get(f"{PATH}?project_id=mine")).field_errors() == {"project_id": "invalid_value"}
 
 
-async def test_debt_is_taken_off_the_total(alice: Actor, desk: Desk) -> None:
-    await desk.post(MARCH, "chargeback", -300, code="debt")
+async def test_debt_is_taken_off_the_total(alice: Actor, harness: Harness) -> None:
+    await harness.post(MARCH, "chargeback", -300, code="debt")
     [row] = await rows(alice)
     assert (row["chargebacks_minor"], row["closing_minor"]) == (-300, -300)
-    await desk.post(MARCH, "payment", 500)
+    await harness.post(MARCH, "payment", 500)
     [row] = await rows(alice)
     assert (row["closing_minor"], row["closing"]) == (200, "2.00")
     assert row["closing_minor"] == (await alice.get("/balances/EUR")).ok().body["total_minor"]
 
 
 @pytest.mark.covers("P-154")
-async def test_a_period_in_which_nothing_happened(alice: Actor, desk: Desk) -> None:
-    await desk.post(MARCH, "payment", 1_000)
+async def test_a_period_in_which_nothing_happened(alice: Actor, harness: Harness) -> None:
+    await harness.post(MARCH, "payment", 1_000)
     [row] = await rows(alice, "from=2026-03-02&to=2026-03-03")
     assert row["opening_minor"] == row["closing_minor"] == 1_000
     assert not any(row[f"{line}_minor"] for line in LINES)
@@ -144,8 +144,8 @@ async def test_a_period_in_which_nothing_happened(alice: Actor, desk: Desk) -> N
     assert (row["currency"], row["closing"]) == ("JPY", "0")
 
 
-async def test_an_interval_has_its_beginning_and_not_its_end(alice: Actor, desk: Desk) -> None:
-    await desk.post(MARCH, "payment", 100)
+async def test_an_interval_has_its_beginning_and_not_its_end(alice: Actor, harness: Harness) -> None:
+    await harness.post(MARCH, "payment", 100)
     edge = "2026-03-01T00:00:00"
     assert [row["payments_gross_minor"] for row in await rows(alice, f"from={edge}.000Z&to={edge}.001Z")] == [100]
     assert [row["payments_gross_minor"] for row in await rows(alice, f"from=2026-02-28&to={edge}Z")] == [0]
@@ -153,9 +153,9 @@ async def test_an_interval_has_its_beginning_and_not_its_end(alice: Actor, desk:
     assert [row["payments_gross_minor"] for row in await rows(alice, f"from={east}&to=2026-03-02")] == [100]
 
 
-async def test_days_and_months_are_those_of_utc(alice: Actor, desk: Desk) -> None:
+async def test_days_and_months_are_those_of_utc(alice: Actor, harness: Harness) -> None:
     for day in (0, 0, 1, 31):
-        await desk.post(MARCH + timedelta(days=day, hours=23), "payment", 100)
+        await harness.post(MARCH + timedelta(days=day, hours=23), "payment", 100)
     days = await rows(alice, "from=2026-03-01T12:00:00Z&to=2026-03-04&group_by=day")
     assert [(row["from"], row["to"], row["payments_gross_minor"], row["closing_minor"]) for row in days] == [
         ("2026-03-01T12:00:00.000Z", "2026-03-02T00:00:00.000Z", 200, 200),
@@ -174,7 +174,7 @@ async def test_days_and_months_are_those_of_utc(alice: Actor, desk: Desk) -> Non
 
 @pytest.mark.covers("P-154")
 @pytest.mark.parametrize(
-    ("query", "faults"),
+    ("query", "problems"),
     [
         ("from=2026-03-02&to=2026-03-01", {"from": "out_of_range"}),
         ("from=2026-03-01&to=2026-03-01", {"from": "out_of_range"}),
@@ -191,8 +191,8 @@ async def test_days_and_months_are_those_of_utc(alice: Actor, desk: Desk) -> Non
         ("from=2026-03-01&from=2026-03-02", {"from": "repeated"}),
     ],
 )
-async def test_what_cannot_be_reported(alice: Actor, query: str, faults: dict[str, str]) -> None:
-    assert (await alice.get(f"{PATH}?{query}")).field_errors() == faults
+async def test_what_cannot_be_reported(alice: Actor, query: str, problems: dict[str, str]) -> None:
+    assert (await alice.get(f"{PATH}?{query}")).field_errors() == problems
 
 
 async def test_a_leap_year_is_not_too_long(alice: Actor) -> None:
@@ -208,10 +208,10 @@ async def test_reports_have_a_permission_of_their_own(alice: Actor, bob: Actor) 
 
 
 @pytest.mark.covers("P-155")
-async def test_csv_says_what_json_says(alice: Actor, desk: Desk) -> None:
-    await desk.post(MARCH, "payment", 123_456)
-    await desk.post(MARCH + timedelta(days=1), "payment_fee", -5)
-    await desk.post(MARCH, "payment", 7, currency="BTC")
+async def test_csv_says_what_json_says(alice: Actor, harness: Harness) -> None:
+    await harness.post(MARCH, "payment", 123_456)
+    await harness.post(MARCH + timedelta(days=1), "payment_fee", -5)
+    await harness.post(MARCH, "payment", 7, currency="BTC")
     query = "from=2026-03-01&to=2026-03-03&group_by=day"
     answer = (await alice.get(f"{PATH}?{query}&format=csv")).ok()
     assert answer.headers["Content-Type"].startswith("text/csv")

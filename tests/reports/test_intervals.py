@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.reports.conftest import Desk
+from tests.reports.conftest import Harness
 from tests.running import Service
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -47,15 +47,15 @@ async def _compose(
     pool = services.db
     try:
         await pool.execute(NEW_MERCHANT, merchant_id, START)
-        desk, env = Desk(services, MerchantEnv(merchant_id, "test")), MerchantEnv(merchant_id, "test")
+        harness, env = Harness(services, MerchantEnv(merchant_id, "test")), MerchantEnv(merchant_id, "test")
         for currency in ("EUR", "JPY"):  # enough that nothing below is refused
-            await desk.post(START - timedelta(days=1), "payment", 10_000, currency)
+            await harness.post(START - timedelta(days=1), "payment", 10_000, currency)
         done: list[tuple[datetime, EntryType, int, str]] = [
             (at, kind, minor if gives else -minor, currency) for at, kind, minor, currency, gives in postings
         ]
         for at, kind, minor, currency in done:
-            await desk.post(at, kind, minor, currency)
-            await desk.move(at, "hold", 1, currency)
+            await harness.post(at, kind, minor, currency)
+            await harness.move(at, "hold", 1, currency)
         first, middle, last = cuts
         whole = await summaries(pool, env, Interval(first, last), "none", None)
         before = await summaries(pool, env, Interval(first, middle), "none", None)

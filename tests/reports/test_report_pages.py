@@ -14,7 +14,7 @@ from tests.cast import Actor, Answer
 from tests.forms import seen, wrong
 from tests.payments.bank import bank_says, refund, sell
 from tests.payments.shop import open_link, pay
-from tests.reports.conftest import Desk
+from tests.reports.conftest import Harness
 from tollhouse.reports.model import LINES
 from tollhouse.reports.tables import COLUMNS
 
@@ -105,12 +105,12 @@ async def test_the_page_says_what_the_api_says(alice: Actor) -> None:
     assert (await tables(alice, mode="live")).keys() == {"currencies"}
 
 
-async def test_the_ledger_alone_is_told(alice: Actor, desk: Desk) -> None:
+async def test_the_ledger_alone_is_reported(alice: Actor, harness: Harness) -> None:
     """Fees, days and months, at the clocks of the merchant."""
-    await desk.post(datetime(2026, 2, 27, tzinfo=UTC), "payment", 10_000)
-    await desk.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "payment", 20_000)
-    await desk.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "payment_fee", -500)
-    await desk.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "withdrawal_fee", -100)
+    await harness.post(datetime(2026, 2, 27, tzinfo=UTC), "payment", 10_000)
+    await harness.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "payment", 20_000)
+    await harness.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "payment_fee", -500)
+    await harness.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "withdrawal_fee", -100)
     shown = await tables(alice, MARCH)
     assert shown["currencies"] == {"EUR": ["100.00", "200.00", "-6.00", "0.00", "0.00", "0.00", "294.00"]}
     assert shown["fees"] == {
@@ -159,7 +159,7 @@ async def test_the_workbook_holds_numbers_and_no_formulas(alice: Actor) -> None:
     assert methods[1][2:4] == [("n", "1"), ("n", "30.00")]
 
 
-async def test_files_speak_the_language_of_who_asks(alice: Actor) -> None:
+async def test_files_are_in_the_language_of_the_reader(alice: Actor) -> None:
     await sell(alice, amount="30.00")
     whole, *_ = await cells(alice, **{"Accept-Language": "de"})
     assert any(text.startswith("Währung") for row in whole for _, text in row)
@@ -178,7 +178,7 @@ async def test_files_speak_the_language_of_who_asks(alice: Actor) -> None:
         ("?project_id=00000000-0000-7000-8000-000000000000", {"project_id"}),
     ],
 )
-async def test_what_cannot_be_reported_is_told(alice: Actor, query: str, fields: set[str]) -> None:
+async def test_what_cannot_be_reported_is_reported(alice: Actor, query: str, fields: set[str]) -> None:
     page = (await alice.send("GET", f"/test/reports{query}", headers={"Accept": "text/html"})).ok(422)
     assert wrong(page).keys() == fields
     await seen(alice, f"/test/reports.xlsx{query}", 422)

@@ -10,7 +10,7 @@ from tests.cast import Actor
 from tests.journeys.test_get_paid import activate_secret
 from tests.payments.bank import sell
 from tests.receiver import Receiver
-from tests.reports.conftest import Desk
+from tests.reports.conftest import Harness
 from tests.running import Service
 
 pytestmark = IN_A_BROWSER
@@ -55,24 +55,24 @@ FAILED = """
 
 @by_look(NARROW)
 async def test_reports_and_failed_events(
-    look: Look, browser: Browser, service: Service, alice: Actor, desk: Desk, receiver: Receiver
+    look: Look, browser: Browser, service: Service, alice: Actor, harness: Harness, receiver: Receiver
 ) -> None:
     async with visitor(browser, look, service.url) as someone:
         await someone.sign_in(alice)
-        await earn(alice, desk, receiver)
+        await earn(alice, harness, receiver)
         await read_reports(someone)
         await resend_failed_events(someone)
 
 
-async def earn(alice: Actor, desk: Desk, receiver: Receiver) -> None:
+async def earn(alice: Actor, harness: Harness, receiver: Receiver) -> None:
     """For a month, with fees; two payments of today are told to a receiver that takes nothing yet."""
     await activate_secret(alice)
     today = datetime.now(UTC)
     for days in range(1, 29, 3):
-        await desk.post(today - timedelta(days=days), "payment", 100_00 + 17_35 * days % 90_00)
-        await desk.post(today - timedelta(days=days), "payment_fee", -11_50 - days)
-    await desk.post(today - timedelta(days=9), "withdrawal", -400_00)
-    await desk.post(today - timedelta(days=3), "payment", 1_234_567_89, "USD")
+        await harness.post(today - timedelta(days=days), "payment", 100_00 + 17_35 * days % 90_00)
+        await harness.post(today - timedelta(days=days), "payment_fee", -11_50 - days)
+    await harness.post(today - timedelta(days=9), "withdrawal", -400_00)
+    await harness.post(today - timedelta(days=3), "payment", 1_234_567_89, "USD")
 
     async def refuse(_request: web.Request) -> web.StreamResponse:
         return web.Response(status=503)

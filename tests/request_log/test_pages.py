@@ -73,7 +73,7 @@ async def test_one_request_with_what_was_sent_and_answered(alice: Actor) -> None
     assert "idempotency_key_reused" in await seen(alice, f"{AT}/{found[2][0]}")
 
 
-async def test_what_an_application_asks_is_its_merchants(alice: Actor, bob: Actor) -> None:
+async def test_what_an_application_requests_is_its_merchants(alice: Actor, bob: Actor) -> None:
     app = await application(bob)
     token = (await app.connect(alice, "account:read"))["access_token"]
     (await app.api(token, "GET", "/account")).ok()

@@ -106,8 +106,8 @@ async def test_too_much_is_dropped_and_counted(services: Services, capsys: pytes
     kept.start()
     await kept.stop()
     assert await count(services, merchant_id) == recorder.QUEUE_MAX
-    told = capsys.readouterr()
-    assert "request_log_requests_lost" in told.out + told.err
+    reported = capsys.readouterr()
+    assert "request_log_requests_lost" in reported.out + reported.err
 
 
 async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(

@@ -83,7 +83,7 @@ def test_of_addresses_the_host_is_kept() -> None:
     assert kept({"url": "http://[::1"}) == {"url": HIDDEN}
 
 
-def test_faults_are_kept() -> None:
+def test_errors_are_kept() -> None:
     errors = [{"field": "redirect_uris.0", "code": "duplicate", "message": "Listed before."}]
     assert kept({"error": "validation_failed", "errors": errors})["errors"] == errors
     assert kept({"errors": [{"field": f"a.{KEY}", "code": "unknown_field"}]})["errors"][0]["field"] == f"a.{HIDDEN}"

@@ -91,7 +91,7 @@ async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
     assert (await settings(alice))["version"] == 1
 
 
-async def test_who_is_second_is_told_and_loses_nothing(alice: Actor) -> None:
+async def test_the_second_of_two_gets_an_error_and_loses_nothing(alice: Actor) -> None:
     typed = await form(alice) | {"link_expiry_minutes": "60"}
     for _ in range(2):
         await send(alice, typed)

@@ -58,7 +58,7 @@ async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:
     assert list(await names(alice)) == ["Default"]
 
 
-async def test_who_is_second_is_told_and_loses_nothing(alice: Actor) -> None:
+async def test_the_second_of_two_gets_an_error_and_loses_nothing(alice: Actor) -> None:
     path = f"/test/projects/{(await names(alice))['Default']}"
     first = await form(alice, path)
     for _ in range(2):

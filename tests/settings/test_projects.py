@@ -80,7 +80,7 @@ async def test_nobody_else_sees_or_changes_a_project(alice: Actor, mallory: Acto
 
 
 @pytest.mark.parametrize(
-    ("changes", "faults"),
+    ("changes", "problems"),
     [
         ({"name": "  "}, {"name": "invalid_value"}),
         ({"name": "a\u0007b"}, {"name": "invalid_value"}),
@@ -93,8 +93,8 @@ async def test_nobody_else_sees_or_changes_a_project(alice: Actor, mallory: Acto
         ({"name": None}, {"name": "invalid_type"}),
     ],
 )
-async def test_what_a_project_cannot_say(alice: Actor, changes: dict[str, Any], faults: dict[str, str]) -> None:
-    assert (await alice.dashboard("POST", "/projects", GAME | changes)).field_errors() == faults
+async def test_what_a_project_cannot_say(alice: Actor, changes: dict[str, Any], problems: dict[str, str]) -> None:
+    assert (await alice.dashboard("POST", "/projects", GAME | changes)).field_errors() == problems
 
 
 async def test_many_projects_come_in_pages(alice: Actor) -> None:

@@ -1,4 +1,4 @@
-"""A service where saved addresses still work, on a database of its own, and a desk that records for one of its merchants."""
+"""A service where saved addresses still work, on a database of its own, and a harness that records events of a merchant."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
@@ -6,13 +6,13 @@ from contextlib import AsyncExitStack
 import pytest
 
 from tests.cast import Actor, sign_up
-from tests.events.desk import Desk
+from tests.events.harness import Harness
 from tests.running import Service, settings_for
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, parse_id
 from tollhouse.platform import embedded
 
-Open = Callable[..., Awaitable[Desk]]
+Open = Callable[..., Awaitable[Harness]]
 
 
 @pytest.fixture(scope="package")
@@ -44,15 +44,15 @@ async def dora(compatible: Service) -> AsyncIterator[Actor]:
 
 
 @pytest.fixture
-async def desk_of() -> AsyncIterator[Open]:
+async def harness_of() -> AsyncIterator[Open]:
     """Desks that record events for a merchant of a running service, whose worker delivers them."""
     async with AsyncExitStack() as stack:
 
-        async def make(actor: Actor, mode: Mode = "test") -> Desk:
+        async def make(actor: Actor, mode: Mode = "test") -> Harness:
             services = actor.service.create_services(connections=2)
             stack.push_async_callback(services.db.close)
             merchant_id = parse_id(actor.merchant_id)
             assert merchant_id is not None
-            return Desk(services, MerchantEnv(MerchantId(merchant_id), mode))
+            return Harness(services, MerchantEnv(MerchantId(merchant_id), mode))
 
         yield make

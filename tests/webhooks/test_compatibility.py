@@ -43,12 +43,12 @@ async def is_removed(actor: Actor, body: Any) -> None:
 
 
 @pytest.mark.covers("W-5", "W-7", "W-71", "W-72")
-async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: Receiver, desk_of: Open) -> None:
+async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: Receiver, harness_of: Open) -> None:
     service = restarted(NOTIFY_DEPRECATED_WH="true")
     async with sign_up(service, "dora", "Dora's Dolls", keep_alive=False) as dora:
         secret = await saved(dora, receiver)
         configuration = (await dora.get("/webhook")).ok().body
-        while_on = await desk_of(dora)
+        while_on = await harness_of(dora)
         first = await while_on.record(None)
         assert signed_with(secret, await arrived(receiver, first))
         await while_on.until(first, "delivered")
@@ -60,7 +60,7 @@ async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: 
         assert (await dora.get("/webhook")).ok().raw == b"null"
         body = {"url": receiver.url, "event_types": TYPES}
         await is_removed(dora, body)
-        while_off = await desk_of(dora)
+        while_off = await harness_of(dora)
         silent, own = await while_off.record(None), await while_off.record(receiver.url)
         assert (await dora.get(f"/webhook-events/{silent}")).ok().body["status"] == "skipped"
         assert signed_with(secret, await arrived(receiver, own))
@@ -74,7 +74,7 @@ async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: 
 
         dora.service = restarted(NOTIFY_DEPRECATED_WH="true")
         assert (await dora.get("/webhook")).ok().body == configuration
-        again = await (await desk_of(dora)).record(None)
+        again = await (await harness_of(dora)).record(None)
         assert signed_with(renewed, await arrived(receiver, again))
         (await dora.post(f"/webhook-events/{waiting}/redeliver", key="on")).ok(202)
         assert signed_with(renewed, await arrived(receiver, waiting))
@@ -83,7 +83,7 @@ async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: 
 
 
 async def test_delivery_switched_off_stays_off_through_it_all(
-    restarted: Callable[..., Service], receiver: Receiver, desk_of: Open
+    restarted: Callable[..., Service], receiver: Receiver, harness_of: Open
 ) -> None:
     service = restarted(NOTIFY_DEPRECATED_WH="true")
     async with sign_up(service, "dora", "Dora's Dolls", keep_alive=False) as dora:
@@ -91,18 +91,18 @@ async def test_delivery_switched_off_stays_off_through_it_all(
         assert (await dora.call("DELETE", "/webhook")).ok().body["enabled"] is False
         dora.service = restarted()
         assert (await dora.call("DELETE", "/webhook")).ok().raw == b"null"
-        desk = await desk_of(dora)
-        assert (await desk.event(await desk.record(receiver.url)))["status"] == "skipped"
+        harness = await harness_of(dora)
+        assert (await harness.event(await harness.record(receiver.url)))["status"] == "skipped"
         (await dora.dashboard("POST", "/webhook-secret/activate", {"mode": "test"})).ok()
-        await arrived(receiver, await desk.record(receiver.url))
+        await arrived(receiver, await harness.record(receiver.url))
         dora.service = restarted(NOTIFY_DEPRECATED_WH="true")
         assert (await dora.get("/webhook")).ok().body["enabled"] is True
 
 
 @pytest.mark.parametrize("way", ["activate", "rotate", "put"])
-async def test_what_is_held_goes_with_the_first_secret(dora: Actor, receiver: Receiver, desk_of: Open, way: str) -> None:
-    desk = await desk_of(dora)
-    held = await desk.record(receiver.url)
+async def test_what_is_held_goes_with_the_first_secret(dora: Actor, receiver: Receiver, harness_of: Open, way: str) -> None:
+    harness = await harness_of(dora)
+    held = await harness.record(receiver.url)
     shown = (await dora.get(f"/webhook-events/{held}")).ok().body
     assert (shown["status"], shown["attempts"], shown["next_attempt_at"]) == ("held", 0, None)
     if way == "activate":
@@ -114,5 +114,5 @@ async def test_what_is_held_goes_with_the_first_secret(dora: Actor, receiver: Re
     else:
         secret = await saved(dora, receiver)
     assert signed_with(secret, await arrived(receiver, held))
-    await desk.until(held, "delivered")
+    await harness.until(held, "delivered")
     assert len(receiver.received) == 1

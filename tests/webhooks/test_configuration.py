@@ -114,43 +114,43 @@ async def test_after_the_end_of_compatibility(alice: Actor) -> None:
 
 
 @pytest.mark.covers("W-73", "W-74")
-async def test_rotating_replaces_at_once_and_in_one_mode(dora: Actor, receiver: Receiver, desk_of: Open) -> None:
+async def test_rotating_replaces_at_once_and_in_one_mode(dora: Actor, receiver: Receiver, harness_of: Open) -> None:
     first = (await put(dora, url=receiver.url))["secret"]
     live = (await put(dora, "live", url="https://example.com/hook"))["secret"]
     rotated = (await dora.post("/webhook/rotate-secret", key="ignored")).ok().body
     assert list(rotated) == ["secret"]
     again = (await dora.post("/webhook/rotate-secret", key="ignored")).ok().body
     assert len({first, live, rotated["secret"], again["secret"]}) == 4
-    await (await desk_of(dora)).record(None)
+    await (await harness_of(dora)).record(None)
     (got,) = await receiver.wait()
     assert signed_with(again["secret"], got)
-    await (await desk_of(dora, "live")).record(receiver.url)
+    await (await harness_of(dora, "live")).record(receiver.url)
     assert signed_with(live, (await receiver.wait(count=2))[1])
 
 
 @pytest.mark.covers("W-5", "W-9", "W-69", "W-76", "W-88")
-async def test_switched_off_and_on_again(dora: Actor, receiver: Receiver, desk_of: Open) -> None:
+async def test_switched_off_and_on_again(dora: Actor, receiver: Receiver, harness_of: Open) -> None:
     await put(dora, url=receiver.url)
-    desk = await desk_of(dora)
+    harness = await harness_of(dora)
     off = (await dora.call("DELETE", "/webhook")).ok().body
     assert off["enabled"] is False
     assert (await dora.get("/webhook")).ok().body == off
-    skipped = await desk.record(receiver.url)
+    skipped = await harness.record(receiver.url)
     assert (await dora.get(f"/webhook-events/{skipped}")).ok().body["status"] == "skipped"
     (await dora.post(f"/webhook-events/{skipped}/redeliver", key="a")).refused("webhook_delivery_disabled", 409)
-    assert await desk.delivery(skipped) is None
+    assert await harness.delivery(skipped) is None
     assert "secret" not in await put(dora, url=receiver.url)
-    sent = await desk.record(None)
-    await desk.until(sent, "delivered")
+    sent = await harness.record(None)
+    await harness.until(sent, "delivered")
     assert [got.headers["X-Service-Event-Id"] for got in receiver.received] == [str(sent)]
     assert (await put(dora, url=receiver.url, enabled=False))["enabled"] is False
-    await desk.until(await desk.record(None), "skipped")
+    await harness.until(await harness.record(None), "skipped")
 
 
-async def test_switching_off_without_a_configuration(dora: Actor, desk_of: Open) -> None:
+async def test_switching_off_without_a_configuration(dora: Actor, harness_of: Open) -> None:
     assert (await dora.call("DELETE", "/webhook")).ok().raw == b"null"
-    desk = await desk_of(dora)
-    assert (await desk.event(await desk.record("http://127.0.0.1:1099/")))["status"] == "skipped"
+    harness = await harness_of(dora)
+    assert (await harness.event(await harness.record("http://127.0.0.1:1099/")))["status"] == "skipped"
 
 
 @pytest.mark.covers("W-75")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cast import Actor, sign_up
 from tests.certificates import self_signed
-from tests.conversions.desk import EURO_TO_DOLLAR
+from tests.conversions.steps import EURO_TO_DOLLAR
 from tests.fulfillments.depot import GEMS
 from tests.journeys.test_get_paid import activate_secret
 from tests.payments.bank import until
@@ -18,7 +18,7 @@ from tests.payments.shop import COFFEE, approve_project, pay
 from tests.receiver import Receiver
 from tests.running import Service
 from tests.webhooks.test_configuration import signed_with
-from tests.withdrawals.desk import TO_NINA
+from tests.withdrawals.steps import TO_NINA
 
 Tls = tuple[ssl.SSLContext, Path]
 
@@ -43,7 +43,7 @@ async def erin(trusting: Service) -> AsyncIterator[Actor]:
 
 
 @pytest.mark.covers("W-1", "W-4", "W-17", "W-19")
-async def test_a_test_payment_is_told_over_tls(erin: Actor, tls: Tls) -> None:
+async def test_a_test_payment_is_reported_over_tls(erin: Actor, tls: Tls) -> None:
     secret = await activate_secret(erin)
     async with Receiver(tls=tls[0]) as receiver:
         link = (await erin.post("/payment-links", COFFEE | {"webhook_url": receiver.url})).ok(201).body
@@ -78,12 +78,12 @@ async def test_every_create_takes_a_webhook_url(
     got = (await receiver.wait(event_type))[0]
     assert signed_with(secret, got)
     data = got.body["data"]
-    told_of = data["source"] if event_type == "balance.updated" else data["object"]
-    assert created["id"] in (told_of["id"], told_of.get("payment_link_id"))
+    reported_of = data["source"] if event_type == "balance.updated" else data["object"]
+    assert created["id"] in (reported_of["id"], reported_of.get("payment_link_id"))
 
 
 @pytest.mark.covers("W-12")
-async def test_creates_that_are_repeated_are_told_once(alice: Actor, receiver: Receiver) -> None:
+async def test_creates_that_are_repeated_are_reported_once(alice: Actor, receiver: Receiver) -> None:
     await activate_secret(alice)
     asked = COFFEE | {"webhook_url": receiver.url}
     links = await asyncio.gather(*(alice.post("/payment-links", asked, key="order-1") for _ in range(5)))
@@ -99,21 +99,21 @@ async def test_creates_that_are_repeated_are_told_once(alice: Actor, receiver: R
     assert len({back.ok(201).raw for back in backs}) == 1
     await until(alice, f"/refunds/{backs[0].body['id']}", "succeeded")
     await receiver.wait("payment.refunded")
-    assert await told(alice) == {"payment.succeeded": 1, "payment.refunded": 1, "balance.updated": 3}
+    assert await reported(alice) == {"payment.succeeded": 1, "payment.refunded": 1, "balance.updated": 3}
     await receiver.wait(count=5)
     assert len({got.headers["X-Service-Event-Id"] for got in receiver.received}) == len(receiver.received) == 5
 
 
 @pytest.mark.covers("W-2", "W-11")
-async def test_creates_that_are_refused_are_not_told(alice: Actor) -> None:
+async def test_creates_that_are_refused_are_not_reported(alice: Actor) -> None:
     await approve_project(alice, "live")
     plain = await alice.post("/payment-links", COFFEE | {"webhook_url": "http://example.com/"}, key="k", mode="live")
     assert list(plain.field_errors()) == ["webhook_url"]
     assert (await alice.get("/payment-links", mode="live")).ok().body["payment_links"] == []
-    assert await told(alice) == {}
+    assert await reported(alice) == {}
 
 
-async def told(actor: Actor) -> dict[str, int]:
+async def reported(actor: Actor) -> dict[str, int]:
     """How many events of each type the merchant has."""
     rows = await actor.sql(
         "SELECT type, count(*) FROM webhook_events WHERE merchant_id = $1::uuid GROUP BY type", actor.merchant_id

@@ -102,7 +102,7 @@ def test_the_code_verifies_the_vector_and_nothing_else(language: str, tmp_path: 
     assert verdict(body, right, secret.removeprefix("whsec_")) == "false"
 
 
-def test_states_errors_and_types_are_all_told() -> None:
+def test_states_errors_and_types_are_all_described() -> None:
     states, errors = section("## Event statuses"), section("## Attempt errors")
     assert {name.strip("`"): words for name, words in ROW.findall(states)[1:]} == {
         status: str(meaning.sentence) for status, meaning in labels.STATUSES.items()
@@ -122,23 +122,23 @@ async def test_the_states_are_those_of_the_database(alice: Actor) -> None:
     assert set(re.findall(r"'([a-z]+)'", found["rule"])) == set(labels.STATUSES)
 
 
-def test_every_refusal_of_the_operations_has_its_cause() -> None:
-    told = section("## Errors")
+def test_every_error_of_the_operations_has_its_cause() -> None:
+    reported = section("## Errors")
     declared = {error for operation in api.INTEGRATION_OPERATIONS for error in operation.errors}
     for error in declared | {IdempotencyKeyRequired}:
-        assert re.search(rf"^\| {error.status} \| `{error.code}` \|", told, re.MULTILINE), error
+        assert re.search(rf"^\| {error.status} \| `{error.code}` \|", reported, re.MULTILINE), error
 
 
-async def test_every_header_is_told(alice: Actor, receiver: Receiver, desk_of: Open) -> None:
-    await (await desk_of(alice)).secret()
-    await (await desk_of(alice)).record(receiver.url)
+async def test_every_header_is_described(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
+    await (await harness_of(alice)).secret()
+    await (await harness_of(alice)).record(receiver.url)
     [got] = await receiver.wait()
-    told = section("## Delivery request")
+    reported = section("## Delivery request")
     ours = [name for name in got.headers if name.lower().startswith(("x-", "webhook-"))]
     assert len(ours) == 8
     for name in ours:
-        assert f"`{name}`" in told
-    sample = re.findall(r"^([A-Za-z-]+): (.+)$", told, re.MULTILINE)
+        assert f"`{name}`" in reported
+    sample = re.findall(r"^([A-Za-z-]+): (.+)$", reported, re.MULTILINE)
     assert {name: value for name, value in sample if name in {"Content-Type", "User-Agent"}} == {
         name: got.headers[name] for name in ("Content-Type", "User-Agent")
     }

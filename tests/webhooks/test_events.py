@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from tests.cast import Actor, sign_up
-from tests.events.desk import Desk
+from tests.events.harness import Harness
 from tests.receiver import Receiver
 from tests.running import Service
 from tests.webhooks.conftest import Open
@@ -21,26 +21,26 @@ async def with_secret(actor: Actor, mode: str = "test") -> str:
     return (await actor.post("/webhook/rotate-secret", mode=mode)).ok().body["secret"]
 
 
-async def over(desk: Desk, event_id: Any, attempts: int) -> dict[str, Any]:
+async def over(harness: Harness, event_id: Any, attempts: int) -> dict[str, Any]:
     """The event's row once that many attempts are in its history."""
     async with asyncio.timeout(15):
-        while (row := await desk.event(event_id))["attempts"] < attempts:
+        while (row := await harness.event(event_id))["attempts"] < attempts:
             await asyncio.sleep(0.02)
     return dict(row)
 
 
 @pytest.mark.covers("W-79", "W-22", "W-18")
-async def test_one_event(alice: Actor, receiver: Receiver, desk_of: Open) -> None:
+async def test_one_event(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
     await with_secret(alice, "live")
-    desk = await desk_of(alice, "live")
+    harness = await harness_of(alice, "live")
     codes = [503, 200]
 
     async def answer(_request: web.Request) -> web.StreamResponse:
         return web.Response(status=codes.pop(0))
 
     receiver.answer = answer
-    event_id = await desk.record(receiver.url)
-    await desk.until(event_id, "delivered")
+    event_id = await harness.record(receiver.url)
+    await harness.until(event_id, "delivered")
     answered = (await alice.get(f"/webhook-events/{event_id}", mode="live")).ok()
     event = answered.body
     history = event.pop("delivery_history")
@@ -70,9 +70,9 @@ async def test_one_event(alice: Actor, receiver: Receiver, desk_of: Open) -> Non
 
 
 @pytest.mark.covers("W-78")
-async def test_pages(alice: Actor, desk_of: Open) -> None:
-    desk = await desk_of(alice)
-    ids = [str(await desk.record(None)) for _ in range(23)]
+async def test_pages(alice: Actor, harness_of: Open) -> None:
+    harness = await harness_of(alice)
+    ids = [str(await harness.record(None)) for _ in range(23)]
     first = (await alice.get("/webhook-events")).ok().body
     assert [event["id"] for event in first["webhook_events"]] == ids[::-1][:20]
     assert first["has_more"] is True
@@ -91,8 +91,8 @@ async def test_pages(alice: Actor, desk_of: Open) -> None:
 
 
 @pytest.mark.covers("W-77", "W-80")
-async def test_nobody_elses_events(alice: Actor, mallory: Actor, desk_of: Open) -> None:
-    event_id = await (await desk_of(alice)).record(OWN)
+async def test_nobody_elses_events(alice: Actor, mallory: Actor, harness_of: Open) -> None:
+    event_id = await (await harness_of(alice)).record(OWN)
     await with_secret(mallory)
     for actor, mode in ((mallory, "test"), (alice, "live")):
         assert (await actor.get("/webhook-events", mode=mode)).ok().body["webhook_events"] == []
@@ -105,14 +105,16 @@ async def test_nobody_elses_events(alice: Actor, mallory: Actor, desk_of: Open) 
 
 @pytest.mark.covers("W-81", "W-28")
 @pytest.mark.parametrize("mode", ["test", "live"])
-async def test_a_test_event_is_sent_once_in_either_mode(alice: Actor, receiver: Receiver, desk_of: Open, mode: str) -> None:
+async def test_a_test_event_is_sent_once_in_either_mode(
+    alice: Actor, receiver: Receiver, harness_of: Open, mode: str
+) -> None:
     await with_secret(alice, mode)
-    desk = await desk_of(alice, mode)
+    harness = await harness_of(alice, mode)
     url = receiver.url if mode == "test" else receiver.url.replace("http:", "https:")
     queued = (await alice.post("/webhook/test", {"url": url}, mode=mode)).ok(202).body
     assert (queued["type"], queued["status"], queued["attempts"]) == ("webhook.test", "pending", 0)
     assert queued["destination_url"] == url
-    row = await over(desk, queued["id"], 1)
+    row = await over(harness, queued["id"], 1)
     event = (await alice.get(f"/webhook-events/{queued['id']}", mode=mode)).ok().body
     (attempt,) = event["delivery_history"]
     assert attempt["trigger"] == "test"
@@ -122,7 +124,7 @@ async def test_a_test_event_is_sent_once_in_either_mode(alice: Actor, receiver: 
     else:  # plain text where TLS is spoken: one failed attempt, no retry
         assert (row["status"], row["next_attempt_at"]) == ("failed", None)
         assert attempt["error"] == "tls_error"
-        assert await desk.delivery(row["id"]) is None
+        assert await harness.delivery(row["id"]) is None
 
 
 @pytest.mark.covers("W-82", "S-61")
@@ -164,11 +166,11 @@ async def test_while_delivery_is_off_a_test_event_is_skipped(alice: Actor) -> No
 
 
 @pytest.mark.covers("W-83", "W-84", "W-85", "W-89")
-async def test_redelivery(alice: Actor, receiver: Receiver, desk_of: Open) -> None:
+async def test_redelivery(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
     await with_secret(alice)
-    desk = await desk_of(alice)
-    event_id = await desk.record(receiver.url)
-    await desk.until(event_id, "delivered")
+    harness = await harness_of(alice)
+    event_id = await harness.record(receiver.url)
+    await harness.until(event_id, "delivered")
     path = f"/webhook-events/{event_id}/redeliver"
     (await alice.post(path)).refused("idempotency_key_required", 400)
     (await alice.post(path, key="k" * 256)).refused("idempotency_key_invalid", 400)
@@ -179,9 +181,9 @@ async def test_redelivery(alice: Actor, receiver: Receiver, desk_of: Open) -> No
     assert responses[0].body["id"] == str(event_id)
     assert responses[0].body["status"] == "delivered"
     assert responses[0].body["next_attempt_at"] is not None
-    await over(desk, event_id, 2)
+    await over(harness, event_id, 2)
     await asyncio.gather(*(alice.post(path, key=f"key-{number}") for number in range(20)))
-    await over(desk, event_id, 22)
+    await over(harness, event_id, 22)
     history = (await alice.get(f"/webhook-events/{event_id}")).ok().body["delivery_history"]
     assert [one["attempt"] for one in history] == list(range(1, 23))
     assert [one["trigger"] for one in history] == ["automatic"] + ["manual"] * 21
@@ -190,23 +192,23 @@ async def test_redelivery(alice: Actor, receiver: Receiver, desk_of: Open) -> No
 
 
 @pytest.mark.covers("W-86")
-async def test_a_key_belongs_to_one_event(alice: Actor, desk_of: Open) -> None:
+async def test_a_key_belongs_to_one_event(alice: Actor, harness_of: Open) -> None:
     await with_secret(alice)
-    desk = await desk_of(alice)
-    one, other = [await desk.record(OWN) for _ in range(2)]
+    harness = await harness_of(alice)
+    one, other = [await harness.record(OWN) for _ in range(2)]
     (await alice.post(f"/webhook-events/{one}/redeliver", key="k")).ok(202)
     (await alice.post(f"/webhook-events/{other}/redeliver", key="k")).refused("idempotency_key_reused", 422)
 
 
 @pytest.mark.covers("W-84")
 async def test_a_redelivery_needs_somewhere_to_go_and_a_secret(
-    alice: Actor, dora: Actor, receiver: Receiver, desk_of: Open
+    alice: Actor, dora: Actor, receiver: Receiver, harness_of: Open
 ) -> None:
-    desk = await desk_of(alice)
-    held, nowhere = await desk.record(OWN), await desk.record(None)
+    harness = await harness_of(alice)
+    held, nowhere = await harness.record(OWN), await harness.record(None)
     (await alice.post(f"/webhook-events/{held}/redeliver", key="a")).refused("webhook_secret_missing", 409)
     (await alice.post(f"/webhook-events/{nowhere}/redeliver", key="b")).refused("webhook_destination_missing", 409)
-    theirs = await desk_of(dora)
+    theirs = await harness_of(dora)
     skipped = await theirs.record(None)
     body = {"url": receiver.url, "event_types": ["balance.updated"]}
     (await dora.call("PUT", "/webhook", body)).ok()
@@ -218,23 +220,23 @@ async def test_a_redelivery_needs_somewhere_to_go_and_a_secret(
 
 
 async def test_an_event_of_the_saved_address_goes_again_to_the_present_one(
-    dora: Actor, receiver: Receiver, desk_of: Open
+    dora: Actor, receiver: Receiver, harness_of: Open
 ) -> None:
-    desk = await desk_of(dora)
+    harness = await harness_of(dora)
     body = {"url": OWN, "event_types": ["payment.succeeded"]}
     (await dora.call("PUT", "/webhook", body)).ok()
-    event_id = await desk.record(None)
-    await desk.until(event_id, "failed")
+    event_id = await harness.record(None)
+    await harness.until(event_id, "failed")
     (await dora.call("PUT", "/webhook", {**body, "url": receiver.url})).ok()
     (await dora.post(f"/webhook-events/{event_id}/redeliver", key="k")).ok(202)
-    await desk.until(event_id, "delivered")
+    await harness.until(event_id, "delivered")
     assert receiver.received[0].headers["X-Service-Attempt"] == "2"
 
 
-async def test_the_payload_is_shown_as_it_was_sent(alice: Actor, receiver: Receiver, desk_of: Open) -> None:
+async def test_the_payload_is_shown_as_it_was_sent(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
     await with_secret(alice)
-    desk = await desk_of(alice)
-    await desk.record(receiver.url, object={"note": "\u2028 </script> \\u0000 \U0001f600", "big": 2**53 - 1})
+    harness = await harness_of(alice)
+    await harness.record(receiver.url, object={"note": "\u2028 </script> \\u0000 \U0001f600", "big": 2**53 - 1})
     (got,) = await receiver.wait()
     listed = (await alice.get("/webhook-events")).ok()
     assert got.raw in listed.raw

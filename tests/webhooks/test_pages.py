@@ -88,11 +88,11 @@ async def test_too_many_tests(limited: Service) -> None:
         assert int(answer.headers["Retry-After"]) >= 1
 
 
-async def test_events_are_listed_filtered_and_paged(alice: Actor, desk_of: Open) -> None:
+async def test_events_are_listed_filtered_and_paged(alice: Actor, harness_of: Open) -> None:
     assert "No events in the test environment yet" in await seen(alice, "/test/developers/events")
-    desk = await desk_of(alice)
-    ids = [str(await desk.record(None, type=kind)) for kind in ["payment.succeeded", "balance.updated"] * 12]
-    held = str(await desk.record(OWN))
+    harness = await harness_of(alice)
+    ids = [str(await harness.record(None, type=kind)) for kind in ["payment.succeeded", "balance.updated"] * 12]
+    held = str(await harness.record(OWN))
     ids = [held, *ids[::-1]]
     assert await rows(alice) == ids[:20]
     first = await seen(alice, "/test/developers/events")
@@ -112,11 +112,11 @@ async def test_events_are_listed_filtered_and_paged(alice: Actor, desk_of: Open)
     assert await rows(alice, mode="live") == []
 
 
-async def test_two_clicks_send_once(alice: Actor, receiver: Receiver, desk_of: Open) -> None:
+async def test_two_clicks_send_once(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
     await activate_secret(alice)
-    desk = await desk_of(alice)
-    event_id = await desk.record(receiver.url)
-    await over(desk, event_id, 1)
+    harness = await harness_of(alice)
+    event_id = await harness.record(receiver.url)
+    await over(harness, event_id, 1)
     path = f"/test/developers/events/{event_id}"
     clicked = asyncio.Event()
 
@@ -132,14 +132,14 @@ async def test_two_clicks_send_once(alice: Actor, receiver: Receiver, desk_of: O
     assert "An attempt is in progress" in shown
     assert "Resend event" not in shown
     clicked.set()
-    await over(desk, event_id, 2)
-    assert await desk.delivery(event_id) is None
+    await over(harness, event_id, 2)
+    assert await harness.delivery(event_id) is None
     assert len(receiver.received) == 2
 
 
-async def test_refused_redeliveries_say_what_to_do(alice: Actor, desk_of: Open) -> None:
-    desk = await desk_of(alice)
-    held, nowhere = [f"/test/developers/events/{await desk.record(url)}" for url in (OWN, None)]
+async def test_refused_redeliveries_say_what_to_do(alice: Actor, harness_of: Open) -> None:
+    harness = await harness_of(alice)
+    held, nowhere = [f"/test/developers/events/{await harness.record(url)}" for url in (OWN, None)]
     assert "Activate a signing secret on the Webhooks page" in (await post(alice, f"{held}/redeliver", 409)).text
     assert "had no webhook_url" in (await post(alice, f"{nowhere}/redeliver", 409)).text
     await post(alice, "/test/developers/webhooks/off")
@@ -150,19 +150,19 @@ async def test_refused_redeliveries_say_what_to_do(alice: Actor, desk_of: Open) 
     assert "Turn off delivery" in await seen(alice, "/test/developers/webhooks?done=on")
 
 
-async def test_every_state_and_error_has_its_words(alice: Actor, desk_of: Open) -> None:
-    desk = await desk_of(alice)
-    event_id = await desk.record(None)
+async def test_every_state_and_error_has_its_words(alice: Actor, harness_of: Open) -> None:
+    harness = await harness_of(alice)
+    event_id = await harness.record(None)
     statuses = sorted(labels.STATUSES, key="skipped".__eq__)  # which it is in truth, and is again at the end
     for status in statuses:
         moved = "UPDATE webhook_events SET status = $2, delivered_at = CASE $2 WHEN 'delivered' THEN now() END WHERE id = $1"
-        await desk.execute(moved, event_id, status)
+        await harness.execute(moved, event_id, status)
         assert str(labels.STATUSES[status].sentence) in await seen(alice, f"/test/developers/events/{event_id}")
         assert await rows(alice, f"?status={status}") == [str(event_id)]
 
 
-async def test_what_an_event_holds_is_text(alice: Actor, desk_of: Open) -> None:
-    event_id = await (await desk_of(alice)).record(None, object={"note": "</pre><script>alert(1)</script>"})
+async def test_what_an_event_holds_is_text(alice: Actor, harness_of: Open) -> None:
+    event_id = await (await harness_of(alice)).record(None, object={"note": "</pre><script>alert(1)</script>"})
     raw = (await alice.send("GET", f"/test/developers/events/{event_id}")).ok().text
     assert "<script>" not in raw
     assert "&lt;script&gt;" in raw
@@ -173,8 +173,8 @@ async def test_the_source_address_is_shown(limited: Service) -> None:
         assert "<code>127.0.0.1</code>" in await seen(erin, "/live/developers/webhooks")
 
 
-async def test_nobody_elses(alice: Actor, mallory: Actor, desk_of: Open) -> None:
-    event_id = await (await desk_of(alice)).record(OWN)
+async def test_nobody_elses(alice: Actor, mallory: Actor, harness_of: Open) -> None:
+    event_id = await (await harness_of(alice)).record(OWN)
     for actor, mode in ((mallory, "test"), (alice, "live")):
         await seen(actor, f"/{mode}/developers/events/{event_id}", 404)
         await post(actor, f"/{mode}/developers/events/{event_id}/redeliver", 404)
@@ -195,8 +195,8 @@ async def test_a_session_is_needed_and_our_own_form(alice: Actor) -> None:
     assert (await alice.dashboard("GET", "/webhook-secret?mode=test")).ok().body["pending"] is False
 
 
-async def test_a_suspended_merchant_may_look_only(alice: Actor, desk_of: Open) -> None:
-    event_id = await (await desk_of(alice)).record(OWN)
+async def test_a_suspended_merchant_may_look_only(alice: Actor, harness_of: Open) -> None:
+    event_id = await (await harness_of(alice)).record(OWN)
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1", alice.merchant_id)
     for path in (*PAGES, f"/test/developers/events/{event_id}"):
         shown = await seen(alice, path)

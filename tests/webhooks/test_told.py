@@ -49,7 +49,7 @@ async def do_everything(actor: Actor, address: str) -> None:
 
 
 async def test_every_payload_fits_its_schema(alice: Actor, receiver: Receiver) -> None:
-    assert [told.type for told in EVENT_SPECS] == [*EVENT_TYPES, TEST_EVENT]
+    assert [reported.type for reported in EVENT_SPECS] == [*EVENT_TYPES, TEST_EVENT]
     await do_everything(alice, receiver.url)
     document: Any = msgspec.json.decode(reference.encoded(config.load({})))
     rows = await alice.sql("SELECT type, body FROM webhook_events WHERE merchant_id = $1::uuid", alice.merchant_id)
@@ -59,6 +59,6 @@ async def test_every_payload_fits_its_schema(alice: Actor, receiver: Receiver) -
         payload = msgspec.json.decode(row["body"])
         found = list(jsonschema_rs.validator_for(shape, validate_formats=True).iter_errors(payload))
         assert not found, (row["type"], found[0].message, list(found[0].instance_path))
-        told = next(one for one in EVENT_SPECS if one.type == row["type"])
-        assert set(payload["data"]) == {"object", *told.beside}
+        reported = next(one for one in EVENT_SPECS if one.type == row["type"])
+        assert set(payload["data"]) == {"object", *reported.beside}
     assert {row["type"] for row in rows} == {*EVENT_TYPES, TEST_EVENT}

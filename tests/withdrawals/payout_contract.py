@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from tests.cast import Actor
-from tests.withdrawals.desk import asked, carry, fresh, review
 from tests.withdrawals.rails import Line
+from tests.withdrawals.steps import asked, carry, fresh, review
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv

@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from tests.cast import Actor
-from tests.withdrawals.desk import BY_SEPA, asked, carry, fund, play, review
 from tests.withdrawals.rails import Line
+from tests.withdrawals.steps import BY_SEPA, asked, carry, fund, play, review
 from tollhouse.http.services import Services
 
 NEVER = [

@@ -10,8 +10,8 @@ from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look as look_at_all
-from tests.withdrawals.desk import BY_SEPA, TO_NINA, asked, carry, fresh, fund, let_due, quote, review
 from tests.withdrawals.rails import Line, PaperBank
+from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked, carry, fresh, fund, let_due, quote, review
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv

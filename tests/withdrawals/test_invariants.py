@@ -4,13 +4,13 @@ import pytest
 
 from tests.cast import Actor
 from tests.invariants import broken_without_events
-from tests.withdrawals.desk import asked, fund, play
+from tests.withdrawals.steps import asked, fund, play
 from tollhouse.events import invariants_store as events_store
 from tollhouse.platform import invariants
 from tollhouse.withdrawals import invariants_store as withdrawals_store
 
 INVARIANTS = (*withdrawals_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
-NEVER_TOLD = [
+NEVER_REPORTED = [
     (
         "I14 every change",
         "DELETE FROM webhook_event_keys WHERE source_id IN (SELECT id FROM ledger_entries WHERE merchant_id = $1)",
@@ -31,8 +31,8 @@ async def sent(shop: Actor) -> Actor:
     return shop
 
 
-@pytest.mark.parametrize(("expected", "spoil"), NEVER_TOLD, ids=["changes", "states"])
-async def test_what_was_told_may_be_forgotten_and_what_was_not_is_found(sent: Actor, expected: str, spoil: str) -> None:
+@pytest.mark.parametrize(("expected", "spoil"), NEVER_REPORTED, ids=["changes", "states"])
+async def test_what_was_reported_may_be_deleted_and_what_was_not_is_found(sent: Actor, expected: str, spoil: str) -> None:
     found = await broken_without_events(sent, lambda tx: invariants.find_all_violations(tx, INVARIANTS), spoil)
     assert found
     assert all(line.startswith(expected) for line in found), found

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tests.console.desk import operator
+from tests.console.commands import operator
 from tests.invariants import broken_invariants
-from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, purse_live, review, told, withdraw
 from tests.withdrawals.rails import OWN_IBAN, Line, PaperBank
+from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, purse_live, reported, review, withdraw
 from tollhouse.approvals.model import ApprovedBefore
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.http.services import Services
@@ -55,7 +55,7 @@ async def test_even_the_smallest_waits_for_an_operator(rich: Actor, services: Se
     await carry(rich, services)
     assert (await fresh(rich, new, mode="live"))["status"] == "completed"
     assert await purse_live(rich) == (9_900, 0)
-    assert await told(rich) == ["withdrawal.processing", "withdrawal.completed"]
+    assert await reported(rich) == ["withdrawal.processing", "withdrawal.completed"]
     with pytest.raises(InvalidState):
         await review(services, new)
 
@@ -80,7 +80,7 @@ async def test_an_operator_at_the_command_line(rich: Actor, services: Services, 
     )
     assert shown["failure_message"]
     assert await purse_live(rich) == (9_000, 1_000)
-    assert await told(rich) == ["withdrawal.failed"]
+    assert await reported(rich) == ["withdrawal.failed"]
     again = await operator(rich.service, "withdrawals", "approve", new["id"])
     assert (again.status, again.talk) == (1, f"Withdrawal {new['id']} is failed.")
     assert (await operator(rich.service, "withdrawals", "approve", rich.merchant_id)).talk.startswith(
@@ -160,7 +160,7 @@ async def test_what_the_rail_refuses_comes_back(rich: Actor, services: Services,
     shown = await fresh(rich, new, mode="live")
     assert (shown["status"], shown["failure_code"]) == ("failed", "receiver_invalid")
     assert await purse_live(rich) == (10_000, 0)
-    assert await told(rich) == ["withdrawal.processing", "withdrawal.failed"]
+    assert await reported(rich) == ["withdrawal.processing", "withdrawal.failed"]
 
 
 async def test_while_its_rail_is_down_it_waits(rich: Actor, services: Services, line: Line, bank: PaperBank) -> None:
@@ -179,8 +179,8 @@ async def test_while_its_rail_is_down_it_waits(rich: Actor, services: Services, 
 @pytest.mark.covers("P-128")
 @pytest.mark.usefixtures("line")
 async def test_what_the_rail_wants_to_know(rich: Actor) -> None:
-    faults = (await withdraw(rich, BY_SEPA | {"provider_fields": {}}, mode="live")).field_errors()
-    assert faults == {"provider_fields.account_holder_name": "missing"}
+    problems = (await withdraw(rich, BY_SEPA | {"provider_fields": {}}, mode="live")).field_errors()
+    assert problems == {"provider_fields.account_holder_name": "missing"}
     wrong: dict[str, Any] = {"account_holder_name": 5, "bic": "ABNANL2A", "reference": "x" * 141}
     answer = await withdraw(rich, (BY_SEPA | {"provider_fields": wrong, "webhook_url": "http://a.example/h"}), mode="live")
     assert answer.field_errors() == {
@@ -189,13 +189,13 @@ async def test_what_the_rail_wants_to_know(rich: Actor) -> None:
         "provider_fields.reference": "invalid_value",
         "webhook_url": "invalid_url",
     }
-    assert any(fault["message"].startswith("/provider_fields/bic: ") for fault in answer.body["errors"])
+    assert any(problem["message"].startswith("/provider_fields/bic: ") for problem in answer.body["errors"])
     own = (await withdraw(rich, BY_SEPA | {"receiver": OWN_IBAN}, mode="live")).refused("invalid_receiver", 422)
-    assert [fault["field"] for fault in own.body["errors"]] == ["receiver"]
+    assert [problem["field"] for problem in own.body["errors"]] == ["receiver"]
 
 
 @pytest.mark.parametrize(("paid_minor", "variance_minor"), [(30, 0), (10, 20), (45, -15), (0, 30)])
-async def test_what_the_way_really_cost_is_the_houses_affair(
+async def test_the_real_cost_of_a_rail_is_paid_by_the_service(
     rich: Actor,
     services: Services,
     bank: PaperBank,

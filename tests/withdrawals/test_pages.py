@@ -9,7 +9,7 @@ import pytest
 from tests.cast import Actor, Answer
 from tests.forms import forms, hidden, post, refuses_foreign_forms, refuses_strangers, seen, wrong
 from tests.payments.bank import purse
-from tests.withdrawals.desk import asked, fund, play, purse_live
+from tests.withdrawals.steps import asked, fund, play, purse_live
 from tests.withdrawals.test_terms import priced
 
 NEW = "/test/withdrawals/new/sandbox:EUR"
@@ -110,7 +110,7 @@ async def test_what_is_wrong_is_said_at_its_field(shop: Actor) -> None:
     assert len(await rows(shop)) == 1
 
 
-async def test_the_limits_of_the_method_are_shown_and_told(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_limits_of_the_method_are_shown_and_reported(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     await fund(shop)
     priced(monkeypatch, minimum_minor=200, maximum_minor=5_000, daily_limit_minor=3_000, network_fee_minor=50)
     assert "At least 2.00, at most 50.00. At most 30.00 per day." in await seen(shop, NEW)

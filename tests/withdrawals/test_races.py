@@ -11,8 +11,8 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.bank import purse
-from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, fund, let_due, quote, review, told, withdraw
 from tests.withdrawals.rails import Line
+from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, fund, let_due, quote, reported, review, withdraw
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.http.services import Services
 from tollhouse.withdrawals import jobs
@@ -115,4 +115,4 @@ async def test_cancels_and_ends_at_once(shop: Actor) -> None:
         ]
         assert await statuses(*ends) == [200, 409, 409, 409, 409]
     assert await purse(shop) == (10_000, 0, 0)
-    assert set(await told(shop)) <= {"withdrawal.processing", "withdrawal.failed"}
+    assert set(await reported(shop)) <= {"withdrawal.processing", "withdrawal.failed"}

@@ -4,12 +4,12 @@ from uuid import UUID
 
 import pytest
 
-from tests.bank.desk import ACCOUNT
+from tests.bank.steps import ACCOUNT
 from tests.cast import Actor
 from tests.running import Service
-from tests.withdrawals.desk import BY_SEPA, TO_NINA, fund
 from tests.withdrawals.payout_contract import PayoutContract
 from tests.withdrawals.rails import PaperBank
+from tests.withdrawals.steps import BY_SEPA, TO_NINA, fund
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions
@@ -61,7 +61,7 @@ class TestBankTransfer(_ByBank):
     """The one there is: nothing leaves before an operator has exported it."""
 
     @pytest.fixture(autouse=True)
-    def bank_of_the_house(self, monkeypatch: pytest.MonkeyPatch, still: Service) -> None:
+    def bank_of_the_service(self, monkeypatch: pytest.MonkeyPatch, still: Service) -> None:
         """By its account."""
         self.provider = BankTransfer(ACCOUNT)
         monkeypatch.setitem(still.rails.providers, ("bank", "live"), self.provider)

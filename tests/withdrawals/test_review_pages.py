@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tests.console.seat import KEPT, seated
+from tests.console.operator_pages import KEPT, signed_in_operator
 from tests.running import Service
-from tests.withdrawals.desk import BY_SEPA, asked, cancel, carry, fresh, purse_live
 from tests.withdrawals.rails import Line, PaperBank
+from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, purse_live
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.http.services import Services
 
@@ -23,7 +23,7 @@ SEEN = re.compile(r'name="seen" value="([^"]+)"')
 @pytest.fixture
 async def olga(still: Service) -> AsyncIterator[Actor]:
     """Olga runs the house."""
-    async with seated(still, "olga") as actor:
+    async with signed_in_operator(still, "olga") as actor:
         yield actor
 
 
@@ -94,7 +94,7 @@ async def test_operators_who_decide_at_once_decide_once(rich: Actor, olga: Actor
     new = await asked(rich, BY_SEPA, mode="live")
     looked = await seen(olga, new)
     page = f"/operator/withdrawals/{new['id']}"
-    async with seated(still, "otto") as otto:
+    async with signed_in_operator(still, "otto") as otto:
         ended = await asyncio.gather(
             olga.form(f"{page}/approve", looked),
             otto.form(f"{page}/reject", looked | {"reason": "Unknown payee"}),
@@ -120,7 +120,7 @@ async def test_a_large_one_needs_a_second_operator(
     assert "A second operator must approve it too" in again.text
     await carry(rich, services)
     assert line.times_sent(new) == 0
-    async with seated(still, "otto") as otto:
+    async with signed_in_operator(still, "otto") as otto:
         assert "This cannot be undone." in (await otto.send("GET", page)).ok().text
         (await otto.form(f"{page}/approve", await seen(otto, new))).ok(303)
     await carry(rich, services)

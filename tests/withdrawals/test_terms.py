@@ -10,7 +10,7 @@ import pytest
 from tests.cast import Actor, application
 from tests.invariants import broken_invariants
 from tests.payments.bank import purse, until
-from tests.withdrawals.desk import asked, cancel, fund, play, quote, told, withdraw
+from tests.withdrawals.steps import asked, cancel, fund, play, quote, reported, withdraw
 from tollhouse.catalogue.methods import Fees
 from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 
@@ -147,7 +147,7 @@ async def test_what_fails_is_available_again(shop: Actor, outcome: str, code: st
     assert (failed["status"], failed["failure_code"], failed["completed_at"]) == ("failed", code, None)
     assert failed["failure_message"]
     assert await purse(shop) == (10_000, 0, 0)
-    assert (await told(shop))[-1] == "withdrawal.failed"
+    assert (await reported(shop))[-1] == "withdrawal.failed"
     (await play(shop, new, "complete")).refused("invalid_state", 409)
 
 
@@ -160,7 +160,7 @@ async def test_what_arrived_and_came_back(shop: Actor) -> None:
     assert (back["status"], back["failure_code"]) == ("failed", "returned")
     assert back["completed_at"]
     assert await purse(shop) == (9_800, 0, 0)
-    assert await told(shop) == ["withdrawal.processing", "withdrawal.completed", "withdrawal.failed"]
+    assert await reported(shop) == ["withdrawal.processing", "withdrawal.completed", "withdrawal.failed"]
     (await play(shop, new, "return")).refused("invalid_state", 409)
 
 
@@ -230,7 +230,7 @@ async def test_another_merchants_quote_is_not_there(shop: Actor, neighbour: Acto
 
 
 @pytest.mark.covers("P-130")
-async def test_who_may_only_read_may_ask_what_it_costs(shop: Actor) -> None:
+async def test_who_may_only_read_may_get_a_quote(shop: Actor) -> None:
     await fund(shop)
     app = await application(shop)
     token = (await app.connect(shop, "withdrawals:read"))["access_token"]
@@ -261,7 +261,7 @@ async def test_an_external_id_is_of_one_withdrawal(shop: Actor) -> None:
     assert await purse(shop) == (9_000, 1_000, 0)
 
 
-async def test_everything_that_is_wrong_is_told_at_once(shop: Actor) -> None:
+async def test_everything_that_is_wrong_is_reported_at_once(shop: Actor) -> None:
     body = {
         "amount": 10,
         "receiver": "Nina",

@@ -8,7 +8,7 @@ from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.bank import purse, until
 from tests.payments.shop import events
-from tests.withdrawals.desk import TO_NINA, asked, cancel, fund, told
+from tests.withdrawals.steps import TO_NINA, asked, cancel, fund, reported
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ async def test_left_to_itself_it_arrives(alice: Actor) -> None:
     assert done["provider_reference"]
     assert new["created_at"] < done["processing_at"] < done["completed_at"]
     assert await purse(alice) == (9_000, 0, 0)
-    assert await told(alice) == ["withdrawal.processing", "withdrawal.completed"]
+    assert await reported(alice) == ["withdrawal.processing", "withdrawal.completed"]
     assert (await alice.get("/withdrawals?external_id=w-1")).ok().body["withdrawals"] == [done]
     assert (await alice.get("/withdrawals?status=approved")).ok().body["withdrawals"] == []
     rows = await alice.sql(
@@ -66,6 +66,6 @@ async def test_canceled_in_time_everything_is_as_before(alice: Actor) -> None:
     off = (await cancel(alice, new)).ok().body
     assert (off["status"], off["version"], off["cancelable"]) == ("canceled", 2, False)
     assert await purse(alice) == (10_000, 0, 0)
-    assert await told(alice) == []
+    assert await reported(alice) == []
     (await cancel(alice, new)).refused("invalid_state", 409)
     assert [name for name, _ in await events(alice)] == ["balance.updated"] * 3

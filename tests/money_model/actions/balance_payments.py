@@ -5,7 +5,7 @@ from typing import Any, Literal
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.money_model.actions.picking import CURRENCIES, PARTS, PICK, Deeds, mostly
+from tests.money_model.actions.picking import CURRENCIES, PARTS, PICK, Actions, mostly
 from tests.money_model.history import TILL, spelt
 from tests.money_model.oracle.balance_payments import OWNER, BalancePayment, By
 from tests.money_model.oracle.balances import GUEST, SHOP
@@ -19,7 +19,7 @@ LASTS_S = st.sampled_from([None, 3_600, 3_600, 90_000])
 RESERVED, PAID = {"reserved"}, {"captured", "partially_refunded"}
 
 
-class BalancePaymentDeeds(Deeds):
+class BalancePaymentActions(Actions):
     """Balance payments in both directions: so they meet debts and empty balances on either side."""
 
     @rule(payer=PAYERS, currency=CURRENCIES, amount=st.integers(1, 60_000), by=FREE, pick=PICK)
@@ -66,7 +66,7 @@ class BalancePaymentDeeds(Deeds):
         if payment is not None:
             books = self.books
             body = {} if part is None else {"amount": spelt(part, payment.currency)}
-            self._ask_for(payment, "refund", body, lambda: books.balance_payments.refund(payment, part, by), by)
+            self._request(payment, "refund", body, lambda: books.balance_payments.refund(payment, part, by), by)
 
     @rule()
     def expire_reservations(self) -> None:
@@ -89,7 +89,7 @@ class BalancePaymentDeeds(Deeds):
         if mostly(pick) and not self.books.balance_payments.connected[payer]:
             history = self.history
             owner = history.merchants[OWNER[payer]]
-            [connection] = self.ground.connect([owner.client_id], [history.merchants[payer].merchant_id])
+            [connection] = self.harness.connect([owner.client_id], [history.merchants[payer].merchant_id])
             history.be_connected(payer, connection)
             self.books.balance_payments.connected[payer] = True
 
@@ -107,7 +107,7 @@ class BalancePaymentDeeds(Deeds):
 
     def _pay(self, new: BalancePayment, by: By, pick: int, *, capture: bool, **more: int) -> None:
         self.have(new.payer, new.currency, new.amount, pick)
-        books, asks = self.books, TILL[new.payer] if by == "application" else new.payer
+        books, requests = self.books, TILL[new.payer] if by == "application" else new.payer
         body: dict[str, Any] = {
             "amount": spelt(new.amount, new.currency),
             "currency": new.currency,
@@ -117,7 +117,7 @@ class BalancePaymentDeeds(Deeds):
         if by == "merchant":
             body["oauth_client_id"] = self.history.merchants[OWNER[new.payer]].client_id
         made = self.history.request(
-            "/balance-payments", body, lambda: books.balance_payments.pay(new, by=by, capture=capture), asks
+            "/balance-payments", body, lambda: books.balance_payments.pay(new, by=by, capture=capture), requests
         )
         self.history.touched.update(OWNER)
         if made is not None:
@@ -135,7 +135,7 @@ class BalancePaymentDeeds(Deeds):
                 lambda: self.history.backstage.capture_as_owner(owner, payment.payment_id, amount), action, *OWNER
             )
         else:
-            self._ask_for(payment, "capture", {} if amount is None else {"amount": amount}, action, by)
+            self._request(payment, "capture", {} if amount is None else {"amount": amount}, action, by)
 
     def _release(self, payment: BalancePayment | None, by: By) -> None:
         if payment is None:
@@ -145,14 +145,14 @@ class BalancePaymentDeeds(Deeds):
             owner = self.history.merchants[OWNER[payment.payer]]
             self.history.let(lambda: self.history.backstage.release_as_owner(owner, payment.payment_id), action, *OWNER)
         else:
-            self._ask_for(payment, "release", {}, action, by)
+            self._request(payment, "release", {}, action, by)
 
-    def _ask_for(
-        self, payment: BalancePayment, action: Literal["capture", "release", "refund"], body: Any, told: Any, by: By
+    def _request(
+        self, payment: BalancePayment, action: Literal["capture", "release", "refund"], body: Any, reported: Any, by: By
     ) -> None:
         """By the application's token, or by the paying merchant's API key."""
-        asks = TILL[payment.payer] if by == "application" else payment.payer
-        shown = self.history.request(f"/balance-payments/{payment.payment_id}/{action}", body, told, asks)
+        requests = TILL[payment.payer] if by == "application" else payment.payer
+        shown = self.history.request(f"/balance-payments/{payment.payment_id}/{action}", body, reported, requests)
         self.history.touched.update(OWNER)
         if shown is not None:
             self.history.same_balance_payment(payment, shown)

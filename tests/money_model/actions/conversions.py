@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.money_model.actions.payments import PaymentDeeds
+from tests.money_model.actions.payments import PaymentActions
 from tests.money_model.actions.picking import AMOUNTS, PICK, mostly
 from tests.money_model.history import spelt
 from tests.money_model.oracle.balances import SHOP
@@ -16,7 +16,7 @@ TRIGGERS = st.sampled_from(["on_payment", "on_threshold"])
 PERCENTS = st.sampled_from([100, 50, 33, 1])
 
 
-class ConversionDeeds(PaymentDeeds):
+class ConversionActions(PaymentActions):
     """Conversions between the two currencies that have a price; rules convert what customers bring."""
 
     @rule(pair=PAIRS, amount=st.integers(1, 40_000), at_least=st.none() | st.integers(1, 60_000), pick=PICK)
@@ -31,11 +31,11 @@ class ConversionDeeds(PaymentDeeds):
             self.history.request("/conversions", body, lambda: books.conversions.convert(pair, amount, least))
         )
 
-    @rule(pair=PAIRS, amount=st.integers(1, 40_000), asks_for=st.sampled_from(["given", "got"]), pick=PICK)
-    def convert_as_quoted(self, pair: Pair, amount: int, asks_for: str, pick: int) -> None:
+    @rule(pair=PAIRS, amount=st.integers(1, 40_000), requests=st.sampled_from(["given", "got"]), pick=PICK)
+    def convert_as_quoted(self, pair: Pair, amount: int, requests: str, pick: int) -> None:
         """By a new quote, or by one that may be used, or too old."""
         if pick % 2:
-            self._quote_conversion(pair, amount, asks_for)
+            self._quote_conversion(pair, amount, requests)
         quotes, clock = self.books.conversions.quotes, self.books.clock
         quote = self.one_of([one for one in quotes if not one.used and one.made_at == clock], quotes, pick)
         if quote is not None:
@@ -83,12 +83,12 @@ class ConversionDeeds(PaymentDeeds):
         for one in self.books.conversions.rules:
             self._follow(one)
 
-    def _quote_conversion(self, pair: Pair, amount: int, asks_for: str) -> None:
+    def _quote_conversion(self, pair: Pair, amount: int, requests: str) -> None:
         books = self.books
-        name, code = ("amount", pair[0]) if asks_for == "given" else ("to_amount", pair[1])
+        name, code = ("amount", pair[0]) if requests == "given" else ("to_amount", pair[1])
         body = _pair(pair) | {name: spelt(amount, code)}
         shown = self.history.request(
-            "/conversion-quotes", body, lambda: books.conversions.quote(pair, books.clock, **{asks_for: amount})
+            "/conversion-quotes", body, lambda: books.conversions.quote(pair, books.clock, **{requests: amount})
         )
         if shown is not None:
             quote = books.conversions.quotes[-1]

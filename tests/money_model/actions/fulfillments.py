@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.money_model.actions.picking import PICK, Deeds
+from tests.money_model.actions.picking import PICK, Actions
 from tests.money_model.history import spelt
 from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.fulfillments import UNIT_PRICE, Fulfillment
@@ -13,7 +13,7 @@ QUANTITIES = st.integers(1, 9) | st.integers(1, 3_000)
 OUTCOMES = st.sampled_from(["complete", "partial", "partial", "fail"])
 
 
-class FulfillmentDeeds(Deeds):
+class FulfillmentActions(Actions):
     """Fulfillments, paid in euros."""
 
     @rule(quantity=QUANTITIES, player=PLAYERS, at_most=st.none() | st.integers(1, 30_000), pick=PICK)

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from tests.money_model.actions.picking import PICK, mostly
-from tests.money_model.actions.withdrawals import FEE_MODES, WithdrawalDeeds
+from tests.money_model.actions.withdrawals import FEE_MODES, WithdrawalActions
 from tests.money_model.oracle.balances import LIVE
 from tests.money_model.oracle.withdrawals import UNSENT, Bank, Wish, Withdrawal
 
@@ -13,7 +13,7 @@ OPERATORS = ("olga", "otto")
 BANKS = st.sampled_from(["pays", "pays", "takes", "bounces", "declines", "unheard", "unanswered", "silent"])
 
 
-class LiveWithdrawalDeeds(WithdrawalDeeds):
+class LiveWithdrawalActions(WithdrawalActions):
     """Withdrawals that operators must approve before they are sent."""
 
     @rule(wish=EUROS, pick=PICK)

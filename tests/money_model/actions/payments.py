@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.money_model.actions.picking import AMOUNTS, CURRENCIES, PARTS, PICK, Deeds, mostly
+from tests.money_model.actions.picking import AMOUNTS, CURRENCIES, PARTS, PICK, Actions, mostly
 from tests.money_model.history import spelt
 from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.payments import Link, Payment
@@ -15,7 +15,7 @@ LINK_LIVES_S = 86_400
 OPEN, PAID = {"pending", "processing"}, {"succeeded", "partially_refunded"}
 
 
-class PaymentDeeds(Deeds):
+class PaymentActions(Actions):
     """Payments by links, until all of their money has found its place."""
 
     @rule(currency=CURRENCIES, amount=AMOUNTS, max_payments=st.sampled_from([1, 1, 2, None]))

@@ -5,7 +5,7 @@ from typing import ClassVar, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
-from tests.money_model.ground import Ground
+from tests.money_model.harness import Harness
 from tests.money_model.history import History, spelt
 from tests.money_model.oracle.balances import DECIMALS, LIVE
 from tests.money_model.oracle.books import Books
@@ -28,10 +28,10 @@ def mostly(pick: int) -> bool:
     return (pick + 1) % ANY != 0
 
 
-class Deeds(RuleBasedStateMachine):
+class Actions(RuleBasedStateMachine):
     """One history of one merchant. Nothing that is drawn depends on what the service answers: it plays the same again."""
 
-    ground: ClassVar[Ground]
+    harness: ClassVar[Harness]
     history: History
 
     @property

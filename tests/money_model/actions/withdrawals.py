@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from tests.money_model.actions.picking import AMOUNTS, CURRENCIES, PICK, Deeds
-from tests.money_model.ground import METHOD
+from tests.money_model.actions.picking import AMOUNTS, CURRENCIES, PICK, Actions
+from tests.money_model.harness import METHOD
 from tests.money_model.history import spelt
 from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.withdrawals import UNSENT, Quote, Wish, Withdrawal
@@ -19,7 +19,7 @@ FITTING = {"complete": UNENDED, "fail": UNENDED, "stick": UNENDED, "return": UNE
 """In which states what can happen; else only to what was not sent yet."""
 
 
-class WithdrawalDeeds(Deeds):
+class WithdrawalActions(Actions):
     """Withdrawals of test mode."""
 
     @rule(wish=WISHES, pick=PICK)

@@ -1,4 +1,4 @@
-"""The ground a history stands on: a service with a database of its own and no worker, and two fresh merchants for each."""
+"""What a history runs on: a service with a database of its own and no worker, and two fresh merchants for each."""
 
 import asyncio
 import threading
@@ -114,7 +114,7 @@ class Merchant(NamedTuple):
     connection: Connection
 
 
-class Ground:
+class Harness:
     """The service, its database, and merchants made in advance. `bank` is the rail of live mode, at the end of `line`."""
 
     def __init__(self, service: Service, runner: asyncio.Runner, logged: list[EventDict]) -> None:
@@ -184,12 +184,12 @@ class Ground:
 
 
 @contextmanager
-def ground(service: Service) -> Iterator[Ground]:
-    """The ground below the histories; the service must be in this process, since prices and its rails are changed."""
+def harness(service: Service) -> Iterator[Harness]:
+    """What the histories run on; the service must be in this process, since prices and its rails are changed."""
     changed = (METHODS, WITHDRAWAL_METHODS, TERMS, service.rails.providers)
     with _as_before(*changed), asyncio.Runner() as runner, capture_logs([_errors_of_this_thread()]) as logged:
         _set_prices()
-        here = Ground(service, runner, logged)
+        here = Harness(service, runner, logged)
         try:
             yield here
         finally:

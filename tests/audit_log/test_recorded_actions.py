@@ -6,15 +6,15 @@ import msgspec
 
 from tests.audit_log.reading import actions_listed, changed, lines, newest
 from tests.cast import PASSWORD, Actor, application, consent
-from tests.console.desk import operator
+from tests.console.commands import operator
 from tests.console.test_operator import in_review
-from tests.conversions.desk import convert, rule
+from tests.conversions.steps import convert, rule
 from tests.forms import post
 from tests.fulfillments.depot import GEMS
 from tests.merchants.authenticator import elsewhere, enrol, grow_old, log_in
 from tests.payments.bank import refund, sell
 from tests.running import Service
-from tests.withdrawals.desk import asked, cancel, fund, withdraw
+from tests.withdrawals.steps import asked, cancel, fund, withdraw
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions as operators
@@ -163,9 +163,9 @@ async def test_applications_and_connections(alice: Actor, bob: Actor) -> None:
         "application.revoked",
     ]
     assert {line["subject"] for line in await lines(bob, "?what=applications")} == {app.client_id}
-    told = changed(await newest(bob, "application.changed"))
-    assert told["name"] == ("Northwind Ledger", "Northwind")
-    assert told["scopes"][1] == ["account:read", "payments:read"]
+    reported = changed(await newest(bob, "application.changed"))
+    assert reported["name"] == ("Northwind Ledger", "Northwind")
+    assert reported["scopes"][1] == ["account:read", "payments:read"]
     assert changed(await newest(bob, "application.connections_ended")) == {"connections": (1, 0)}
     assert await actions_listed(alice) == ["grant.given", "grant.ended", "grant.given"]
     given = (await lines(alice))[-2]

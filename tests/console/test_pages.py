@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 
 from tests.cast import Actor, sign_up
-from tests.console.desk import operator
-from tests.console.seat import KEPT, seated
+from tests.console.commands import operator
+from tests.console.operator_pages import KEPT, signed_in_operator
 from tests.payments.shop import COFFEE, open_link, pay
 from tests.running import Service
 
@@ -64,7 +64,7 @@ async def test_a_suspension_needs_a_reason_on_one_line(olga: Actor, alice: Actor
     assert await kept(alice) == []
 
 
-async def test_who_comes_second_is_told_so(olga: Actor, alice: Actor) -> None:
+async def test_the_second_of_two_gets_an_error(olga: Actor, alice: Actor) -> None:
     page = f"/operator/merchants/{alice.merchant_id}"
     ended = await asyncio.gather(*(olga.form(f"{page}/suspend", {"reason": f"Reason {n}"}) for n in range(4)))
     assert sorted(answer.status for answer in ended) == [303, 409, 409, 409]
@@ -182,7 +182,7 @@ async def test_a_website_is_a_link_only_when_it_is_one(olga: Actor, alice: Actor
 
 async def test_two_operators_decide_at_once(service: Service, alice: Actor) -> None:
     project_id = await in_review(alice)
-    async with seated(service, "olga") as olga, seated(service, "otto") as otto:
+    async with signed_in_operator(service, "olga") as olga, signed_in_operator(service, "otto") as otto:
         fields = await seen(olga, project_id)
         ended = await asyncio.gather(
             olga.form(f"/operator/projects/{project_id}/approve", fields),
@@ -192,7 +192,7 @@ async def test_two_operators_decide_at_once(service: Service, alice: Actor) -> N
     assert len(await kept(alice)) == 1
 
 
-async def test_the_history_has_the_command_lines_deeds_too(olga: Actor, alice: Actor, service: Service) -> None:
+async def test_the_history_has_the_command_lines_actions_too(olga: Actor, alice: Actor, service: Service) -> None:
     words = ("--mode", "test", "--currency", "EUR", "--amount", "-3.50", "--reason", "Taken back for testing")
     (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "9.00"}, key=str(uuid4()))).ok(201)
     assert (await operator(service, "adjust", alice.merchant_id, *words)).status == 0
@@ -213,7 +213,7 @@ async def test_the_history_has_the_command_lines_deeds_too(olga: Actor, alice: A
         "'me', 'payout_refused', NULL, NULL, $1",
     ],
 )
-async def test_the_database_knows_what_a_deed_is_about(alice: Actor, values: str) -> None:
+async def test_the_database_knows_what_an_action_is_about(alice: Actor, values: str) -> None:
     statement = f"INSERT INTO operator_actions (operator, action, merchant_id, mode, subject_id, id, at) VALUES ({values}"  # noqa: S608
     with pytest.raises(asyncpg.CheckViolationError):
         await alice.sql(statement.replace("$1", "$1::uuid") + ", gen_random_uuid(), now())", alice.merchant_id)

@@ -15,7 +15,7 @@ STATE = """
 DUE = "UPDATE mails SET next_attempt_at = now() WHERE next_attempt_at IS NOT NULL"
 
 
-class Office:
+class MailWorker:
     """A house with a relay, and the postbox behind it."""
 
     def __init__(self, service: Service, postbox: Postbox) -> None:

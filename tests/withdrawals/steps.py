@@ -59,7 +59,7 @@ async def cancel(actor: Actor, withdrawal: dict[str, Any], *, mode: str = "test"
     return await actor.post(f"/withdrawals/{withdrawal['id']}/cancel", key=str(uuid4()), mode=mode)
 
 
-async def told(actor: Actor) -> list[str]:
+async def reported(actor: Actor) -> list[str]:
     """The events of withdrawals, oldest first."""
     return [name for name, _ in await events(actor) if name.startswith("withdrawal.")]
 

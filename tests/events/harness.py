@@ -25,7 +25,7 @@ WITHIN_S = 15
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Desk:
+class Harness:
     """Records for one merchant in one mode, and looks at what became of it."""
 
     def __init__(self, services: Services, env: MerchantEnv) -> None:
@@ -157,13 +157,13 @@ def responses(*codes: int, **headers: str) -> Answer:
     return answer
 
 
-async def open_desk(services: Services, mode: Mode) -> Desk:
-    """A desk of a new merchant."""
+async def open_harness(services: Services, mode: Mode) -> Harness:
+    """A harness for a new merchant."""
     merchant_id = MerchantId(new_id())
     await services.db.execute(
         "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Alice''s Coffee', $2)", merchant_id, clock.now()
     )
-    return Desk(services, MerchantEnv(merchant_id, mode))
+    return Harness(services, MerchantEnv(merchant_id, mode))
 
 
 def claim_from_row(row: Row) -> Claim:

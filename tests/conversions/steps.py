@@ -41,6 +41,6 @@ async def available(actor: Actor, currency: str) -> int:
     return (await actor.get(f"/balances/{currency}")).ok().body["available_minor"]
 
 
-async def told(actor: Actor, event_type: str) -> int:
+async def reported(actor: Actor, event_type: str) -> int:
     """How many events of this type there are."""
     return [name for name, _ in await events(actor)].count(event_type)

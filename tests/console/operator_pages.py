@@ -36,7 +36,7 @@ async def visitor(service: Service, email: str = "") -> AsyncIterator[Actor]:
 
 
 @asynccontextmanager
-async def seated(service: Service, name: str = "olga") -> AsyncIterator[Actor]:
+async def signed_in_operator(service: Service, name: str = "olga") -> AsyncIterator[Actor]:
     """An operator with a session, and with a second factor in live use. It has no merchant."""
     email = f"{name}-{uuid4().hex[:12]}@house.example"
     async with visitor(service, email) as actor:
