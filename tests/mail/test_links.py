@@ -71,7 +71,9 @@ async def test_an_address_is_verified_by_a_button_and_not_by_looking(mail_worker
     assert [tuple(row) for row in await mail_worker.sql(VERIFIED)] == [(dora.email, used["used_at"])]
 
 
-async def test_a_link_is_over_after_its_time_and_opens_nothing_else(mail_worker: MailWorker, dora: Actor, carl: Actor) -> None:
+async def test_a_link_is_over_after_its_time_and_opens_nothing_else(
+    mail_worker: MailWorker, dora: Actor, carl: Actor
+) -> None:
     path = (await mail_worker.last_to(dora)).path
     secret = path.rpartition("/")[2]
     of_carl = (await mail_worker.last_to(carl)).path.rpartition("/")[2]
@@ -119,7 +121,9 @@ async def test_nobody_learns_who_has_an_account(mail_worker: MailWorker, dora: A
     await mail_worker.send()
     assert len(mail_worker.postbox.received) == received + 3
     assert {one.recipient for one in mail_worker.postbox.received[received:]} == {dora.email}
-    assert [mail["about"] for mail in await mail_worker.state()] == ["verify", *["reset"] * 3], "of the other one nothing is left"
+    assert [mail["about"] for mail in await mail_worker.state()] == ["verify", *["reset"] * 3], (
+        "of the other one nothing is left"
+    )
 
 
 async def test_a_password_is_chosen_by_a_link_once(mail_worker: MailWorker, dora: Actor) -> None:
@@ -140,7 +144,9 @@ async def test_a_password_is_chosen_by_a_link_once(mail_worker: MailWorker, dora
     assert [row["email"] for row in await mail_worker.sql(VERIFIED)] == [dora.email], "whoever has the link reads the mail"
 
 
-async def test_a_reset_of_an_unverified_address_revokes_all_before(mail_worker: MailWorker, dora: Actor, carl: Actor) -> None:
+async def test_a_reset_of_an_unverified_address_revokes_all_before(
+    mail_worker: MailWorker, dora: Actor, carl: Actor
+) -> None:
     """Mallory signed up with Dora's address. Dora resets the password, and nothing of Mallory's opens the account."""
     key = await dora.key()
     app = await application(carl)
@@ -160,7 +166,9 @@ async def test_a_reset_of_an_unverified_address_revokes_all_before(mail_worker: 
     assert {"api_key.revoked", "grant.ended", "second_factor.removed"} <= set(said)
 
 
-async def test_a_reset_of_a_verified_address_leaves_keys_and_connections(mail_worker: MailWorker, dora: Actor, carl: Actor) -> None:
+async def test_a_reset_of_a_verified_address_leaves_keys_and_connections(
+    mail_worker: MailWorker, dora: Actor, carl: Actor
+) -> None:
     key = await dora.key()
     app = await application(carl)
     tokens = await app.connect(dora, "account:read offline_access")
