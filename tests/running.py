@@ -12,6 +12,7 @@ import asyncpg
 import msgspec
 
 from tollhouse import main
+from tollhouse.catalogue import extension
 from tollhouse.http.services import Services
 from tollhouse.platform import config, http_server, roles
 from tollhouse.platform.config import Settings
@@ -61,6 +62,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+CATALOGUE = extension.read(b"")
+"""The built-in catalogue of all services of this process, which tests may change for a while."""
+
+
 class Service:
     """A running Tollhouse. `worker=False` leaves the worker out. Web and worker share `rails`, which tests may change."""
 
@@ -90,7 +95,11 @@ class Service:
 
     def create_services(self, *, connections: int = main.WEB_POOL) -> Services:
         """Services of the same instance, for what a test does without a request."""
-        return main.create_services(self.settings, connections=connections, rails=self.rails)
+        return self._create(self.settings, connections=connections)
+
+    def _create(self, settings: Settings, *, connections: int = main.WEB_POOL) -> Services:
+        catalogue = CATALOGUE if settings.catalogue_file is None else None
+        return main.create_services(settings, connections=connections, rails=self.rails, catalogue=catalogue)
 
     async def sql(self, statement: str, *args: Any) -> list[Any]:
         """Look into its database."""
@@ -118,7 +127,7 @@ class Service:
         settings = msgspec.structs.replace(self.settings, database_url=as_application(self.dsn))
         await migrate(settings.database_url or "", self.dsn)
         stop = asyncio.Event()
-        asgi = main.build(main.create_services(settings, rails=self.rails))
+        asgi = main.build(self._create(settings))
         listener = http_server.bind("127.0.0.1", urlsplit(self.url).port or 0)
         server = http_server.make(asgi, self.settings)
         server.config.timeout_graceful_shutdown = 3
@@ -130,7 +139,7 @@ class Service:
         self._stop = halt
         tasks = [asyncio.create_task(server.serve([listener]))]
         if self._worker:
-            services = main.create_services(settings, rails=self.rails)
+            services = self._create(settings)
             tasks.append(asyncio.create_task(work(services, stop, main.JOBS)))
         while not server.started and not tasks[0].done():
             await asyncio.sleep(0.01)

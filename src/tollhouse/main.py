@@ -8,6 +8,7 @@ from starlette.staticfiles import StaticFiles
 from tollhouse import key_checks
 from tollhouse.api import OPERATIONS
 from tollhouse.catalogue import extension, scales
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
 from tollhouse.console import jobs as operator_jobs
 from tollhouse.http.asgi import AsgiApplication
@@ -32,15 +33,25 @@ WEB_POOL = 10
 WATCH_EVERY_S = 900
 
 
-def create_services(settings: Settings, *, connections: int = WEB_POOL, rails: Rails | None = None) -> Services:
-    """The services for these settings, with the rails that they describe unless others are given. Opens no connection."""
+def create_services(
+    settings: Settings, *, connections: int = WEB_POOL, rails: Rails | None = None, catalogue: Catalogue | None = None
+) -> Services:
+    """The services for these settings, with the rails and catalogue that they describe unless others are given.
+
+    Opens no connection.
+    """
     if settings.database_url is None:
         raise ValueError("services need a database URL; the supervisor sets that of the embedded database")
-    if settings.catalogue_file is not None:
-        extension.extend(settings.catalogue_file)
     keys = KeyRing(settings.secret_keys)
     pool = Pool(settings.database_url, connections, application_name(keys), partitions=partitions.Partitions())
-    return Services(settings, pool, keys, Templates(), rails or configured_rails(settings))
+    return Services(
+        settings,
+        pool,
+        keys,
+        Templates(),
+        rails or configured_rails(settings),
+        catalogue or extension.load(settings.catalogue_file),
+    )
 
 
 async def verify(settings: Settings) -> None:
@@ -52,7 +63,7 @@ async def verify(settings: Settings) -> None:
     try:
         await require_current(services.db)
         await key_checks.verify(services.db, services.keys)
-        await scales.verify_scales(services.db)
+        await scales.verify_scales(services.db, services.catalogue)
     finally:
         await services.db.close()
 

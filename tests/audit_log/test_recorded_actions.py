@@ -13,10 +13,9 @@ from tests.forms import post
 from tests.fulfillments.depot import GEMS
 from tests.merchants.authenticator import elsewhere, enrol, grow_old, log_in
 from tests.payments.bank import refund, sell
-from tests.running import Service
+from tests.running import CATALOGUE, Service
 from tests.withdrawals.steps import asked, cancel, fund, withdraw
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions as operators
 from tollhouse.http.services import Work
 from tollhouse.kernel import clock
@@ -296,7 +295,7 @@ async def test_what_operators_do(alice: Actor, service: Service) -> None:
         OperatorContext("olga@example.com", clock.now(), "Between us"),
     )
     services = service.create_services()
-    euro = CURRENCIES["EUR"]
+    euro = CATALOGUE.currencies["EUR"]
     async with services.db.transaction() as tx:
         work = Work(tx, services, context.at, OPERATOR)
         await operators.approve(work, UUID(project), context)

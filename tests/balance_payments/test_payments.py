@@ -9,7 +9,7 @@ import pytest
 from tests.balance_payments.till import Till, fund, let_expire, open_till, reported
 from tests.cast import Actor, application
 from tests.payments.bank import until
-from tollhouse.catalogue.currencies import CURRENCIES
+from tests.running import CATALOGUE
 
 
 @pytest.mark.covers("P-95")
@@ -153,9 +153,9 @@ async def test_nobody_pays_itself(bob: Actor) -> None:
 
 @pytest.mark.covers("P-108")
 async def test_not_in_every_currency(till: Till, monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = msgspec.structs.replace(CURRENCIES["EUR"], balance_payment_supported=False)
+    changed = msgspec.structs.replace(CATALOGUE.currencies["EUR"], balance_payment_supported=False)
     with monkeypatch.context() as patch:
-        patch.setitem(CURRENCIES, "EUR", changed)
+        patch.setitem(CATALOGUE.currencies, "EUR", changed)
         refused = (await till.pay()).refused("currency_not_supported", 422)
     assert refused.body["errors"][0]["field"] == "currency"
     (await till.pay(currency="XXX")).refused("currency_not_supported", 422)

@@ -41,7 +41,11 @@ class Bank:
 
     async def waiting(self, words: str) -> list[ListedTransfer]:
         """The transfers with these words that nobody could place."""
-        return [one for one in await store.unmatched(self.services.db) if words in f"{one.words} {one.other_name}"]
+        return [
+            one
+            for one in await store.unmatched(self.services.db, self.services.catalogue)
+            if words in f"{one.words} {one.other_name}"
+        ]
 
     async def assign(self, transfer_id: UUID, reference: str) -> Decided:
         """The operator knows what it pays."""
@@ -57,7 +61,9 @@ class Bank:
 
     async def payouts(self) -> dict[str, ListedPayout]:
         """What leaves, by id."""
-        listed = await self.services.db.transact(lambda tx: payouts.listed(tx, BANK_PORTS, None, clock.now()))
+        listed = await self.services.db.transact(
+            lambda tx: payouts.listed(tx, BANK_PORTS, None, clock.now(), self.services.catalogue)
+        )
         return {str(one.id): one for one in listed}
 
     async def export(self, *payout_ids: str) -> Batch:

@@ -14,11 +14,10 @@ from tests.bank.test_payouts import left, refund, said
 from tests.cast import INTEGRATION, Actor, Answer, sign_up
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
-from tests.running import Service
+from tests.running import CATALOGUE, Service
 from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.bank import payouts
 from tollhouse.bank.model import BankRefusedError
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.console import actions, reviews
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.kernel import clock
@@ -142,9 +141,9 @@ async def test_another_account_counts_in_the_limits_of_withdrawals(
     alice: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     method = msgspec.structs.replace(
-        WITHDRAWAL_METHODS["sepa:EUR"], minimum_minor=200, maximum_minor=500, daily_limit_minor=900
+        CATALOGUE.withdrawal_methods["sepa:EUR"], minimum_minor=200, maximum_minor=500, daily_limit_minor=900
     )
-    monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sepa:EUR", method)
     payment_id = await earned(alice, bank, "30.00")
     (await request(alice, payment_id, "1.99", receiver=OTHER_IBAN)).refused("amount_below_minimum", 422)
     (await request(alice, payment_id, "5.01", receiver=OTHER_IBAN)).refused("amount_above_maximum", 422)
@@ -212,8 +211,8 @@ async def test_operators_decide_on_their_pages(alice: Actor, bank: Bank, olga: A
 
 
 async def test_one_person_cannot_be_two(alice: Actor, bank: Bank, olga: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    method = msgspec.structs.replace(WITHDRAWAL_METHODS["sepa:EUR"], second_operator_above_minor=1)
-    monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
+    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sepa:EUR"], second_operator_above_minor=1)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sepa:EUR", method)
     payment_id = await earned(alice, bank)
     refund_id = await elsewhere(alice, payment_id)
     (await olga.form(f"/operator/refunds/{refund_id}/approve", {"seen": "1"})).ok(303)
@@ -233,8 +232,8 @@ async def test_one_person_cannot_be_two(alice: Actor, bank: Bank, olga: Actor, m
 
 
 async def test_two_approvals_of_one_person_at_once(alice: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
-    method = msgspec.structs.replace(WITHDRAWAL_METHODS["sepa:EUR"], second_operator_above_minor=1)
-    monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
+    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sepa:EUR"], second_operator_above_minor=1)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sepa:EUR", method)
     refund_id = await elsewhere(alice, await earned(alice, bank))
     tried = await asyncio.gather(*(approve(bank, refund_id) for _ in range(4)), return_exceptions=True)
     assert sum(one is None for one in tried) == 1

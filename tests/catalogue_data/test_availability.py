@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.running import CATALOGUE
 from tollhouse.catalogue import extension, methods
-from tollhouse.catalogue.availability import NO_REQUIREMENTS, MethodRequirements, Offer, offers
 from tollhouse.catalogue.methods import UnavailableReason
-from tollhouse.catalogue.payment_settings import MethodChoice, PaymentSettings
+from tollhouse.environments.availability import NO_REQUIREMENTS, MethodRequirements, Offer, offers
+from tollhouse.environments.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.configured import Rails
 
@@ -29,8 +30,8 @@ def reasons(found: list[Offer]) -> dict[str, UnavailableReason | None]:
 
 @pytest.mark.covers("P-39")
 def test_every_method_is_listed_always() -> None:
-    test, live = (reasons(offers(mode, PaymentSettings(), HEALTHY)) for mode in ("test", "live"))
-    assert set(test) == set(methods.METHODS)
+    test, live = (reasons(offers(mode, PaymentSettings(), HEALTHY, CATALOGUE)) for mode in ("test", "live"))
+    assert set(test) == set(CATALOGUE.methods)
     assert {test[name] for name in methods.BUILT_IN} == {"not_in_environment"}
     assert set(live) == set(methods.BUILT_IN)
     assert set(live.values()) == {None}
@@ -56,22 +57,16 @@ def test_every_method_is_listed_always() -> None:
 def test_the_first_reason_is_reported(
     method_id: str, mode: Mode, settings: PaymentSettings, wanted: MethodRequirements, reason: UnavailableReason | None
 ) -> None:
-    assert reasons(offers(mode, settings, HEALTHY, wanted))[method_id] == reason
+    assert reasons(offers(mode, settings, HEALTHY, CATALOGUE, wanted))[method_id] == reason
 
 
 def test_a_rail_that_is_missing_is_reported_before_what_the_merchant_chose() -> None:
-    assert reasons(offers("live", OFF, UNCONFIGURED))["sepa:EUR"] == "provider_not_configured"
+    assert reasons(offers("live", OFF, UNCONFIGURED, CATALOGUE))["sepa:EUR"] == "provider_not_configured"
 
 
 def test_an_operator_disables_a_method_and_a_currency() -> None:
     services = extension.read(
         b'[methods."sandbox:EUR"]\nenabled = false\n[currencies.USD]\noperations = { payments = false }\n'
     )
-    before = dict(methods.METHODS)
-    try:
-        methods.METHODS.update(services.methods)
-        found = reasons(offers("test", OFF, UNCONFIGURED))
-        assert found["sandbox:EUR"] == "disabled_by_operator"
-    finally:
-        methods.METHODS.clear()
-        methods.METHODS.update(before)
+    found = reasons(offers("test", OFF, UNCONFIGURED, services))
+    assert found["sandbox:EUR"] == "disabled_by_operator"

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cast import Actor
+from tests.cast import Actor, sign_up
 from tests.console.commands import operator
 from tests.payments.shop import open_link, pay
-from tests.running import Service, new_database
-from tollhouse.catalogue import currencies, extension, methods, scales
+from tests.running import CATALOGUE, Service, new_database, settings_for
+from tollhouse.catalogue import currencies, extension, scales
+from tollhouse.platform import embedded
 from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.platform.db import Pool
 from tollhouse.platform.migrations import migrate
@@ -45,19 +47,18 @@ def problems(text: str) -> list[str]:
 
 
 @pytest.fixture
-def zloty_service(tmp_path: Path) -> Iterator[None]:
-    """The catalogue of this process, extended for a while."""
+def zloty_service(server: embedded.Server, tmp_path: Path) -> Iterator[Service]:
+    """A service of this process with a catalogue of its own."""
     file = tmp_path / "catalogue.toml"
     file.write_text(ZLOTY + BANK + '[methods."sandbox:PLN"]\nfees = { fixed_minor = 30, basis_points = 100 }\n')
-    extension.extend(file)
-    yield
-    extension.extend(None)
+    with Service(settings_for(server.cluster.dsn, fresh=True, TOLLHOUSE_CATALOGUE_FILE=str(file))) as running:
+        yield running
 
 
 def test_an_empty_file_changes_nothing() -> None:
     services = extension.read(b"")
     assert services.currencies == dict(currencies.BUILT_IN)
-    assert list(services.methods) == list(methods.METHODS)
+    assert services == CATALOGUE
 
 
 def test_a_currency_and_a_method_are_added() -> None:
@@ -65,7 +66,7 @@ def test_a_currency_and_a_method_are_added() -> None:
     assert (services.currencies["PLN"].decimals, services.currencies["PLN"].operations.payments) == (2, True)
     assert services.methods["elixir:PLN"].fees.of(100_000) == 600
     assert services.methods["sandbox:PLN"].type == "simulator"
-    assert "PLN" not in currencies.CURRENCIES
+    assert "PLN" not in CATALOGUE.currencies
 
 
 def test_what_the_module_shows_is_read(tmp_path: Path) -> None:
@@ -174,15 +175,26 @@ def test_what_is_not_toml_is_said_to_be(raw: bytes) -> None:
         extension.read(raw)
 
 
-@pytest.mark.usefixtures("zloty_house")
-async def test_an_added_currency_works_like_any_other(alice: Actor) -> None:
-    listed = {one["code"]: one for one in (await alice.get("/currencies")).ok().body["currencies"]}
-    assert (listed["PLN"]["symbol"], listed["PLN"]["decimals"], listed["PLN"]["chains"]) == ("zł", 2, [])
-    await pay(await open_link(alice, currency="PLN", amount="10.00"))
-    assert (await alice.get("/balances/PLN")).ok().body["available"] == "9.60"
-    live = {one["method_id"]: one for one in (await alice.get("/payment-methods", mode="live")).ok().body["payment_methods"]}
-    assert live["elixir:PLN"]["unavailable_reason"] == "provider_not_configured"
-    assert live["elixir:PLN"]["fees"]["chargeback_minor"] == 2_500
+async def currencies_of(actor: Actor) -> dict[str, dict[str, Any]]:
+    return {one["code"]: one for one in (await actor.get("/currencies")).ok().body["currencies"]}
+
+
+async def test_an_added_currency_works_like_any_other(zloty_service: Service) -> None:
+    async with sign_up(zloty_service, "alice", "Alice's Games") as alice:
+        listed = await currencies_of(alice)
+        assert (listed["PLN"]["symbol"], listed["PLN"]["decimals"], listed["PLN"]["chains"]) == ("zł", 2, [])
+        await pay(await open_link(alice, currency="PLN", amount="10.00"))
+        assert (await alice.get("/balances/PLN")).ok().body["available"] == "9.60"
+        answer = (await alice.get("/payment-methods", mode="live")).ok()
+        live = {one["method_id"]: one for one in answer.body["payment_methods"]}
+        assert live["elixir:PLN"]["unavailable_reason"] == "provider_not_configured"
+        assert live["elixir:PLN"]["fees"]["chargeback_minor"] == 2_500
+
+
+async def test_services_of_one_process_have_catalogues_of_their_own(alice: Actor, zloty_service: Service) -> None:
+    async with sign_up(zloty_service, "alice", "Alice's Games") as other:
+        assert (await currencies_of(other)).keys() - (await currencies_of(alice)).keys() == {"PLN"}
+    (await alice.get("/balances/PLN")).refused("not_found", 404)
 
 
 async def test_the_command_line_reads_the_file(alice: Actor, service: Service, tmp_path: Path) -> None:
@@ -203,22 +215,14 @@ async def test_decimals_are_held_for_ever(service: Service) -> None:
     pool = Pool(dsn, 1)
     try:
         for text in ("", ZLOTY, ZLOTY):
-            _install(extension.read(text.encode()))
-            await scales.verify_scales(pool)
-        _install(extension.read(ZLOTY.replace("2", "3").encode()))
+            await scales.verify_scales(pool, extension.read(text.encode()))
+        finer = extension.read(ZLOTY.replace("2", "3").encode())
         with pytest.raises(InvalidSettingsError, match=r"currencies\.PLN: amounts in the database have 2 decimals"):
-            await scales.verify_scales(pool)
-        _install(extension.read(b""))
+            await scales.verify_scales(pool, finer)
         with pytest.raises(InvalidSettingsError, match=r"currencies\.PLN"):
-            await scales.verify_scales(pool)
+            await scales.verify_scales(pool, CATALOGUE)
     finally:
-        extension.extend(None)
         await pool.close()
-
-
-def _install(services: extension.Catalogue) -> None:
-    currencies.CURRENCIES.clear()
-    currencies.CURRENCIES.update(services.currencies)
 
 
 def test_ways_to_withdraw_and_pairs() -> None:

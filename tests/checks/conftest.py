@@ -11,9 +11,8 @@ from tests.bank.camt import Line
 from tests.bank.steps import Bank, earned, withdrawn
 from tests.cast import Actor, sign_up
 from tests.payments.bank import play, refund, sell
-from tests.running import Service, settings_for
+from tests.running import CATALOGUE, Service, settings_for
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.checks.run import SETTINGS
 from tollhouse.console import actions
 from tollhouse.kernel import clock
@@ -47,7 +46,9 @@ async def shop(still: Service) -> AsyncIterator[Actor]:
             MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"),
             OperatorContext("olga", clock.now(), "Goodwill"),
         )
-        await services.transact(lambda work: actions.adjust(work, env, CURRENCIES["EUR"], 500, context), context.at)
+        await services.transact(
+            lambda work: actions.adjust(work, env, CATALOGUE.currencies["EUR"], 500, context), context.at
+        )
         yield actor
     await services.db.close()
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.running import CATALOGUE
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.conversions.model import ONE, Rate, exchange_from, exchange_to, rate_between, rate_of
 
@@ -28,7 +29,9 @@ def pair(one: str, other: str, fee: int = 0) -> ConversionPair:
 def test_a_circle_of_conversions_gains_nothing(prices: list[tuple[str, Fraction]], amount_minor: int) -> None:
     left_minor = amount_minor
     for (one, price), (other, next_price) in zip(prices, [*prices[1:], prices[0]], strict=True):
-        left_minor = exchange_from(pair(one, other), rate_between(price, next_price, NOW), left_minor).to_amount_minor
+        left_minor = exchange_from(
+            pair(one, other), rate_between(price, next_price, NOW), left_minor, CATALOGUE
+        ).to_amount_minor
     assert left_minor <= amount_minor
 
 
@@ -41,11 +44,12 @@ def test_the_least_that_must_be_given(
     if rate.quintillionths == 0:
         return
     terms = pair(one, other, fee)
-    made = exchange_to(terms, rate, wanted_minor)
+    made = exchange_to(terms, rate, wanted_minor, CATALOGUE)
     assert made.to_amount_minor == wanted_minor
-    assert exchange_from(terms, rate, made.from_amount_minor).to_amount_minor >= wanted_minor
+    assert exchange_from(terms, rate, made.from_amount_minor, CATALOGUE).to_amount_minor >= wanted_minor
     assert (
-        made.from_amount_minor == 1 or exchange_from(terms, rate, made.from_amount_minor - 1).to_amount_minor < wanted_minor
+        made.from_amount_minor == 1
+        or exchange_from(terms, rate, made.from_amount_minor - 1, CATALOGUE).to_amount_minor < wanted_minor
     )
 
 
@@ -63,7 +67,7 @@ def test_the_least_that_must_be_given(
     ],
 )
 def test_examples(one: str, other: str, rate: str, fee: int, given_minor: int, fee_minor: int, got_minor: int) -> None:
-    made = exchange_from(pair(one, other, fee), rate_of(rate, NOW), given_minor)
+    made = exchange_from(pair(one, other, fee), rate_of(rate, NOW), given_minor, CATALOGUE)
     assert (made.fee_minor, made.to_amount_minor) == (fee_minor, got_minor)
     assert made.rate.text == rate
 

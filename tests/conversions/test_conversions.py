@@ -11,7 +11,8 @@ from tests.console.commands import operator
 from tests.conversions.steps import EURO_TO_DOLLAR, available, convert, fund, quote, reported
 from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look
-from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
+from tests.running import CATALOGUE
+from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.conversions import actions, prices
 from tollhouse.conversions.new_conversion import NewConversion
 from tollhouse.http.services import Services
@@ -22,7 +23,7 @@ from tollhouse.kernel.ids import MerchantId
 
 def terms(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """The pair from EUR to USD, as an operator's catalogue changes it."""
-    monkeypatch.setitem(TERMS, "EUR:USD", ConversionPair(pair_id="EUR:USD", **changes))
+    monkeypatch.setitem(CATALOGUE.conversion_pairs, "EUR:USD", ConversionPair(pair_id="EUR:USD", **changes))
 
 
 async def test_pairs(shop: Actor) -> None:

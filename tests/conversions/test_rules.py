@@ -11,7 +11,8 @@ from tests.conversions.steps import PAID_INTO_DOLLARS, available, conversions, c
 from tests.payments.bank import sell
 from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.test_crashes import look
-from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
+from tests.running import CATALOGUE
+from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.conversions import jobs, rules
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -67,7 +68,9 @@ async def test_many_workers_follow_once(shop: Actor, services: Services) -> None
 async def test_small_amounts_wait_until_they_are_enough(
     shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(TERMS, "EUR:USD", ConversionPair(pair_id="EUR:USD", minimum_minor=2_500, maximum_minor=3_000))
+    monkeypatch.setitem(
+        CATALOGUE.conversion_pairs, "EUR:USD", ConversionPair(pair_id="EUR:USD", minimum_minor=2_500, maximum_minor=3_000)
+    )
     (await rule(shop)).ok(201)
     for expected in (0, 0, 1):
         await sell(shop)
@@ -97,12 +100,12 @@ async def test_without_room_for_what_it_brings_it_waits(shop: Actor, services: S
 
 
 async def test_without_a_price_it_waits(shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TERMS, "EUR:USD", ConversionPair(pair_id="EUR:USD", enabled=False))
+    monkeypatch.setitem(CATALOGUE.conversion_pairs, "EUR:USD", ConversionPair(pair_id="EUR:USD", enabled=False))
     made = (await rule(shop)).ok(201).body
     await sell(shop)
     await jobs.apply_rules(services)
     assert await conversions(shop) == []
-    monkeypatch.delitem(TERMS, "EUR:USD")
+    monkeypatch.delitem(CATALOGUE.conversion_pairs, "EUR:USD")
     await jobs.apply_rules(services)
     assert await conversions(shop) == []
     await shop.sql("UPDATE conversion_rules SET retry_at = now() - interval '1 s' WHERE id = $1::uuid", made["id"])

@@ -11,8 +11,8 @@ from tests.fulfillments.depot import GOLD, SECRET, Depot
 from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool
 from tests.receiver import Receiver
-from tests.running import Service, settings_for
-from tollhouse.catalogue.products import GAME_SERVERS, PRODUCTS, GameServer
+from tests.running import CATALOGUE, Service, settings_for
+from tollhouse.catalogue.products import GameServer
 from tollhouse.http.services import Services
 from tollhouse.platform import embedded
 
@@ -50,6 +50,6 @@ async def depot(still: Service, services: Services) -> AsyncIterator[Depot]:
 async def quest(receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Receiver:
     """A game server of the live environment, and its product."""
     (tmp_path / "secret").write_bytes(SECRET + b"\n")
-    monkeypatch.setitem(GAME_SERVERS, "quest", GameServer(receiver.url, str(tmp_path / "secret")))
-    monkeypatch.setitem(PRODUCTS, "quest:gold", GOLD)
+    monkeypatch.setitem(CATALOGUE.game_servers, "quest", GameServer(receiver.url, str(tmp_path / "secret")))
+    monkeypatch.setitem(CATALOGUE.products, "quest:gold", GOLD)
     return receiver

@@ -8,7 +8,7 @@ import pytest
 from tests.cast import INTEGRATION, Actor
 from tests.fulfillments.depot import GEMS, GOLD, Depot
 from tests.payments.bank import until
-from tollhouse.catalogue.products import PRODUCTS
+from tests.running import CATALOGUE
 
 
 @pytest.mark.covers("P-142")
@@ -142,7 +142,7 @@ async def test_refused_bodies(depot: Depot, changes: dict[str, Any], problems: d
 
 
 async def test_products(depot: Depot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PRODUCTS, "quest:gold", GOLD)
+    monkeypatch.setitem(CATALOGUE.products, "quest:gold", GOLD)
     gems, gold = (await depot.actor.get("/fulfillment-products")).ok().body["fulfillment_products"]
     assert (gems["product_id"], gems["price"], gems["unit"], gems["available"]) == ("sandbox:gems", "0.10", "gems", True)
     assert gems["recipient_schema"]["required"] == ["player_id"]

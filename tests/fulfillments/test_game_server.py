@@ -10,7 +10,7 @@ from aiohttp import web
 
 from tests.fulfillments.depot import SECRET, Depot
 from tests.receiver import Receiver
-from tollhouse.catalogue.products import GAME_SERVERS
+from tests.running import CATALOGUE
 from tollhouse.fulfillments.jobs import retry_delay
 from tollhouse.platform.outbound import Outcome
 from tollhouse.rails import game_server
@@ -112,7 +112,7 @@ async def test_a_server_that_is_gone_keeps_the_money_on_hold(
 ) -> None:
     ordered = await depot.order_gold()
     with monkeypatch.context() as patch:
-        patch.delitem(GAME_SERVERS, "quest")
+        patch.delitem(CATALOGUE.game_servers, "quest")
         assert ((await depot.done(ordered))["status"], await depot.live_purse()) == ("processing", (950, 50))
     quest.answer = responses(200, {"reference": "q-1"})
     assert (await depot.done(ordered))["status"] == "completed"

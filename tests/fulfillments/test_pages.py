@@ -9,7 +9,8 @@ import pytest
 from tests.cast import Actor, Answer, sign_up
 from tests.forms import forms, hidden, post, refuses_foreign_forms, refuses_strangers, seen, wrong
 from tests.fulfillments.depot import Depot
-from tollhouse.catalogue.products import BUILT_IN, PRODUCTS
+from tests.running import CATALOGUE
+from tollhouse.catalogue.products import BUILT_IN
 
 NEW = "/test/fulfillments/new/sandbox:gems"
 FOR_ANNA = {"quantity": "5", "recipient.player_id": "anna"}
@@ -75,7 +76,7 @@ async def test_a_price_that_has_risen_is_shown_first(depot: Depot, monkeypatch: 
     shop = depot.actor
     confirmed = hidden(await reviewed(shop))
     dearer = msgspec.structs.replace(BUILT_IN["sandbox:gems"], unit_price_minor=11)
-    monkeypatch.setitem(PRODUCTS, "sandbox:gems", dearer)
+    monkeypatch.setitem(CATALOGUE.products, "sandbox:gems", dearer)
     again = await post(shop, f"{NEW}/confirm", 409, **confirmed)
     assert "The price has increased." in again.text
     assert await rows(shop) == []
@@ -113,7 +114,9 @@ async def test_fields_of_any_kind(depot: Depot, monkeypatch: pytest.MonkeyPatch)
         "tags": {"type": "array", "items": {"type": "string"}},
     }
     schema = {"type": "object", "additionalProperties": False, "required": ["level"], "properties": kinds}
-    monkeypatch.setitem(PRODUCTS, "sandbox:gems", msgspec.structs.replace(BUILT_IN["sandbox:gems"], recipient_schema=schema))
+    monkeypatch.setitem(
+        CATALOGUE.products, "sandbox:gems", msgspec.structs.replace(BUILT_IN["sandbox:gems"], recipient_schema=schema)
+    )
     form = await seen(shop, NEW)
     for words in ("Her level", "As the game shows it.", '<option value="true">Yes</option>', '<option value="2">2</option>'):
         assert words in form

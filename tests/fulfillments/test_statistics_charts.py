@@ -1,6 +1,6 @@
 """The picture of statistics: games summed up, days without orders, weeks, and strips with a rest."""
 
-from tollhouse.catalogue.products import PRODUCTS
+from tests.running import CATALOGUE
 from tollhouse.fulfillments import statistics_charts
 from tollhouse.fulfillments.statistics import FulfillmentFigures, FulfillmentGroup, FulfillmentStatistics
 from tollhouse.http.local_formats import Formats
@@ -8,7 +8,7 @@ from tollhouse.kernel.clock import Timestamp
 
 ENGLISH = Formats("en")
 
-PRODUCT = next(iter(PRODUCTS))
+PRODUCT = next(iter(CATALOGUE.products))
 
 
 def group(key: str, units: int, cents: int = 0) -> FulfillmentGroup:
@@ -30,10 +30,10 @@ def of_days(start: str, to: str, *groups: FulfillmentGroup) -> FulfillmentStatis
 
 def test_products_of_a_game_are_one() -> None:
     gone, game = statistics_charts.sort_by_units(
-        statistics_charts.by_game([group(PRODUCT, 2, 50), group("gone:gold", 9), group(PRODUCT, 3, 75)])
+        statistics_charts.by_game([group(PRODUCT, 2, 50), group("gone:gold", 9), group(PRODUCT, 3, 75)], CATALOGUE)
     )
     assert (gone.key, gone.quantity_delivered) == ("gone:gold", 9)
-    assert (game.key, game.quantity_delivered, game.count) == (PRODUCTS[PRODUCT].game, 5, 2)
+    assert (game.key, game.quantity_delivered, game.count) == (CATALOGUE.products[PRODUCT].game, 5, 2)
     assert (game.cost, game.cost_minor) == ({"EUR": "1.25"}, {"EUR": 125})
 
 

@@ -6,13 +6,13 @@ from uuid import UUID
 
 from tests.money_model.harness import Harness, Merchant
 from tests.money_model.oracle.withdrawals import Bank
+from tests.running import CATALOGUE
 from tests.withdrawals.rails import PENDING
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.balance_payments import actions as balance_payments
 from tollhouse.balance_payments import jobs as balance_payment_jobs
 from tollhouse.balance_payments import store as balance_payments_store
 from tollhouse.balance_payments.new_payment import PartialAmount
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions as operators
 from tollhouse.console import reviews
 from tollhouse.console.model import OperatorRefusedError
@@ -60,7 +60,7 @@ class Backstage:
 
     def adjust(self, minor: int) -> str:
         """An operator gives euros of live mode, or takes them."""
-        context, euros = OperatorContext("olga", clock.now(), "As agreed"), CURRENCIES["EUR"]
+        context, euros = OperatorContext("olga", clock.now(), "As agreed"), CATALOGUE.currencies["EUR"]
         try:
             return self._outcome(lambda tx: operators.adjust(self._work(tx), self._live, euros, minor, context))
         except OperatorRefusedError:

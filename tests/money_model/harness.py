@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 import msgspec
@@ -20,13 +20,12 @@ from tests.money_model.oracle.books import Prices
 from tests.money_model.oracle.conversions import Terms as ConversionTerms
 from tests.money_model.oracle.payments import Policy
 from tests.money_model.oracle.withdrawals import Terms as WithdrawalTerms
-from tests.running import Service
+from tests.running import CATALOGUE, Service
 from tests.withdrawals.rails import Line, PaperBank
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.conversion_pairs import TERMS, ConversionPair
-from tollhouse.catalogue.methods import METHODS, Fees
-from tollhouse.catalogue.payment_settings import PaymentSettings
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
+from tollhouse.catalogue.conversion_pairs import ConversionPair
+from tollhouse.catalogue.methods import Fees
+from tollhouse.environments import payment_settings
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -186,7 +185,7 @@ class Harness:
 @contextmanager
 def harness(service: Service) -> Iterator[Harness]:
     """What the histories run on; the service must be in this process, since prices and its rails are changed."""
-    changed = (METHODS, WITHDRAWAL_METHODS, TERMS, service.rails.providers)
+    changed: Any = (CATALOGUE.methods, CATALOGUE.withdrawal_methods, CATALOGUE.conversion_pairs, service.rails.providers)
     with _as_before(*changed), asyncio.Runner() as runner, capture_logs([_errors_of_this_thread()]) as logged:
         _set_prices()
         here = Harness(service, runner, logged)
@@ -222,13 +221,16 @@ def _as_before(*catalogues: dict[Any, Any]) -> Iterator[None]:
 
 def _set_prices() -> None:
     """Let the catalogue say what the books say."""
+    methods, withdrawal_methods, conversion_pairs = (
+        cast("dict[str, Any]", one) for one in (CATALOGUE.methods, CATALOGUE.withdrawal_methods, CATALOGUE.conversion_pairs)
+    )
     for currency, fee in PRICES.payments.items():
-        METHODS[f"sandbox:{currency}"] = msgspec.structs.replace(METHODS[f"sandbox:{currency}"], fees=_fees(fee))
+        methods[f"sandbox:{currency}"] = msgspec.structs.replace(CATALOGUE.methods[f"sandbox:{currency}"], fees=_fees(fee))
     for purse, terms_of in PRICES.withdrawals.items():
         for currency, terms in terms_of.items():
             method_id = METHOD[purse][currency]
-            WITHDRAWAL_METHODS[method_id] = msgspec.structs.replace(
-                WITHDRAWAL_METHODS[method_id],
+            withdrawal_methods[method_id] = msgspec.structs.replace(
+                CATALOGUE.withdrawal_methods[method_id],
                 fees=_fees(terms.fee),
                 network_fee_minor=terms.network_fee,
                 minimum_minor=terms.minimum,
@@ -237,7 +239,7 @@ def _set_prices() -> None:
                 second_operator_above_minor=terms.second_operator_above,
             )
     for (given, got), terms in PRICES.conversions.items():
-        TERMS[f"{given}:{got}"] = ConversionPair(
+        conversion_pairs[f"{given}:{got}"] = ConversionPair(
             pair_id=f"{given}:{got}",
             minimum_minor=terms.minimum,
             maximum_minor=terms.maximum,

@@ -9,7 +9,8 @@ import pytest
 from tests.cast import Actor, application
 from tests.payments.bank import play, purse, refund, sell
 from tests.payments.shop import COFFEE, approve_project, balance, events, open_link
-from tollhouse.catalogue.methods import METHODS, Fees
+from tests.running import CATALOGUE
+from tollhouse.catalogue.methods import Fees
 
 
 @pytest.mark.covers("P-7", "P-14", "P-15", "P-92")
@@ -128,8 +129,8 @@ async def test_a_client_can_check_the_ledger(alice: Actor) -> None:
 @pytest.mark.covers("P-91")
 async def test_a_fee_is_an_entry_of_its_own(alice: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The service runs in this process, so that a fee can be set in it."""
-    dear = msgspec.structs.replace(METHODS["sandbox:GBP"], fees=Fees(basis_points=250))
-    monkeypatch.setitem(METHODS, "sandbox:GBP", dear)
+    dear = msgspec.structs.replace(CATALOGUE.methods["sandbox:GBP"], fees=Fees(basis_points=250))
+    monkeypatch.setitem(CATALOGUE.methods, "sandbox:GBP", dear)
     paid = await sell(alice, currency="GBP")
     assert (paid["fee"], paid["net"]) == ("0.25", "9.75")
     fee, payment = (await alice.get("/ledger")).ok().body["ledger"]

@@ -13,10 +13,10 @@ from tests.invariants import broken_invariants
 from tests.payments.bank import refund, sell
 from tests.payments.killing import FusedPool, kill_everywhere
 from tests.payments.shop import events
-from tests.running import Service, settings_for
+from tests.running import CATALOGUE, Service, settings_for
 from tollhouse import main
 from tollhouse.approvals.model import Reviewer
-from tollhouse.catalogue.methods import METHODS, Fees
+from tollhouse.catalogue.methods import Fees
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -202,8 +202,8 @@ async def test_ending_a_refund(shop: Actor, services: Services, ends: str) -> No
 
 
 async def test_a_dispute(shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    dear = msgspec.structs.replace(METHODS["sandbox:EUR"], fees=Fees(chargeback_minor=1_500))
-    monkeypatch.setitem(METHODS, "sandbox:EUR", dear)
+    dear = msgspec.structs.replace(CATALOGUE.methods["sandbox:EUR"], fees=Fees(chargeback_minor=1_500))
+    monkeypatch.setitem(CATALOGUE.methods, "sandbox:EUR", dear)
     paid = await sell(shop)
     (await refund(shop, paid, "4.00")).ok(201)
     env, transaction_id = env_of(shop), UUID(paid["id"])

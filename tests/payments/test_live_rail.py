@@ -10,9 +10,8 @@ from tests.invariants import broken_invariants
 from tests.payments.bank import until
 from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, choose, visit
-from tests.running import Service
+from tests.running import CATALOGUE, Service
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.catalogue.methods import METHODS
 from tollhouse.console import reviews
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -25,7 +24,7 @@ def courier(monkeypatch: pytest.MonkeyPatch, service: Service) -> Courier:
     """A rail of live mode."""
     courier = Courier()
     monkeypatch.setitem(service.rails.providers, (courier.name, courier.mode), courier)
-    monkeypatch.setitem(METHODS, COURIER.method_id, COURIER)
+    monkeypatch.setitem(CATALOGUE.methods, COURIER.method_id, COURIER)
     return courier
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.cast import Actor, application
-from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.methods import METHODS
+from tests.running import CATALOGUE
 
 
 async def methods(actor: Actor, query: str = "", mode: str = "test") -> dict[str, Any]:
@@ -39,7 +38,7 @@ async def test_currencies_need_a_credential_and_no_scope(alice: Actor, bob: Acto
 @pytest.mark.covers("P-39")
 async def test_every_method_is_listed_with_why_it_cannot_be_used(alice: Actor) -> None:
     test, live = await methods(alice), await methods(alice, mode="live")
-    assert {name for name, one in test.items() if one["available"]} == {f"sandbox:{code}" for code in CURRENCIES}
+    assert {name for name, one in test.items() if one["available"]} == {f"sandbox:{code}" for code in CATALOGUE.currencies}
     assert {one["unavailable_reason"] for one in test.values()} == {None, "not_in_environment"}
     assert not any(name.startswith("sandbox:") for name in live)
     assert {(one["available"], one["unavailable_reason"]) for one in live.values()} == {(False, "provider_not_configured")}
@@ -79,10 +78,10 @@ async def test_only_approved_projects_are_seen(alice: Actor) -> None:
 
 
 def test_the_catalogue_fits_the_ledger() -> None:
-    for code, currency in CURRENCIES.items():
+    for code, currency in CATALOGUE.currencies.items():
         assert code == currency.code
         assert currency.decimals <= 8
-    for method_id, method in METHODS.items():
+    for method_id, method in CATALOGUE.methods.items():
         assert method_id == f"{method.network}:{method.asset}"
-        assert method.asset in CURRENCIES
+        assert method.asset in CATALOGUE.currencies
         assert method.minimum_minor >= 1

@@ -9,7 +9,8 @@ from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.bank import attempt, bank_says, fresh, play, purse, refund, sell, until
 from tests.payments.shop import events, open_link
-from tollhouse.catalogue.methods import METHODS, Fees
+from tests.running import CATALOGUE
+from tollhouse.catalogue.methods import Fees
 
 
 @pytest.fixture(autouse=True)
@@ -164,8 +165,8 @@ async def test_a_dispute_that_is_won(alice: Actor) -> None:
 @pytest.mark.covers("P-83", "P-86")
 async def test_a_dispute_costs_its_fee_whoever_wins(alice: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The service runs in this process, so that a fee can be set in it."""
-    dear = msgspec.structs.replace(METHODS["sandbox:EUR"], fees=Fees(chargeback_minor=1_500))
-    monkeypatch.setitem(METHODS, "sandbox:EUR", dear)
+    dear = msgspec.structs.replace(CATALOGUE.methods["sandbox:EUR"], fees=Fees(chargeback_minor=1_500))
+    monkeypatch.setitem(CATALOGUE.methods, "sandbox:EUR", dear)
     paid = await sell(alice, amount="20.00")
     taken = (await play(alice, paid, "chargeback")).ok().body["chargeback"]
     assert (taken["amount"], taken["fee"], taken["fee_minor"]) == ("20.00", "15.00", 1_500)

@@ -10,8 +10,8 @@ from tests.cast import Actor
 from tests.payments.bank import fresh, play, purse, sell
 from tests.payments.shop import open_link, visit
 from tests.settings.test_settings import body
-from tollhouse.catalogue.payment_settings import Branding
 from tollhouse.checkout import branding
+from tollhouse.environments.payment_settings import Branding
 
 DAY_S = 86_400
 LOGO = "https://cdn.harbour.example:8443/logo.png?v=1"

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
+from tests.running import CATALOGUE
 from tollhouse.catalogue.record_views import After, InCurrency, RecordView, ShownAs, view_of
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -102,7 +103,7 @@ def test_what_is_written_is_read(order: Order) -> None:
 
 
 def test_the_view_shows_what_is_not_internal(order: Order) -> None:
-    shown = msgspec.to_builtins(OrderView.of(order))
+    shown = msgspec.to_builtins(OrderView.of(order, CATALOGUE))
     assert shown == {
         "id": 1,
         "object": "order",
@@ -125,8 +126,10 @@ def test_the_view_shows_what_is_not_internal(order: Order) -> None:
     assert list(shown) == list(OrderView.__struct_fields__)
     types = {field.name: field.type for field in msgspec.structs.fields(OrderView)}
     assert (types["amount"], types["returned"], types["ended_at"]) == (str, str | None, Timestamp | None)
-    assert msgspec.to_builtins(OrderView.of(msgspec.structs.replace(order, refund_minor=None)))["returned"] is None
+    assert (
+        msgspec.to_builtins(OrderView.of(msgspec.structs.replace(order, refund_minor=None), CATALOGUE))["returned"] is None
+    )
 
 
 def test_a_computed_member_replaces_the_field(order: Order) -> None:
-    assert msgspec.to_builtins(OrderView.of(order, currency="USD"))["currency"] == "USD"
+    assert msgspec.to_builtins(OrderView.of(order, CATALOGUE, currency="USD"))["currency"] == "USD"

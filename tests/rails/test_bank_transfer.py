@@ -11,10 +11,9 @@ from tests.bank.steps import ACCOUNT, Bank, offer
 from tests.cast import Actor
 from tests.payments.rail_contract import RailContract
 from tests.payments.shop import approve_project, visit
-from tests.running import KEY
+from tests.running import CATALOGUE, KEY
 from tollhouse import main
 from tollhouse.bank.model import BankRefusedError
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.checkout.payment_uri import payment_uri
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
@@ -75,7 +74,7 @@ class TestBankTransfer(RailContract):
         try:
             done = await Bank(services).brings(shown(seen))
         except BankRefusedError:
-            assert seen.currency not in CURRENCIES
+            assert seen.currency not in CATALOGUE.currencies
             return None
         if done.placed == 0:
             return None

@@ -8,10 +8,9 @@ import pytest
 
 from tests.cast import Actor, sign_up
 from tests.payments.killing import FusedPool
-from tests.running import Service, settings_for
+from tests.running import CATALOGUE, Service, settings_for
 from tests.withdrawals.rails import Line, PaperBank
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -73,5 +72,5 @@ async def rich(shop: Actor, services: Services) -> Actor:
         MerchantEnv(MerchantId(UUID(shop.merchant_id)), "live"),
         OperatorContext("olga", clock.now(), "Opening balance"),
     )
-    await services.transact(lambda work: actions.adjust(work, env, CURRENCIES["EUR"], 10_000, context), context.at)
+    await services.transact(lambda work: actions.adjust(work, env, CATALOGUE.currencies["EUR"], 10_000, context), context.at)
     return shop

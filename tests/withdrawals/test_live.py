@@ -10,10 +10,10 @@ import pytest
 from tests.cast import Actor
 from tests.console.commands import operator
 from tests.invariants import broken_invariants
+from tests.running import CATALOGUE
 from tests.withdrawals.rails import OWN_IBAN, Line, PaperBank
 from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, purse_live, reported, review, withdraw
 from tollhouse.approvals.model import ApprovedBefore
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.http.services import Services
 from tollhouse.kernel.errors import NotFound
 from tollhouse.orders.errors import InvalidState
@@ -100,8 +100,8 @@ async def test_an_operator_at_the_command_line(rich: Actor, services: Services, 
 async def test_a_large_one_needs_a_second_operator(
     rich: Actor, services: Services, monkeypatch: pytest.MonkeyPatch, line: Line
 ) -> None:
-    method = msgspec.structs.replace(WITHDRAWAL_METHODS["sepa:EUR"], second_operator_above_minor=999)
-    monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
+    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sepa:EUR"], second_operator_above_minor=999)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sepa:EUR", method)
     new = await asked(rich, BY_SEPA, mode="live")
     await review(services, new, "olga")
     assert (await fresh(rich, new, mode="live"))["status"] == "pending_review"
@@ -203,8 +203,8 @@ async def test_the_real_cost_of_a_rail_is_paid_by_the_service(
     paid_minor: int,
     variance_minor: int,
 ) -> None:
-    method = msgspec.structs.replace(WITHDRAWAL_METHODS["sepa:EUR"], network_fee_minor=30)
-    monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
+    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sepa:EUR"], network_fee_minor=30)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sepa:EUR", method)
     new = await asked(rich, BY_SEPA, mode="live")
     assert (new["network_fee_minor"], new["receive_minor"]) == (30, 970)
     await review(services, new)

@@ -11,9 +11,9 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.bank import purse
+from tests.running import CATALOGUE
 from tests.withdrawals.rails import Line
 from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, fund, let_due, quote, reported, review, withdraw
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.http.services import Services
 from tollhouse.withdrawals import jobs
 
@@ -71,8 +71,8 @@ async def test_a_whole_balance_at_once(shop: Actor) -> None:
 
 @pytest.mark.covers("P-126")
 async def test_over_the_limit_of_a_day_at_once(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    method = msgspec.structs.replace(WITHDRAWAL_METHODS["sandbox:EUR"], daily_limit_minor=10_000)
-    monkeypatch.setitem(WITHDRAWAL_METHODS, "sandbox:EUR", method)
+    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sandbox:EUR"], daily_limit_minor=10_000)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sandbox:EUR", method)
     await fund(shop, "1000.00")
     assert await statuses(*(withdraw(shop, {"amount": "60.00"}) for _ in range(6))) == [201] + [422] * 5
     assert await purse(shop) == (94_000, 6_000, 0)

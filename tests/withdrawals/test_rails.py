@@ -6,12 +6,11 @@ import pytest
 
 from tests.bank.steps import ACCOUNT
 from tests.cast import Actor
-from tests.running import Service
+from tests.running import CATALOGUE, Service
 from tests.withdrawals.payout_contract import PayoutContract
 from tests.withdrawals.rails import PaperBank
 from tests.withdrawals.steps import BY_SEPA, TO_NINA, fund
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.console import actions
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -44,7 +43,9 @@ class _ByBank(PayoutContract):
             MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live"),
             OperatorContext("olga", clock.now(), "Opening balance"),
         )
-        await services.transact(lambda work: actions.adjust(work, env, CURRENCIES["EUR"], 10_000, context), context.at)
+        await services.transact(
+            lambda work: actions.adjust(work, env, CATALOGUE.currencies["EUR"], 10_000, context), context.at
+        )
 
 
 class TestPaperBank(_ByBank):

@@ -10,10 +10,9 @@ import pytest
 
 from tests.cast import Actor
 from tests.console.operator_pages import KEPT, signed_in_operator
-from tests.running import Service
+from tests.running import CATALOGUE, Service
 from tests.withdrawals.rails import Line, PaperBank
 from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, purse_live
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 from tollhouse.http.services import Services
 
 pytestmark = pytest.mark.usefixtures("bank")
@@ -107,8 +106,8 @@ async def test_operators_who_decide_at_once_decide_once(rich: Actor, olga: Actor
 async def test_a_large_one_needs_a_second_operator(
     rich: Actor, olga: Actor, services: Services, still: Service, monkeypatch: pytest.MonkeyPatch, line: Line
 ) -> None:
-    method = msgspec.structs.replace(WITHDRAWAL_METHODS["sepa:EUR"], second_operator_above_minor=999)
-    monkeypatch.setitem(WITHDRAWAL_METHODS, "sepa:EUR", method)
+    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sepa:EUR"], second_operator_above_minor=999)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sepa:EUR", method)
     new = await asked(rich, BY_SEPA, mode="live")
     page = f"/operator/withdrawals/{new['id']}"
     assert "second operator" in (await olga.send("GET", page)).ok().text

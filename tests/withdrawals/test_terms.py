@@ -10,9 +10,9 @@ import pytest
 from tests.cast import Actor, application
 from tests.invariants import broken_invariants
 from tests.payments.bank import purse, until
+from tests.running import CATALOGUE
 from tests.withdrawals.steps import asked, cancel, fund, play, quote, reported, withdraw
 from tollhouse.catalogue.methods import Fees
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
 
 SEED_FIELDS = {
     "method_id", "available", "minimum_minor", "maximum_minor", "daily_limit_minor", "network_fee_modes", "fees",
@@ -29,8 +29,8 @@ async def all_is_well(shop: Actor) -> AsyncIterator[None]:
 
 def priced(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     """The sandbox's method for EUR, as an operator's catalogue changes it."""
-    method = msgspec.structs.replace(WITHDRAWAL_METHODS["sandbox:EUR"], **changes)
-    monkeypatch.setitem(WITHDRAWAL_METHODS, "sandbox:EUR", method)
+    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sandbox:EUR"], **changes)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sandbox:EUR", method)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
     Raises `ValidationFailed`, `NotFound`, `DuplicateExternalId`, `CurrencyNotSupported`, `SelfPayment`,
     `ApplicationSuspended` and `InsufficientFunds`.
     """
-    currency, amount_minor = parse(new, caller)
+    currency, amount_minor = parse(new, caller, work.services.catalogue)
     application = await _application(work.tx, caller, new, work.now)
     await _ensure_external_id_unused(work.tx, caller, new)
     if currency is None or not currency.balance_payment_supported:
@@ -80,7 +80,7 @@ async def capture(work: Work, caller: Caller, payment_id: UUID, part: PartialAmo
     `ConfidentialClientRequired`.
     """
     payment = await store.lock(work.tx, caller.env, caller.client_id, payment_id)
-    amount_minor = minor_of_part(part, payment.currency) or payment.amount_minor
+    amount_minor = minor_of_part(part, payment.currency, work.services.catalogue) or payment.amount_minor
     return await _capture(work, payment, amount_minor, whole=caller.client_is_public)
 
 
@@ -106,7 +106,7 @@ async def capture_as_owner(
     """Capture a reservation as the application's owner. Raises as `capture`, and `RevokedApplicationCapture`."""
     application = await store.lock_application(work.tx, owner, client_id)
     payment = await store.lock_received(work.tx, application, payment_id)
-    amount_minor = minor_of_part(part, payment.currency) or payment.amount_minor
+    amount_minor = minor_of_part(part, payment.currency, work.services.catalogue) or payment.amount_minor
     if application.status == "revoked":
         raise RevokedApplicationCapture
     return await _capture(work, payment, amount_minor)
@@ -200,7 +200,7 @@ async def _capture(work: Work, payment: BalancePayment, amount_minor: int, *, wh
 
 async def _refund(work: Work, payment: BalancePayment, part: PartialAmount) -> BalancePayment:
     """Refund an amount of a locked payment, or all that remains."""
-    requested_minor = minor_of_part(part, payment.currency)
+    requested_minor = minor_of_part(part, payment.currency, work.services.catalogue)
     if payment.status not in CAPTURED:
         raise InvalidState(payment.status_at(work.now))
     remaining_minor = payment.refundable_minor

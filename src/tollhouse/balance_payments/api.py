@@ -12,7 +12,7 @@ from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import ApplicationGuard, scope
 from tollhouse.identity.model import ApplicationRequired, Caller, ConfidentialClientRequired
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -52,23 +52,25 @@ class BalancePaymentList(Struct, frozen=True):
 )
 async def make_balance_payment(caller: Caller, body: NewBalancePayment, work: Work) -> BalancePaymentView:
     """Pay the owner of an application from the merchant's balance, or reserve the amount."""
-    return payment_view(await actions.pay(work, caller, body), work.now)
+    return payment_view(await actions.pay(work, caller, body), work.now, work.services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, errors=(ValidationFailed,))
 async def list_balance_payments(
-    caller: Caller, query: BalancePaymentsQuery, page: PageRequest, db: Pool, now: datetime
+    caller: Caller, query: BalancePaymentsQuery, page: PageRequest, db: Pool, now: datetime, services: Services
 ) -> BalancePaymentList:
     """List balance payments, newest first. An access token lists those of its application, an API key lists all."""
     rows = await store.list_payments(db, caller.env, caller.client_id, query, now, page.window)
     found, more, cursor = page.cut(rows)
-    return BalancePaymentList([payment_view(one, now) for one in found], more, cursor)
+    return BalancePaymentList([payment_view(one, now, services.catalogue) for one in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, errors=(NotFound,))
-async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: datetime) -> BalancePaymentView:
+async def read_balance_payment(
+    caller: Caller, payment_id: UUID, db: Pool, now: datetime, services: Services
+) -> BalancePaymentView:
     """Retrieve a balance payment."""
-    return payment_view(await store.get(db, caller.env, caller.client_id, payment_id), now)
+    return payment_view(await store.get(db, caller.env, caller.client_id, payment_id), now, services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -88,7 +90,7 @@ async def read_balance_payment(caller: Caller, payment_id: UUID, db: Pool, now: 
 )
 async def capture_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
     """Capture a reservation once. Confidential clients can capture a part; the rest is released."""
-    return payment_view(await actions.capture(work, caller, payment_id, body), work.now)
+    return payment_view(await actions.capture(work, caller, payment_id, body), work.now, work.services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -100,7 +102,7 @@ async def capture_balance_payment(caller: Caller, payment_id: UUID, body: Partia
 )
 async def release_balance_payment(caller: Caller, payment_id: UUID, work: Work) -> BalancePaymentView:
     """Release a reservation. The amount becomes available to the merchant again."""
-    return payment_view(await actions.release(work, caller, payment_id), work.now)
+    return payment_view(await actions.release(work, caller, payment_id), work.now, work.services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -121,4 +123,4 @@ async def release_balance_payment(caller: Caller, payment_id: UUID, work: Work) 
 )
 async def refund_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
     """Refund a captured payment from the owner's balance, in full or in part."""
-    return payment_view(await actions.refund(work, caller, payment_id, body), work.now)
+    return payment_view(await actions.refund(work, caller, payment_id, body), work.now, work.services.catalogue)

@@ -11,7 +11,7 @@ from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -25,20 +25,26 @@ PATH = "/oauth/clients/{client_id}/balance-payments"
 
 @DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in, errors=(NotFound, ValidationFailed))
 async def list_owned_balance_payments(
-    caller: Person, client_id: str, query: ReceivedPaymentsQuery, page: PageRequest, db: Pool, now: datetime
+    caller: Person,
+    client_id: str,
+    query: ReceivedPaymentsQuery,
+    page: PageRequest,
+    db: Pool,
+    now: datetime,
+    services: Services,
 ) -> BalancePaymentList:
     """List the payments to an application's owner, newest first."""
     application = await store.get_application(db, caller.merchant_id, client_id)
     found, more, cursor = page.cut(await store.list_received(db, application, query, now, page.window))
-    return BalancePaymentList([payment_view(one, now) for one in found], more, cursor)
+    return BalancePaymentList([payment_view(one, now, services.catalogue) for one in found], more, cursor)
 
 
 @DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in, errors=(NotFound,))
 async def read_owned_balance_payment(
-    caller: Person, client_id: str, payment_id: UUID, db: Pool, now: datetime
+    caller: Person, client_id: str, payment_id: UUID, db: Pool, now: datetime, services: Services
 ) -> BalancePaymentView:
     """Retrieve a balance payment of an application."""
-    return payment_view(await store.get_received(db, caller.merchant_id, client_id, payment_id), now)
+    return payment_view(await store.get_received(db, caller.merchant_id, client_id, payment_id), now, services.catalogue)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -60,13 +66,17 @@ async def capture_owned_balance_payment(
 ) -> BalancePaymentView:
     """Capture a reservation once, in full or in part; the rest is released. Not for a revoked application."""
     owner = caller.merchant_id
-    return payment_view(await actions.capture_as_owner(work, owner, client_id, payment_id, body), work.now)
+    return payment_view(
+        await actions.capture_as_owner(work, owner, client_id, payment_id, body), work.now, work.services.catalogue
+    )
 
 
 @DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, errors=(NotFound, InvalidState))
 async def release_owned_balance_payment(caller: Person, client_id: str, payment_id: UUID, work: Work) -> BalancePaymentView:
     """Release a reservation, even of a disconnected or revoked application."""
-    return payment_view(await actions.release_as_owner(work, caller.merchant_id, client_id, payment_id), work.now)
+    return payment_view(
+        await actions.release_as_owner(work, caller.merchant_id, client_id, payment_id), work.now, work.services.catalogue
+    )
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -77,4 +87,6 @@ async def release_owned_balance_payment(caller: Person, client_id: str, payment_
 )
 async def refund_owned_balance_payment(caller: Person, client_id: str, payment_id: UUID, work: Work) -> BalancePaymentView:
     """Refund the remaining captured amount from the owner's balance, even of a revoked application."""
-    return payment_view(await actions.refund_as_owner(work, caller.merchant_id, client_id, payment_id), work.now)
+    return payment_view(
+        await actions.refund_as_owner(work, caller.merchant_id, client_id, payment_id), work.now, work.services.catalogue
+    )

@@ -6,7 +6,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
-from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
 from tollhouse.identity.model import Caller
@@ -34,7 +35,7 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, context.caller)
+        return _field_errors(self, context.caller, context.catalogue)
 
 
 class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,28 +48,28 @@ class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
         return optional_amount_errors(self.amount)
 
 
-def parse(new: NewBalancePayment, caller: Caller) -> tuple[Currency | None, int]:
+def parse(new: NewBalancePayment, caller: Caller, catalogue: Catalogue) -> tuple[Currency | None, int]:
     """The currency, None for an unknown code, and the amount in minor units. Raises `ValidationFailed` with every error."""
-    known = currency(new.currency)
+    known = catalogue.currencies.get(new.currency)
     amount_minor = minor_of(new.amount, known)
-    field_errors = list(_field_errors(new, caller))
+    field_errors = list(_field_errors(new, caller, catalogue))
     if field_errors or amount_minor is None:
         raise ValidationFailed(*field_errors)
     return known, amount_minor
 
 
-def minor_of_part(part: PartialAmount, code: str) -> int | None:
+def minor_of_part(part: PartialAmount, code: str, catalogue: Catalogue) -> int | None:
     """The amount in minor units; None for all of it. Raises `ValidationFailed`."""
     if part.amount is None:
         return None
-    amount_minor = minor_of(part.amount, CURRENCIES[code])
+    amount_minor = minor_of(part.amount, catalogue.currencies[code])
     if amount_minor is None:
-        raise ValidationFailed(amount_error(CURRENCIES[code]))
+        raise ValidationFailed(amount_error(catalogue.currencies[code]))
     return amount_minor
 
 
-def _field_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
-    known = currency(new.currency)
+def _field_errors(new: NewBalancePayment, caller: Caller, catalogue: Catalogue) -> Iterator[FieldError]:
+    known = catalogue.currencies.get(new.currency)
     if minor_of(new.amount, known) is None:
         yield amount_error(known)
     if new.capture and new.expires_in is not None:

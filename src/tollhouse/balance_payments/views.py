@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from tollhouse.balance_payments.model import BalancePayment
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.kernel.ids import MerchantId
 
@@ -16,6 +17,6 @@ class BalancePaymentView(RecordView, frozen=True, kw_only=True):
     merchant_id: Annotated[MerchantId, After("object")]
 
 
-def payment_view(payment: BalancePayment, now: datetime) -> BalancePaymentView:
+def payment_view(payment: BalancePayment, now: datetime, catalogue: Catalogue) -> BalancePaymentView:
     """A payment with its status at this time."""
-    return BalancePaymentView.of(payment, merchant_id=payment.env.merchant_id, status=payment.status_at(now))
+    return BalancePaymentView.of(payment, catalogue, merchant_id=payment.env.merchant_id, status=payment.status_at(now))

@@ -8,7 +8,7 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import payouts, store
 from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Imported
 from tollhouse.bank.store import Placed
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.bank_codes import creditor_references, parse_iban
@@ -30,7 +30,7 @@ async def import_file(
 
     Each entry is a transaction of its own: an import that is cut off has done what it did, and is finished by the next.
     """
-    statements = await asyncio.to_thread(_statements, raw, account)  # parsing a large file takes seconds
+    statements = await asyncio.to_thread(_statements, raw, account, services.catalogue)  # parsing a large file takes seconds
 
     async def keep_all(work: Work) -> list[tuple[UUID, bool]]:
         return [await _keep(work, one, ports, context) for one in statements]
@@ -91,11 +91,11 @@ async def dismiss(work: Work, part_id: UUID, ports: BankPorts, context: Operator
     return await _decide(work, part_id, Placed("dismissed"), ports, context)
 
 
-def _statements(raw: bytes, account: BankAccount | None) -> list[Statement]:
+def _statements(raw: bytes, account: BankAccount | None, catalogue: Catalogue) -> list[Statement]:
     if account is None:
         raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     try:
-        statements = read(raw, {code: currency.decimals for code, currency in CURRENCIES.items()})
+        statements = read(raw, {code: currency.decimals for code, currency in catalogue.currencies.items()})
     except UnreadableStatementError as error:
         raise BankRefusedError(error.message) from None
     if foreign := next((one.iban for one in statements if one.iban != account.iban), None):

@@ -21,7 +21,7 @@ from tollhouse.bank.model import (
     ended_otherwise,
 )
 from tollhouse.bank.store import Placed
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import stamp
@@ -66,17 +66,23 @@ async def gather(tx: Tx, ports: BankPorts, now: datetime) -> None:
 
 
 async def listed(
-    tx: Tx, ports: BankPorts, status: PayoutStatus | None, now: datetime, limit: int | None = None, offset: int = 0
+    tx: Tx,
+    ports: BankPorts,
+    status: PayoutStatus | None,
+    now: datetime,
+    catalogue: Catalogue,
+    limit: int | None = None,
+    offset: int = 0,
 ) -> list[ListedPayout]:
     """Payouts with this status, newest first."""
     await gather(tx, ports, now)
-    return await payouts_store.listed(tx, status, limit, offset)
+    return await payouts_store.listed(tx, status, catalogue, limit, offset)
 
 
-async def exportable(tx: Tx, context: OperatorContext) -> Prepared:
+async def exportable(tx: Tx, context: OperatorContext, catalogue: Catalogue) -> Prepared:
     """The prepared payouts that this operator may export."""
     leaving = await exports.exportable(tx, context.reviewer, context.at)
-    return Prepared(len(leaving), format_amount(sum(one.amount_minor for one in leaving), CURRENCY), CURRENCY)
+    return Prepared(len(leaving), catalogue.format_amount(sum(one.amount_minor for one in leaving), CURRENCY), CURRENCY)
 
 
 async def export(

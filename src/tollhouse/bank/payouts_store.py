@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import ListedBatch, ListedPayout, PayoutKind, ShownPayout, StoredPayout
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -108,34 +108,38 @@ async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, 
     await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED)
 
 
-async def listed(db: Pool | Tx, status: str | None, limit: int | None = None, offset: int = 0) -> list[ListedPayout]:
+async def listed(
+    db: Pool | Tx, status: str | None, catalogue: Catalogue, limit: int | None = None, offset: int = 0
+) -> list[ListedPayout]:
     """Payouts with this status, newest first."""
-    return [_listed(row) for row in await db.fetch(LIST, status, limit, offset)]
+    return [_listed(row, catalogue) for row in await db.fetch(LIST, status, limit, offset)]
 
 
-async def of_batch(db: Pool, batch_id: UUID, limit: int, offset: int) -> list[ListedPayout]:
+async def of_batch(db: Pool, batch_id: UUID, limit: int, offset: int, catalogue: Catalogue) -> list[ListedPayout]:
     """The payouts of a batch, in file order."""
-    return [_listed(row) for row in await db.fetch(LIST_OF_BATCH, batch_id, limit, offset)]
+    return [_listed(row, catalogue) for row in await db.fetch(LIST_OF_BATCH, batch_id, limit, offset)]
 
 
-async def payout(db: Pool, payout_id: UUID) -> ShownPayout | None:
+async def payout(db: Pool, payout_id: UUID, catalogue: Catalogue) -> ShownPayout | None:
     """One payout."""
     row = await db.fetchrow(PAYOUT, payout_id)
     if row is None:
         return None
     exported_at, debited_at = stamp_or_none(row["exported_at"]), stamp_or_none(row["debited_at"])
-    return ShownPayout(_listed(row), row["words"], exported_at, debited_at, row["ended_by"], stamp(row["updated_at"]))
+    return ShownPayout(
+        _listed(row, catalogue), row["words"], exported_at, debited_at, row["ended_by"], stamp(row["updated_at"])
+    )
 
 
-async def batches(db: Pool, limit: int, offset: int) -> list[ListedBatch]:
+async def batches(db: Pool, limit: int, offset: int, catalogue: Catalogue) -> list[ListedBatch]:
     """The batches, newest first."""
-    return [_batch(row) for row in await db.fetch(BATCHES, None, limit, offset)]
+    return [_batch(row, catalogue) for row in await db.fetch(BATCHES, None, limit, offset)]
 
 
-async def listed_batch(db: Pool, batch_id: UUID) -> ListedBatch | None:
+async def listed_batch(db: Pool, batch_id: UUID, catalogue: Catalogue) -> ListedBatch | None:
     """One batch for the list."""
     row = await db.fetchrow(BATCHES, batch_id, 1, 0)
-    return None if row is None else _batch(row)
+    return None if row is None else _batch(row, catalogue)
 
 
 async def export(
@@ -195,12 +199,12 @@ async def refuse(tx: Tx, payout_id: UUID, context: OperatorContext) -> bool:
     return await tx.execute(REFUSE, payout_id, context.reason or "", context.operator, context.at) == 1
 
 
-def _listed(row: Row) -> ListedPayout:
+def _listed(row: Row, catalogue: Catalogue) -> ListedPayout:
     return ListedPayout(
         row["id"],
         row["kind"],
         row["status"],
-        format_amount(row["amount_minor"], row["currency"]),
+        catalogue.format_amount(row["amount_minor"], row["currency"]),
         row["currency"],
         row["receiver_iban"],
         row["receiver_name"],
@@ -212,14 +216,14 @@ def _listed(row: Row) -> ListedPayout:
     )
 
 
-def _batch(row: Row) -> ListedBatch:
+def _batch(row: Row, catalogue: Catalogue) -> ListedBatch:
     return ListedBatch(
         row["id"],
         row["iban"],
         row["exported_by"],
         stamp(row["exported_at"]),
         row["payouts"],
-        format_amount(row["amount_minor"], CURRENCY),
+        catalogue.format_amount(row["amount_minor"], CURRENCY),
         CURRENCY,
         row["exported"],
         row["confirmed"],

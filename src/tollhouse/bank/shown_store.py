@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from tollhouse.bank.model import ListedStatement, ShownStatement, ShownTransfer
-from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.platform.db import Pool, Row
 from tollhouse.rails.bank.batch import id_in
@@ -52,24 +52,27 @@ async def statements(db: Pool, limit: int | None = None, offset: int = 0) -> lis
     return [_statement(row) for row in await db.fetch(STATEMENTS, limit, offset)]
 
 
-async def statement(db: Pool, statement_id: UUID) -> ShownStatement | None:
+async def statement(db: Pool, statement_id: UUID, catalogue: Catalogue) -> ShownStatement | None:
     """One statement."""
     row = await db.fetchrow(STATEMENT, statement_id)
     if row is None:
         return None
-    opening, closing = _balance(row["opening_minor"], row["currency"]), _balance(row["closing_minor"], row["currency"])
+    opening, closing = (
+        _balance(row["opening_minor"], row["currency"], catalogue),
+        _balance(row["closing_minor"], row["currency"], catalogue),
+    )
     return ShownStatement(_statement(row), row["currency"], opening, closing)
 
 
-async def transfers_of(db: Pool, statement_id: UUID, limit: int, offset: int) -> list[ShownTransfer]:
+async def transfers_of(db: Pool, statement_id: UUID, limit: int, offset: int, catalogue: Catalogue) -> list[ShownTransfer]:
     """The transfers of a statement's new entries, in order of import."""
-    return [_transfer(row) for row in await db.fetch(TRANSFERS_OF_STATEMENT, statement_id, limit, offset)]
+    return [_transfer(row, catalogue) for row in await db.fetch(TRANSFERS_OF_STATEMENT, statement_id, limit, offset)]
 
 
-async def transfer(db: Pool, transfer_id: UUID) -> ShownTransfer | None:
+async def transfer(db: Pool, transfer_id: UUID, catalogue: Catalogue) -> ShownTransfer | None:
     """One transfer."""
     row = await db.fetchrow(TRANSFER, transfer_id)
-    return None if row is None else _transfer(row)
+    return None if row is None else _transfer(row, catalogue)
 
 
 def _statement(row: Row) -> ListedStatement:
@@ -87,18 +90,19 @@ def _statement(row: Row) -> ListedStatement:
     )
 
 
-def _balance(minor: int | None, currency: str | None) -> str | None:
-    return None if minor is None or currency not in CURRENCIES else CURRENCIES[currency].format(minor)
+def _balance(minor: int | None, currency: str | None, catalogue: Catalogue) -> str | None:
+    known = catalogue.currencies.get(currency or "")
+    return None if minor is None or known is None else known.format(minor)
 
 
-def _transfer(row: Row) -> ShownTransfer:
+def _transfer(row: Row, catalogue: Catalogue) -> ShownTransfer:
     is_batch = row["outcome"] == "payout" and row["payout_id"] is None
     return ShownTransfer(
         id=row["id"],
         statement_id=row["first_statement_id"],
         booked_on=row["booked_on"],
         side=row["side"],
-        amount=format_amount(row["amount_minor"], row["currency"]),
+        amount=catalogue.format_amount(row["amount_minor"], row["currency"]),
         currency=row["currency"],
         is_return=row["is_reversal"] or row["return_reason"] is not None,
         other_name=row["other_name"],

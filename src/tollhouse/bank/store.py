@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import ListedTransfer, Outcome
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.bank.statement import Entry, Part, Side, Statement
@@ -104,14 +104,14 @@ async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part,
     await tx.execute(KEEP_PART, part_id, entry_id, nth, part.amount_minor, placed.reference, *whose, *taken)
 
 
-async def unmatched(db: Pool, limit: int | None = None, offset: int = 0) -> list[ListedTransfer]:
+async def unmatched(db: Pool, catalogue: Catalogue, limit: int | None = None, offset: int = 0) -> list[ListedTransfer]:
     """The unmatched transfers, oldest first."""
     return [
         ListedTransfer(
             row["id"],
             row["booked_on"],
             row["side"],
-            format_amount(row["amount_minor"], row["currency"]),
+            catalogue.format_amount(row["amount_minor"], row["currency"]),
             row["currency"],
             row["because"],
             row["other_name"],

@@ -1,1 +1,1 @@
-"""Currencies, payment and withdrawal methods, conversion pairs, products, projects, payment settings."""
+"""Currencies, payment and withdrawal methods, conversion pairs and products, from data files and the operator's file."""

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from tollhouse.catalogue.currencies import CURRENCIES, DECIMALS_MAX, Currency
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import DECIMALS_MAX, Currency
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError
 from tollhouse.kernel.money import parse_amount
@@ -36,9 +37,9 @@ def optional_amount_errors(amount: Any) -> Iterator[FieldError]:
         yield amount_error(None)
 
 
-def pairs(code: str, **minors: int) -> dict[str, Any]:
+def pairs(code: str, catalogue: Catalogue, **minors: int) -> dict[str, Any]:
     """Each amount as two members: `name` and `name_minor`."""
-    currency = CURRENCIES[code]
+    currency = catalogue.currencies[code]
     return {name: currency.format(minor) for name, minor in minors.items()} | {
         f"{name}_minor": minor for name, minor in minors.items()
     }

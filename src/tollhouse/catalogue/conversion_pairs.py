@@ -8,7 +8,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.kernel.money import MINOR_MAX
 
 Limit = Annotated[int, Meta(ge=1, le=MINOR_MAX)]
@@ -35,18 +34,6 @@ class ConversionPair(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         return self.pair_id.partition(":")[2]
 
 
-def pair(from_currency: str, to_currency: str) -> ConversionPair:
-    """The terms of a pair: those of the operator's file, else the defaults."""
-    pair_id = f"{from_currency}:{to_currency}"
-    return TERMS.get(pair_id) or ConversionPair(pair_id=pair_id)
-
-
-def pairs() -> list[ConversionPair]:
-    """All convertible pairs, in both directions."""
-    codes = [code for code, currency in CURRENCIES.items() if currency.operations.conversions]
-    return [pair(one, other) for one in codes for other in codes if one != other]
-
-
 def sandbox_price(code: str) -> Fraction:
     """The test-mode price of one euro in this currency."""
     return SANDBOX_PRICES.get(code, Fraction(1))
@@ -58,5 +45,3 @@ def _read() -> dict[str, Fraction]:
 
 
 SANDBOX_PRICES: Mapping[str, Fraction] = _read()
-TERMS: dict[str, ConversionPair] = {}
-"""The terms of the operator's file by pair id, such as `EUR:USD`."""

@@ -54,26 +54,9 @@ class Currency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return format_minor(minor, self.decimals)
 
 
-def currency(code: str) -> Currency | None:
-    """The currency with this code, if any."""
-    return CURRENCIES.get(code)
-
-
-def format_amount(minor: int, code: str) -> str:
-    """The decimal string of an amount. The currency must exist."""
-    return CURRENCIES[code].format(minor)
-
-
-def priced(minor: int, code: str) -> str:
-    """The amount with its currency: `12.50 EUR`."""
-    return f"{format_amount(minor, code)} {code}"
-
-
 def _read() -> dict[str, Currency]:
     text = (resources.files("tollhouse.catalogue") / "data" / "currencies.toml").read_text("utf-8")
     return {code: msgspec.convert({"code": code, **facts}, Currency) for code, facts in tomllib.loads(text).items()}
 
 
 BUILT_IN: Mapping[str, Currency] = _read()
-CURRENCIES: dict[str, Currency] = dict(BUILT_IN)
-"""The built-in currencies, and those of the operator's file."""

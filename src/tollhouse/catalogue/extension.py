@@ -1,4 +1,4 @@
-"""The operator's catalogue file (TOML), read once at start.
+"""The operator's catalogue file (TOML), read once at start into the catalogue.
 
     [currencies.PLN]
     name = "Polish Zloty"
@@ -40,17 +40,17 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tollhouse.catalogue import conversion_pairs, currencies, methods, products, withdrawal_methods
+from tollhouse.catalogue import currencies, methods, products, withdrawal_methods
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.products import GameServer, Product
 from tollhouse.catalogue.provider_fields import schema_error
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
-from tollhouse.http.bodies import decode_body
-from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.messages import SUBJECT
 from tollhouse.platform.config import InvalidSettingsError
+from tollhouse.platform.decoding import Reader, type_of
 from tollhouse.platform.targets import InvalidTargetError, parse_target
 
 SETTING = "TOLLHOUSE_CATALOGUE_FILE"
@@ -63,26 +63,9 @@ PRODUCT_ID = re.compile(r"(?P<server>[a-z0-9_]{1,32}):[a-z0-9_-]{1,64}")
 T = TypeVar("T")
 
 
-class Catalogue(Struct, frozen=True):
-    """The whole catalogue."""
-
-    currencies: dict[str, Currency]
-    methods: dict[str, Method]
-    withdrawal_methods: dict[str, WithdrawalMethod]
-    conversion_pairs: dict[str, ConversionPair]
-    products: dict[str, Product]
-    game_servers: dict[str, GameServer]
-
-
-def extend(path: Path | None) -> None:
-    """Replace the catalogue of this process by the built-in one with the file's entries. Raises `InvalidSettingsError`."""
-    catalogue = read(b"" if path is None else path.read_bytes())
-    _replace(currencies.CURRENCIES, catalogue.currencies)
-    _replace(methods.METHODS, catalogue.methods)
-    _replace(withdrawal_methods.WITHDRAWAL_METHODS, catalogue.withdrawal_methods)
-    _replace(conversion_pairs.TERMS, catalogue.conversion_pairs)
-    _replace(products.PRODUCTS, catalogue.products)
-    _replace(products.GAME_SERVERS, catalogue.game_servers)
+def load(path: Path | None) -> Catalogue:
+    """The built-in catalogue with the entries of this file, if any. Raises `InvalidSettingsError`."""
+    return read(b"" if path is None else path.read_bytes())
 
 
 def read(raw: bytes) -> Catalogue:
@@ -104,11 +87,6 @@ def read(raw: bytes) -> Catalogue:
     if errors:
         raise InvalidSettingsError([f"{SETTING} {error}" for error in errors])
     return Catalogue(all_currencies, all_methods, all_withdrawal_methods, all_pairs, all_products, all_servers)
-
-
-def _replace(table: dict[str, T], new: Mapping[str, T]) -> None:
-    table.clear()
-    table.update(new)
 
 
 def _currencies(entries: dict[str, Any], errors: list[str]) -> dict[str, Currency]:
@@ -244,11 +222,14 @@ def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None
         errors.append(f"{member}: must be a table")
         return None
     before: dict[str, Any] = {} if built_in is None else msgspec.to_builtins(built_in)
+    entry = _merge(before, facts) | name  # pyright: ignore[reportUnknownArgumentType]
     try:
-        return decode_body(_merge(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
-    except ValidationFailed as error:
-        errors += [f"{member}.{one.field}: {str(one.message).removeprefix(SUBJECT)}" for one in error.field_errors]
-        return None
+        return msgspec.convert(entry, kind)
+    except msgspec.ValidationError:
+        reader = Reader()
+        reader.read(entry, type_of(kind), "")
+    errors += [f"{member}.{one.field}: {str(one.message).removeprefix(SUBJECT)}" for one in reader.field_errors]
+    return None
 
 
 def _merge(before: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.currencies import BUILT_IN as BUILT_IN_CURRENCIES
 from tollhouse.catalogue.currencies import Words
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.money import MINOR_MAX, percentage
@@ -111,23 +110,3 @@ def _read() -> dict[str, Method]:
 
 
 BUILT_IN: Mapping[str, Method] = _read()
-METHODS: dict[str, Method] = sandbox_methods(BUILT_IN_CURRENCIES) | BUILT_IN
-"""Sandbox methods, built-in methods, and those of the operator's file."""
-
-
-def fees_of(method_id: str) -> Fees:
-    """The fees of a method; zero if it was removed from the catalogue."""
-    method = METHODS.get(method_id)
-    return Fees() if method is None else method.fees
-
-
-def label_of(method_id: str) -> Translatable:
-    """The name of a method, for pages; its id if it was removed from the catalogue."""
-    known = METHODS.get(method_id)
-    return method_id if known is None else known.label
-
-
-def is_refundable(method_id: str) -> bool:
-    """Whether the method exists and supports refunds."""
-    method = METHODS.get(method_id)
-    return method is not None and method.refundable

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.catalogue.currencies import Words
-from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
 
 SANDBOX = "sandbox"
@@ -38,16 +37,6 @@ class Product(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     maximum_quantity: Quantity
     recipient_schema: dict[str, Any]
 
-    def unavailable_in(self, mode: Mode) -> UnavailableReason | None:
-        """Why it is unavailable in this environment; None if it is available."""
-        if (self.server == SANDBOX) != (mode == "test"):
-            return "not_in_environment"
-        if not self.enabled:
-            return "disabled_by_operator"
-        if mode == "live" and self.server not in GAME_SERVERS:
-            return "provider_not_configured"
-        return None
-
 
 class GameServer(Struct, frozen=True, forbid_unknown_fields=True):
     """The URL of grants, and the file with the signing secret, read for each grant."""
@@ -60,17 +49,9 @@ class GameServer(Struct, frozen=True, forbid_unknown_fields=True):
         return Path(self.secret_file).read_bytes().strip()
 
 
-def listed(mode: Mode) -> list[Product]:
-    """The products of an environment. Sandbox products are listed in test mode only."""
-    return [product for product in PRODUCTS.values() if product.server != SANDBOX or mode == "test"]
-
-
 def _read() -> dict[str, Product]:
     text = (resources.files("tollhouse.catalogue") / "data" / "products.toml").read_text("utf-8")
     return {name: msgspec.convert({"product_id": name, **facts}, Product) for name, facts in tomllib.loads(text).items()}
 
 
 BUILT_IN: Mapping[str, Product] = _read()
-PRODUCTS: dict[str, Product] = dict(BUILT_IN)
-GAME_SERVERS: dict[str, GameServer] = {}
-"""The built-in products, and those of the operator's file."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self, TypeVar
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
@@ -55,8 +55,11 @@ class RecordView(Struct, frozen=True, kw_only=True):
     """The base of views, which `view_of` completes."""
 
     @classmethod
-    def of(cls, record: Any, **computed: Any) -> Self:
-        """The view of a record. `computed` are values of members by name; they replace those of the record."""
+    def of(cls, record: Any, catalogue: Catalogue, **computed: Any) -> Self:
+        """The view of a record. `catalogue` has the scales of amounts.
+
+        `computed` are values of members by name; they replace those of the record.
+        """
         raise NotImplementedError
 
 
@@ -144,7 +147,7 @@ def _builder(members: list[Member]) -> Callable[..., Any]:
         if member.currency_path is not None
     ]
 
-    def of(cls: type[Any], record: Any, **computed: Any) -> Any:
+    def of(cls: type[Any], record: Any, catalogue: Catalogue, **computed: Any) -> Any:
         members = dict(zip(names, values_of(record), strict=True))
         members.update(computed)
         for name in times:
@@ -153,7 +156,7 @@ def _builder(members: list[Member]) -> Callable[..., Any]:
                 members[name] = stamp(moment)
         for name, decimal, currency_of in amounts:
             minor = members[name]
-            members[decimal] = None if minor is None else CURRENCIES[currency_of(record)].format(minor)
+            members[decimal] = None if minor is None else catalogue.format_amount(minor, currency_of(record))
         return cls(**members)
 
     return of

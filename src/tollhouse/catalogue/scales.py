@@ -1,14 +1,14 @@
 """Keeps the decimals of a currency fixed once amounts are stored in it."""
 
 from tollhouse.catalogue import scales_store
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.platform.db import Pool
 
 
-async def verify_scales(db: Pool) -> None:
+async def verify_scales(db: Pool, catalogue: Catalogue) -> None:
     """Store the decimals of new currencies. Raises `InvalidSettingsError` if those of a stored one changed."""
-    scales = {code: currency.decimals for code, currency in CURRENCIES.items()}
+    scales = {code: currency.decimals for code, currency in catalogue.currencies.items()}
     if changed := await scales_store.list_changed(db, scales):
         raise InvalidSettingsError(
             [

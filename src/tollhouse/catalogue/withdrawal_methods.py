@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.currencies import BUILT_IN as BUILT_IN_CURRENCIES
 from tollhouse.catalogue.currencies import Words
 from tollhouse.catalogue.methods import Fees, Minor
 from tollhouse.kernel.money import MINOR_MAX
@@ -92,5 +91,3 @@ def _read() -> dict[str, WithdrawalMethod]:
 
 
 BUILT_IN: Mapping[str, WithdrawalMethod] = _read()
-WITHDRAWAL_METHODS: dict[str, WithdrawalMethod] = sandbox_withdrawal_methods(BUILT_IN_CURRENCIES) | BUILT_IN
-"""Sandbox methods, built-in methods, and those of the operator's file."""

@@ -3,8 +3,9 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.methods import Method
-from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.ids import new_id
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import MethodUnavailable
@@ -20,10 +21,12 @@ OPEN_ATTEMPTS_MAX = 100
 
 
 async def start(
-    link: PaymentLink, settings: PaymentSettings, method_id: str, rails: Rails
+    link: PaymentLink, settings: PaymentSettings, method_id: str, rails: Rails, catalogue: Catalogue
 ) -> tuple[UUID, Method, Instructions]:
     """Get payment instructions from the method's rail; no transaction is open. Raises `MethodUnavailable`."""
-    offer = next((offer for offer in offers_for(link, settings, rails) if offer.method.method_id == method_id), None)
+    offer = next(
+        (offer for offer in offers_for(link, settings, rails, catalogue) if offer.method.method_id == method_id), None
+    )
     if offer is None or not offer.available:
         raise MethodUnavailable(None if offer is None else offer.unavailable_reason)
     provider = rails.find(offer.method.rail, link.env.mode)

@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 from urllib.parse import quote, urlsplit
 
-from tollhouse.catalogue.payment_settings import Branding
+from tollhouse.environments.payment_settings import Branding
 
 HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 SHEET = """\

@@ -13,11 +13,11 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.checkout import attempts, branding
 from tollhouse.checkout.payment_uri import payment_uri
 from tollhouse.checkout.state import CHOOSING, PAID, WAITING, Checkout, State, find_simulated_attempt, load_checkout
+from tollhouse.environments import payment_settings
 from tollhouse.http.forms import parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
@@ -96,7 +96,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
         return see_other(found.path)
     try:
         attempt_id, method, instructions = await attempts.start(
-            link, found.settings, request.form().one("method_id") or "", request.services.rails
+            link, found.settings, request.form().one("method_id") or "", request.services.rails, request.services.catalogue
         )
     except MethodUnavailable as error:
         return _page(request, found, now, error)
@@ -117,11 +117,15 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
     link = shown.link
     form = request.form()
     outcome, amount = form.one("outcome"), form.amount("amount")
-    amount_minor = parse_amount(amount, CURRENCIES[link.currency].decimals) if amount else None
+    amount_minor = parse_amount(amount, request.services.catalogue.currencies[link.currency].decimals) if amount else None
     if outcome not in OUTCOMES:
         raise ValidationFailed(FieldError("outcome", "invalid_value", messages.A_CHOICE))
     if amount and amount_minor is None:
-        raise ValidationFailed(FieldError("amount", "invalid_amount", messages.decimal(CURRENCIES[link.currency].decimals)))
+        raise ValidationFailed(
+            FieldError(
+                "amount", "invalid_amount", messages.decimal(request.services.catalogue.currencies[link.currency].decimals)
+            )
+        )
     attempt = await find_simulated_attempt(db, link, _attempt_id(request))
     if attempt is None or attempt.rail != SANDBOX.name:
         return see_other(f"/pay/{token}")
@@ -148,9 +152,9 @@ async def status(request: Request, token: str, db: Pool, now: datetime) -> Respo
     received_minor = attempt.received_minor if attempt else 0
     body = CheckoutStatus(
         status=found.state,
-        amount_due=format_amount(found.due_minor, link.currency),
+        amount_due=request.services.catalogue.format_amount(found.due_minor, link.currency),
         amount_due_minor=found.due_minor,
-        amount_received=format_amount(received_minor, link.currency),
+        amount_received=request.services.catalogue.format_amount(received_minor, link.currency),
         amount_received_minor=received_minor,
         currency=link.currency,
         confirmations=attempt.confirmations if attempt else None,
@@ -196,16 +200,18 @@ def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavail
         questions=branding.mailto_link(look),
         support_email=look.support_email,
         link=link,
-        amount=format_amount(link.amount_minor, link.currency),
-        due=format_amount(found.due_minor, link.currency),
+        amount=request.services.catalogue.format_amount(link.amount_minor, link.currency),
+        due=request.services.catalogue.format_amount(found.due_minor, link.currency),
         state=state if error is None else "open",
         attempt=attempt,
-        currency=CURRENCIES[attempt.currency if attempt else link.currency],
+        currency=request.services.catalogue.currencies[attempt.currency if attempt else link.currency],
         failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,
-        offers=offers_for(link, found.settings, request.services.rails) if showing_offers else [],
+        offers=offers_for(link, found.settings, request.services.rails, request.services.catalogue)
+        if showing_offers
+        else [],
         reasons=REASONS,
-        qr=_qr(found),
+        qr=_qr(found, request.services.catalogue),
         waiting=state in WAITING,
         here=found.path,
         query=found.path.partition("?")[2],
@@ -218,12 +224,12 @@ def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavail
     )
 
 
-def _qr(found: Checkout) -> str | None:
+def _qr(found: Checkout, catalogue: Catalogue) -> str | None:
     """The QR code while a push payment is awaited."""
     attempt = found.attempt
     if attempt is None or found.state not in {"pending", "underpaid"}:
         return None
-    decimals = CURRENCIES[attempt.currency].decimals
+    decimals = catalogue.currencies[attempt.currency].decimals
     return qr_image(payment_uri(attempt.instructions, attempt.method_id, found.due_minor, decimals))
 
 

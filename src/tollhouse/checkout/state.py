@@ -6,8 +6,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.environments import payment_settings
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.errors import NotFound
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.model import PaymentLink

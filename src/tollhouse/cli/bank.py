@@ -55,7 +55,7 @@ def list_statements(*, as_json: Json = False) -> int:
 @statements.command
 def unmatched(*, as_json: Json = False) -> int:
     """List unmatched transfers, oldest first."""
-    return print_rows("transfers", lambda services: store.unmatched(services.db), as_json=as_json)
+    return print_rows("transfers", lambda services: store.unmatched(services.db, services.catalogue), as_json=as_json)
 
 
 @statements.command
@@ -81,7 +81,9 @@ def list_payouts(*, status: Status = None, as_json: Json = False) -> int:
     """List payouts, newest first. Prepared ones are part of the next export."""
     return print_rows(
         "payouts",
-        lambda services: services.db.transact(lambda tx: payout_actions.listed(tx, BANK_PORTS, status, clock.now())),
+        lambda services: services.db.transact(
+            lambda tx: payout_actions.listed(tx, BANK_PORTS, status, clock.now(), services.catalogue)
+        ),
         as_json=as_json,
     )
 

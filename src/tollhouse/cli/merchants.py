@@ -7,7 +7,7 @@ from uuid import UUID
 from cyclopts import App, Parameter
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.catalogue.currencies import CURRENCIES, Currency
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.cli.actions import (
     By,
     Json,
@@ -98,9 +98,9 @@ def adjust(
     env = MerchantEnv(MerchantId(merchant_id), mode)
 
     async def change(services: Services, context: OperatorContext) -> OperatorAction:
-        known = CURRENCIES.get(currency)
+        known = services.catalogue.currencies.get(currency)
         if known is None:
-            raise UsageError(f"Unknown currency {currency}. Use one of {', '.join(CURRENCIES)}.")
+            raise UsageError(f"Unknown currency {currency}. Use one of {', '.join(services.catalogue.currencies)}.")
         amount_minor = _signed_minor(amount, known)
         return await services.transact(
             lambda work: actions.adjust(work, env, known, amount_minor, context), context.at, OPERATOR

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.cli.actions import By, Json, UsageError, operator_context, print_rows
 from tollhouse.conversions import prices
 from tollhouse.conversions.prices import PostedPrice
@@ -27,7 +26,7 @@ def post_price(currency: CurrencyArgument, per_euro: PriceArgument, /, *, by: By
 
     async def post(services: Services) -> list[PostedPrice]:
         context = await operator_context(services, None, by)
-        if currency not in CURRENCIES or currency == prices.EURO:
+        if currency not in services.catalogue.currencies or currency == prices.EURO:
             raise UsageError(f"{currency} cannot be priced in euros. Use one of the other currencies.")
         if not prices.is_price(per_euro):
             raise UsageError(f"{per_euro} is not a price. Use a positive number with at most 18 decimals.")

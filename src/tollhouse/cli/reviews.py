@@ -24,7 +24,9 @@ RefundArgument = Annotated[UUID, Parameter(help="The refund's ID.")]
 @withdrawals.command(name="list")
 def list_withdrawals(*, status: Status = "pending_review", as_json: Json = False) -> int:
     """List withdrawals pending review, or with another status, oldest first."""
-    return print_rows("withdrawals", lambda services: list_queue(services.db, status, ROWS_MAX), as_json=as_json)
+    return print_rows(
+        "withdrawals", lambda services: list_queue(services.db, status, ROWS_MAX, services.catalogue), as_json=as_json
+    )
 
 
 @withdrawals.command(name="approve")
@@ -45,7 +47,9 @@ def reject_withdrawal(withdrawal_id: WithdrawalArgument, /, *, reason: Reason, b
 def list_refunds(*, review: Review = "required", as_json: Json = False) -> int:
     """List refunds that require review, or with another review status, oldest first."""
     return print_rows(
-        "refunds", lambda services: refund_review_store.list_queue(services.db, review, ROWS_MAX), as_json=as_json
+        "refunds",
+        lambda services: refund_review_store.list_queue(services.db, review, ROWS_MAX, services.catalogue),
+        as_json=as_json,
     )
 
 

@@ -12,10 +12,10 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
-from tollhouse.catalogue import store as projects_store
-from tollhouse.catalogue.currencies import Currency, priced
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.console import store
 from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectChangedError, SubjectNotFoundError
+from tollhouse.environments import store as projects_store
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.services import Work
 from tollhouse.identity import second_factor_store, sessions_store
@@ -185,7 +185,11 @@ async def record_action(
     )
     await store.insert_action(work.tx, done, context.at)
     if owner is not None and action in AUDIT_EVENTS:
-        changed = None if currency is None or amount_minor is None else new_values(amount=priced(amount_minor, currency))
+        changed = (
+            None
+            if currency is None or amount_minor is None
+            else new_values(amount=work.services.catalogue.priced(amount_minor, currency))
+        )
         subject, name = None if subject_id == done.merchant_id else subject_id, None
         if client is not None:
             subject, name = client.client_id, client.name

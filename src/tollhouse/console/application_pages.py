@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
 from tollhouse.console import application_actions, applications_store, store
 from tollhouse.console.layout import ActionQuery, render
 from tollhouse.console.suspension import Load, ShowError, StatusChange, Suspendable, confirm_page, submit
@@ -132,7 +131,7 @@ async def _application(
         connections=await applications_store.active_connections(db, found.client_id, request.now, CONNECTIONS_COUNTED + 1),
         connections_counted=CONNECTIONS_COUNTED,
         history=await store.actions_of_application(db, found.client_id, ACTIONS_SHOWN),
-        amount=format_amount,
+        amount=request.services.catalogue.format_amount,
         done=done,
         message=message,
     )

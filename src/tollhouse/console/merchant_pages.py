@@ -6,7 +6,6 @@ from uuid import UUID
 from msgspec import Meta
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
 from tollhouse.console import actions, store
 from tollhouse.console.layout import ActionQuery, render
 from tollhouse.console.suspension import Load, ShowError, StatusChange, Suspendable, confirm_page, submit
@@ -135,7 +134,7 @@ async def _merchant(
         balances=[(mode, balance) for mode in MODES for balance in await list_balances(db, MerchantEnv(owner, mode))],
         projects=await store.projects_of(db, owner, PROJECTS_SHOWN),
         history=await store.actions_of_merchant(db, owner, ACTIONS_SHOWN),
-        amount=format_amount,
+        amount=request.services.catalogue.format_amount,
         done=done,
         message=message,
     )

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
 from tollhouse.console import overview_store, store, users
 from tollhouse.console.layout import ROOT, render
 from tollhouse.console.overview import many, size
@@ -137,7 +136,7 @@ async def history(request: Request, caller: Operator, query: PageQuery) -> Respo
         "history",
         here="history",
         history=history,
-        amount=format_amount,
+        amount=request.services.catalogue.format_amount,
         page_links=page_links(query, more=more),
     )
 

@@ -112,7 +112,9 @@ async def approve(request: Request, caller: Operator, payout_id: UUID) -> Respon
 @OPERATIONS.add("GET", "/operator/batches", guard=operator_page)
 async def batches(request: Request, caller: Operator, query: PageQuery) -> Response:
     """Batches, newest first, with the statuses of their payouts."""
-    rows, more = query.cut(await payouts_store.batches(request.services.db, query.fetch, query.offset))
+    rows, more = query.cut(
+        await payouts_store.batches(request.services.db, query.fetch, query.offset, request.services.catalogue)
+    )
     return render(request, caller, "batches", here="payouts", batches=rows, page_links=page_links(query, more=more))
 
 
@@ -125,10 +127,12 @@ async def batch(request: Request, caller: Operator, batch_id: UUID, query: PageQ
 async def _batch(
     request: Request, caller: Operator, batch_id: UUID, query: PageQuery, status: int = 200, *, message: Translatable = ""
 ) -> Response:
-    found = await payouts_store.listed_batch(request.services.db, batch_id)
+    found = await payouts_store.listed_batch(request.services.db, batch_id, request.services.catalogue)
     if found is None:
         raise NotFound
-    rows, more = query.cut(await payouts_store.of_batch(request.services.db, batch_id, query.fetch, query.offset))
+    rows, more = query.cut(
+        await payouts_store.of_batch(request.services.db, batch_id, query.fetch, query.offset, request.services.catalogue)
+    )
     turned = page_links(query, more=more)
     return render(
         request, caller, "batch", status, here="payouts", batch=found, payouts=rows, page_links=turned, message=message
@@ -161,8 +165,12 @@ async def _payouts(
     status_filter = None if query.status == "all" else query.status
 
     async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared]:
-        found = await payout_actions.listed(tx, BANK_PORTS, status_filter, request.now, query.fetch, query.offset)
-        return found, await payout_actions.exportable(tx, OperatorContext(caller.email, request.now))
+        found = await payout_actions.listed(
+            tx, BANK_PORTS, status_filter, request.now, request.services.catalogue, query.fetch, query.offset
+        )
+        return found, await payout_actions.exportable(
+            tx, OperatorContext(caller.email, request.now), request.services.catalogue
+        )
 
     found, prepared = await request.services.db.transact(load)
     rows, more = query.cut(found)
@@ -193,7 +201,7 @@ async def _payout(
     reason: str = "",
     field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
-    found = await payouts_store.payout(request.services.db, payout_id)
+    found = await payouts_store.payout(request.services.db, payout_id, request.services.catalogue)
     if found is None:
         raise NotFound
     merchant_id = found.listed.merchant_id

@@ -8,7 +8,6 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext, Reviewer
-from tollhouse.catalogue.currencies import format_amount
 from tollhouse.console import reviews, store
 from tollhouse.console.layout import ROOT, ActionQuery, read_reason, render
 from tollhouse.console.model import OperatorAction, OperatorRefusedError, SubjectNotFoundError
@@ -106,7 +105,11 @@ REFUNDS = Queue("refunds", reviews.REFUNDS, _load_refund)
 @OPERATIONS.add("GET", "/operator/withdrawals", guard=operator_page)
 async def withdrawals(request: Request, caller: Operator, query: WithdrawalsQuery) -> Response:
     """Withdrawals of all merchants, oldest first."""
-    rows, more = query.cut(await review_store.list_queue(request.services.db, query.status, query.fetch, query.offset))
+    rows, more = query.cut(
+        await review_store.list_queue(
+            request.services.db, query.status, query.fetch, request.services.catalogue, query.offset
+        )
+    )
     return render(
         request,
         caller,
@@ -124,7 +127,9 @@ async def withdrawals(request: Request, caller: Operator, query: WithdrawalsQuer
 async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Response:
     """Refunds of all merchants to an account other than the payer's, oldest first."""
     rows, more = query.cut(
-        await refund_review_store.list_queue(request.services.db, query.review, query.fetch, query.offset)
+        await refund_review_store.list_queue(
+            request.services.db, query.review, query.fetch, request.services.catalogue, query.offset
+        )
     )
     return render(
         request,
@@ -232,7 +237,7 @@ async def _show(
         subject=subject,
         path=f"{ROOT}/{queue.name}/{subject_id}",
         merchant=merchant,
-        amount=format_amount,
+        amount=request.services.catalogue.format_amount,
         history=await store.actions_about(db, subject.env.merchant_id, subject_id, ACTIONS_SHOWN),
         approved_by_me=Reviewer(caller.email).is_among(subject.approvals),
         done=done,

@@ -54,10 +54,14 @@ async def import_statements(request: Request, caller: Operator) -> Response:
 @OPERATIONS.add("GET", "/operator/statements/{statement_id}", guard=operator_page)
 async def statement(request: Request, caller: Operator, statement_id: UUID, query: PageQuery) -> Response:
     """One statement: what came of each transfer that it was the first to render."""
-    found = await shown_store.statement(request.services.db, statement_id)
+    found = await shown_store.statement(request.services.db, statement_id, request.services.catalogue)
     if found is None:
         raise NotFound
-    rows, more = query.cut(await shown_store.transfers_of(request.services.db, statement_id, query.fetch, query.offset))
+    rows, more = query.cut(
+        await shown_store.transfers_of(
+            request.services.db, statement_id, query.fetch, query.offset, request.services.catalogue
+        )
+    )
     return render(
         request,
         caller,
@@ -72,7 +76,7 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
 @OPERATIONS.add("GET", "/operator/transfers", guard=operator_page)
 async def transfers(request: Request, caller: Operator, query: PageQuery) -> Response:
     """Unmatched transfers, oldest first."""
-    rows, more = query.cut(await store.unmatched(request.services.db, query.fetch, query.offset))
+    rows, more = query.cut(await store.unmatched(request.services.db, request.services.catalogue, query.fetch, query.offset))
     return render(request, caller, "transfers", here="statements", transfers=rows, page_links=page_links(query, more=more))
 
 
@@ -159,7 +163,7 @@ async def _transfer(
     form: dict[str, str] | None = None,
     field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
-    found = await shown_store.transfer(request.services.db, transfer_id)
+    found = await shown_store.transfer(request.services.db, transfer_id, request.services.catalogue)
     if found is None:
         raise NotFound
     return render(

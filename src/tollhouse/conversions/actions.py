@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
-from tollhouse.catalogue.currencies import priced
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.conversions import notify, prices, store
 from tollhouse.conversions.model import Conversion, Exchange, exchange_from, exchange_to
 from tollhouse.conversions.new_conversion import (
@@ -32,10 +32,10 @@ FX = Account("fx")
 
 
 async def quote(
-    tx: Tx, env: MerchantEnv, new: NewConversionQuote, now: datetime, *, check_funds: bool = False
+    tx: Tx, env: MerchantEnv, new: NewConversionQuote, now: datetime, catalogue: Catalogue, *, check_funds: bool = False
 ) -> Quote[Exchange]:
     """Quote a conversion. Raises `ValidationFailed`, the errors of pairs and amounts, and `InsufficientFunds` if checked."""
-    exchange = await _current_exchange(tx, env, parse_quote(new), now)
+    exchange = await _current_exchange(tx, env, parse_quote(new, catalogue), now, catalogue)
     if check_funds:
         await ensure_funds(tx, env, exchange.from_currency, exchange.from_amount_minor)
     # Nothing below this line may refuse.
@@ -46,14 +46,14 @@ async def quote(
 
 async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversion:
     """Convert by a quote, or at the current rate. Raises the errors of `quote`, of quotes and `PriceChanged`."""
-    amount = parse(new, env, work.services.settings)
+    amount = parse(new, env, work.services.settings, work.services.catalogue)
     quoted: Quote[Exchange] | None = None
     if new.quote_id is not None:
         quoted = await store.lock_quote(work.tx, env, new.quote_id)
         await quotes.ensure_usable(work.tx, quoted, work.now)
         exchange = quoted.terms
     elif amount is not None:
-        exchange = await _current_exchange(work.tx, env, amount, work.now)
+        exchange = await _current_exchange(work.tx, env, amount, work.now, work.services.catalogue)
     else:
         raise AssertionError("a conversion names a quote or an amount")
     await ensure_funds(work.tx, env, exchange.from_currency, exchange.from_amount_minor)
@@ -73,8 +73,8 @@ async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversio
         created_at=work.now,
     )
     await execute(work, conversion)
-    given = priced(exchange.from_amount_minor, exchange.from_currency)
-    received = priced(exchange.to_amount_minor, exchange.to_currency)
+    given = work.services.catalogue.priced(exchange.from_amount_minor, exchange.from_currency)
+    received = work.services.catalogue.priced(exchange.to_amount_minor, exchange.to_currency)
     about = new_values(amount=given, received=received, external_id=new.external_id)
     await record.event(work, env, "conversion.made", subject=conversion.id, changed=about)
     return conversion
@@ -95,16 +95,18 @@ async def execute(work: Work, conversion: Conversion) -> PostedTransaction:
     return posted
 
 
-async def _current_exchange(tx: Tx, env: MerchantEnv, amount: ConversionAmount, now: datetime) -> Exchange:
+async def _current_exchange(
+    tx: Tx, env: MerchantEnv, amount: ConversionAmount, now: datetime, catalogue: Catalogue
+) -> Exchange:
     current = await prices.get_rate(tx, env.mode, amount.pair, now)
     ensure_pair_available(current)
     if current.rate is None:
         raise AssertionError("an available pair has a rate")
     if amount.from_amount_minor is not None:
-        exchange = exchange_from(amount.pair, current.rate, amount.from_amount_minor)
+        exchange = exchange_from(amount.pair, current.rate, amount.from_amount_minor, catalogue)
     else:
-        exchange = exchange_to(amount.pair, current.rate, amount.to_amount_minor or 0)
-    ensure_limits(amount.pair, exchange)
+        exchange = exchange_to(amount.pair, current.rate, amount.to_amount_minor or 0, catalogue)
+    ensure_limits(amount.pair, exchange, catalogue)
     if exchange.to_amount_minor < amount.minimum_minor:
         raise PriceChanged({"to_amount_minor": exchange.to_amount_minor})
     return exchange

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.conversion_pairs import pairs
 from tollhouse.conversions import actions, prices, store
 from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
@@ -20,7 +19,7 @@ from tollhouse.conversions.views import (
 )
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -55,9 +54,11 @@ class ConversionList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/conversion-pairs", guard=scope("conversions:read"))
-async def list_pairs(caller: Caller, page: CataloguePageRequest, db: Pool, now: datetime) -> ConversionPairList:
+async def list_pairs(
+    caller: Caller, page: CataloguePageRequest, db: Pool, now: datetime, services: Services
+) -> ConversionPairList:
     """List the currency pairs, unavailable pairs with the reason."""
-    found, more, cursor = page.pick(pairs(), lambda pair: f"{pair.from_currency} {pair.to_currency}")
+    found, more, cursor = page.pick(services.catalogue.pairs(), lambda pair: f"{pair.from_currency} {pair.to_currency}")
     codes = frozenset(code for pair in found for code in (pair.from_currency, pair.to_currency))
     known = await prices.list_prices(db, caller.env.mode, codes, now)
     return ConversionPairList([pair_view(prices.rate_of_pair(pair, known, now), caller.env) for pair in found], more, cursor)
@@ -71,9 +72,11 @@ async def list_pairs(caller: Caller, page: CataloguePageRequest, db: Pool, now: 
     idempotency="honoured",
     errors=(ValidationFailed, *PAIR_ERRORS),
 )
-async def quote_conversion(caller: Caller, body: NewConversionQuote, tx: Tx, now: datetime) -> ConversionQuoteView:
+async def quote_conversion(
+    caller: Caller, body: NewConversionQuote, tx: Tx, now: datetime, services: Services
+) -> ConversionQuoteView:
     """Quote a conversion, guaranteed for 30 seconds. No money is reserved."""
-    return conversion_quote_view(await actions.quote(tx, caller.env, body, now))
+    return conversion_quote_view(await actions.quote(tx, caller.env, body, now, services.catalogue), services.catalogue)
 
 
 @OPERATIONS.add(
@@ -93,17 +96,19 @@ async def quote_conversion(caller: Caller, body: NewConversionQuote, tx: Tx, now
 )
 async def convert(caller: Caller, body: NewConversion, work: Work) -> ConversionView:
     """Convert an amount of the balance to another currency."""
-    return conversion_view(await actions.convert(work, caller.env, body))
+    return conversion_view(await actions.convert(work, caller.env, body), work.services.catalogue)
 
 
 @OPERATIONS.add("GET", "/conversions", guard=scope("conversions:read"))
-async def list_conversions(caller: Caller, query: ConversionsQuery, page: PageRequest, db: Pool) -> ConversionList:
+async def list_conversions(
+    caller: Caller, query: ConversionsQuery, page: PageRequest, db: Pool, services: Services
+) -> ConversionList:
     """List conversions, newest first."""
     found, more, cursor = page.cut(await store.list_conversions(db, caller.env, query, page.window))
-    return ConversionList([conversion_view(one) for one in found], more, cursor)
+    return ConversionList([conversion_view(one, services.catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/conversions/{conversion_id}", guard=scope("conversions:read"), errors=(NotFound,))
-async def read_conversion(caller: Caller, conversion_id: UUID, db: Pool) -> ConversionView:
+async def read_conversion(caller: Caller, conversion_id: UUID, db: Pool, services: Services) -> ConversionView:
     """Retrieve a conversion."""
-    return conversion_view(await store.get(db, caller.env, conversion_id))
+    return conversion_view(await store.get(db, caller.env, conversion_id), services.catalogue)

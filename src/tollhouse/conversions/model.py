@@ -9,8 +9,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.conversion_pairs import ConversionPair
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.catalogue.record_views import InCurrency
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
@@ -135,17 +135,17 @@ def rate_of(text: str, as_of: datetime) -> Rate:
     return Rate(int(parts["whole"]) * ONE + int((parts["part"] or "").ljust(RATE_DECIMALS, "0")), as_of)
 
 
-def exchange_from(pair: ConversionPair, rate: Rate, from_amount_minor: int) -> Exchange:
+def exchange_from(pair: ConversionPair, rate: Rate, from_amount_minor: int, catalogue: Catalogue) -> Exchange:
     """The exchange of an amount. The fee is deducted first; the result is rounded down."""
     fee_minor = percentage(from_amount_minor, pair.fee_basis_points)
-    scaled, whole = _scales(pair, rate)
+    scaled, whole = _scales(pair, rate, catalogue)
     to_amount_minor = (from_amount_minor - fee_minor) * scaled // whole
     return Exchange(pair.from_currency, from_amount_minor, pair.to_currency, to_amount_minor, rate, fee_minor)
 
 
-def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int) -> Exchange:
+def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int, catalogue: Catalogue) -> Exchange:
     """The exchange that yields an amount, with the smallest possible amount to convert."""
-    scaled, whole = _scales(pair, rate)
+    scaled, whole = _scales(pair, rate, catalogue)
     net_minor = -(-to_amount_minor * whole // scaled)
     # The fee is rounded up, so the net amount is rounded down.
     from_minor = -(-net_minor * BASIS_POINTS // (BASIS_POINTS - pair.fee_basis_points))
@@ -153,7 +153,10 @@ def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int) -> Excha
     return Exchange(pair.from_currency, from_minor, pair.to_currency, to_amount_minor, rate, fee_minor)
 
 
-def _scales(pair: ConversionPair, rate: Rate) -> tuple[int, int]:
+def _scales(pair: ConversionPair, rate: Rate, catalogue: Catalogue) -> tuple[int, int]:
     """The rate between minor units as numerator and denominator."""
-    from_decimals, to_decimals = CURRENCIES[pair.from_currency].decimals, CURRENCIES[pair.to_currency].decimals
+    from_decimals, to_decimals = (
+        catalogue.currencies[pair.from_currency].decimals,
+        catalogue.currencies[pair.to_currency].decimals,
+    )
     return rate.quintillionths * 10**to_decimals, ONE * 10**from_decimals

@@ -7,8 +7,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
-from tollhouse.catalogue.conversion_pairs import ConversionPair, pair
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.model import Exchange, PairRate, exchange_to
 from tollhouse.http.bodies import ValidationContext
@@ -31,9 +31,9 @@ class NewConversionQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     amount: Annotated[Amount, example("4.20")] = None
     to_amount: Amount = None
 
-    def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _quote_errors(self)
+        return _quote_errors(self, context.catalogue)
 
 
 class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -50,7 +50,7 @@ class NewConversion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _conversion_errors(self, context.caller.env, context.settings)
+        return _conversion_errors(self, context.caller.env, context.settings, context.catalogue)
 
 
 class ConversionAmount(Struct, frozen=True):
@@ -62,41 +62,43 @@ class ConversionAmount(Struct, frozen=True):
     minimum_minor: int = 0
 
 
-def parse_quote(new: NewConversionQuote) -> ConversionAmount:
+def parse_quote(new: NewConversionQuote, catalogue: Catalogue) -> ConversionAmount:
     """The pair and amount to quote. Raises `ValidationFailed` with every error, then `CurrencyNotSupported`."""
-    if field_errors := list(_quote_errors(new)):
+    if field_errors := list(_quote_errors(new, catalogue)):
         raise ValidationFailed(*field_errors)
-    from_minor = minor_of(new.amount, CURRENCIES[new.from_currency])
-    to_minor = minor_of(new.to_amount, CURRENCIES[new.to_currency])
-    return ConversionAmount(pair_of(new.from_currency, new.to_currency), from_minor, to_minor)
+    from_minor = minor_of(new.amount, catalogue.currencies[new.from_currency])
+    to_minor = minor_of(new.to_amount, catalogue.currencies[new.to_currency])
+    return ConversionAmount(pair_of(new.from_currency, new.to_currency, catalogue), from_minor, to_minor)
 
 
-def parse(new: NewConversion, env: MerchantEnv, settings: Settings) -> ConversionAmount | None:
+def parse(new: NewConversion, env: MerchantEnv, settings: Settings, catalogue: Catalogue) -> ConversionAmount | None:
     """The pair and amount to convert; None with a quote. Raises as `parse_quote`."""
-    if field_errors := list(_conversion_errors(new, env, settings)):
+    if field_errors := list(_conversion_errors(new, env, settings, catalogue)):
         raise ValidationFailed(*field_errors)
     if new.quote_id is not None:
         return None
     source, target = new.from_currency or "", new.to_currency or ""
-    minimum_minor = minor_of(new.min_to_amount, CURRENCIES[target])
-    return ConversionAmount(pair_of(source, target), minor_of(new.amount, CURRENCIES[source]), None, minimum_minor or 0)
+    minimum_minor = minor_of(new.min_to_amount, catalogue.currencies[target])
+    return ConversionAmount(
+        pair_of(source, target, catalogue), minor_of(new.amount, catalogue.currencies[source]), None, minimum_minor or 0
+    )
 
 
-def currency_errors(source: str, target: str) -> Iterator[FieldError]:
+def currency_errors(source: str, target: str, catalogue: Catalogue) -> Iterator[FieldError]:
     """The errors of two currencies as a pair."""
     for member, code in (("from_currency", source), ("to_currency", target)):
-        if code not in CURRENCIES:
+        if code not in catalogue.currencies:
             yield FieldError(member, "invalid_currency", messages.A_CURRENCY)
     if source == target:
         yield FieldError("to_currency", "same_currency", "This must differ from from_currency.")
 
 
-def pair_of(source: str, target: str) -> ConversionPair:
+def pair_of(source: str, target: str, catalogue: Catalogue) -> ConversionPair:
     """The pair of two known currencies. Raises `CurrencyNotSupported`."""
     members = {"from_currency": source, "to_currency": target}
-    if unsupported := [member for member, code in members.items() if not CURRENCIES[code].operations.conversions]:
+    if unsupported := [member for member, code in members.items() if not catalogue.currencies[code].operations.conversions]:
         raise CurrencyNotSupported(*unsupported)
-    return pair(source, target)
+    return catalogue.pair(source, target)
 
 
 def ensure_pair_available(current: PairRate) -> None:
@@ -105,33 +107,35 @@ def ensure_pair_available(current: PairRate) -> None:
         raise PairUnavailable(current.unavailable_reason)
 
 
-def ensure_limits(pair: ConversionPair, exchange: Exchange) -> None:
+def ensure_limits(pair: ConversionPair, exchange: Exchange, catalogue: Catalogue) -> None:
     """Raises `AmountBelowMinimum` and `AmountAboveMaximum`."""
     if exchange.from_amount_minor < pair.minimum_minor:
         raise AmountBelowMinimum(pair.minimum_minor)
     if exchange.to_amount_minor <= 0 or exchange.fee_minor >= exchange.from_amount_minor:
-        raise AmountBelowMinimum(max(pair.minimum_minor, exchange_to(pair, exchange.rate, 1).from_amount_minor))
+        raise AmountBelowMinimum(max(pair.minimum_minor, exchange_to(pair, exchange.rate, 1, catalogue).from_amount_minor))
     maximum_minor = MINOR_MAX if pair.maximum_minor is None else pair.maximum_minor
     if exchange.from_amount_minor > maximum_minor or exchange.to_amount_minor > MINOR_MAX:
         raise AmountAboveMaximum(maximum_minor)
 
 
-def _quote_errors(new: NewConversionQuote) -> Iterator[FieldError]:
-    yield from currency_errors(new.from_currency, new.to_currency)
+def _quote_errors(new: NewConversionQuote, catalogue: Catalogue) -> Iterator[FieldError]:
+    yield from currency_errors(new.from_currency, new.to_currency, catalogue)
     if (new.amount is None) == (new.to_amount is None):
         yield FieldError("amount", "invalid_value", "Send either amount or to_amount.")
     elif new.amount is not None:
-        yield from _amount_errors("amount", new.amount, new.from_currency)
+        yield from _amount_errors("amount", new.amount, new.from_currency, catalogue)
     else:
-        yield from _amount_errors("to_amount", new.to_amount, new.to_currency)
+        yield from _amount_errors("to_amount", new.to_amount, new.to_currency, catalogue)
 
 
-def _conversion_errors(new: NewConversion, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
+def _conversion_errors(
+    new: NewConversion, env: MerchantEnv, settings: Settings, catalogue: Catalogue
+) -> Iterator[FieldError]:
     if new.quote_id is None:
-        yield from currency_errors(new.from_currency or "", new.to_currency or "")
-        yield from _amount_errors("amount", new.amount, new.from_currency)
+        yield from currency_errors(new.from_currency or "", new.to_currency or "", catalogue)
+        yield from _amount_errors("amount", new.amount, new.from_currency, catalogue)
         if new.min_to_amount is not None:
-            yield from _amount_errors("min_to_amount", new.min_to_amount, new.to_currency)
+            yield from _amount_errors("min_to_amount", new.min_to_amount, new.to_currency, catalogue)
     else:
         for member in ("from_currency", "to_currency", "amount", "min_to_amount"):
             if getattr(new, member) is not None:
@@ -140,7 +144,7 @@ def _conversion_errors(new: NewConversion, env: MerchantEnv, settings: Settings)
     yield from reference_errors(external_id=new.external_id, metadata=new.metadata)
 
 
-def _amount_errors(member: str, amount: Any, code: str | None) -> Iterator[FieldError]:
-    known = CURRENCIES.get(code or "")
+def _amount_errors(member: str, amount: Any, code: str | None, catalogue: Catalogue) -> Iterator[FieldError]:
+    known = catalogue.currencies.get(code or "")
     if minor_of(amount, known) is None:
         yield amount_error(known, member)

@@ -13,7 +13,14 @@ SOURCE = "conversion"
 async def completed(work: Work, conversion: Conversion, posted: PostedTransaction) -> None:
     """Record the events of a completed conversion and of the two balances that it changed."""
     made, url = conversion.exchange, conversion.webhook_url
-    event = NewEvent("conversion.completed", SOURCE, conversion.id, conversion.version, conversion_view(conversion), url)
+    event = NewEvent(
+        "conversion.completed",
+        SOURCE,
+        conversion.id,
+        conversion.version,
+        conversion_view(conversion, work.services.catalogue),
+        url,
+    )
     await record(work, conversion.env, event)
     cause = Cause(SOURCE, conversion.id, conversion.status, conversion.version)
     for currency in (made.from_currency, made.to_currency):

@@ -12,8 +12,7 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import changes
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
-from tollhouse.catalogue.conversion_pairs import pair
-from tollhouse.catalogue.currencies import CURRENCIES, priced
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.conversions import actions, prices, rules_store
 from tollhouse.conversions.errors import RuleChanged, RuleConflict
 from tollhouse.conversions.model import Conversion, ConversionRule, Exchange, RuleCreator, Trigger, exchange_from
@@ -49,7 +48,7 @@ class NewConversionRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, context.caller.env, context.settings)
+        return _field_errors(self, context.caller.env, context.settings, context.catalogue)
 
 
 class ConversionRuleUpdate(NewConversionRule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -60,7 +59,7 @@ class ConversionRuleUpdate(NewConversionRule, frozen=True, forbid_unknown_fields
 
 async def create(work: Work, env: MerchantEnv, created_by: RuleCreator, new: NewConversionRule) -> ConversionRule:
     """Create a rule, which counts entries from now on. Raises `ValidationFailed`, `CurrencyNotSupported`, `RuleConflict`."""
-    threshold_minor = _parse_threshold(new, env, work.services.settings)
+    threshold_minor = _parse_threshold(new, env, work.services.settings, work.services.catalogue)
     rule = ConversionRule(
         id=new_id(),
         env=env,
@@ -84,7 +83,7 @@ async def create(work: Work, env: MerchantEnv, created_by: RuleCreator, new: New
 
 async def update(work: Work, env: MerchantEnv, rule_id: UUID, new: ConversionRuleUpdate) -> ConversionRule:
     """Update a rule. Raises `NotFound`, `RuleChanged` and the errors of `create`."""
-    threshold_minor = _parse_threshold(new, env, work.services.settings)
+    threshold_minor = _parse_threshold(new, env, work.services.settings, work.services.catalogue)
     await rules_store.lock_merchant(work.tx, env)
     current = await rules_store.get(work.tx, env, rule_id)
     if current.version != new.version:
@@ -124,7 +123,7 @@ async def apply(work: Work, env: MerchantEnv, rule_id: UUID) -> Conversion | Non
     change = await rules_store.get_balance_change(work.tx, rule)
     waiting_minor = max(0, rule.waiting_minor + change.paid_minor) if rule.trigger == "on_payment" else 0
     convertible_minor = _convertible(rule, change, waiting_minor)
-    terms = pair(rule.from_currency, rule.to_currency)
+    terms = work.services.catalogue.pair(rule.from_currency, rule.to_currency)
     if convertible_minor < terms.minimum_minor:
         await rules_store.record_progress(work.tx, rule, change.version, waiting_minor, rule.runs, None)
         return None
@@ -133,7 +132,7 @@ async def apply(work: Work, env: MerchantEnv, rule_id: UUID) -> Conversion | Non
         await rules_store.record_progress(work.tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, work.now + RETRY)
         return None
     amount_minor = convertible_minor if terms.maximum_minor is None else min(convertible_minor, terms.maximum_minor)
-    exchange = exchange_from(terms, current.rate, amount_minor)
+    exchange = exchange_from(terms, current.rate, amount_minor, work.services.catalogue)
     if exchange.to_amount_minor <= 0:
         await rules_store.record_progress(work.tx, rule, change.version, waiting_minor, rule.runs, None)
         return None
@@ -157,13 +156,16 @@ async def postpone(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> No
 
 async def _record_audit(work: Work, action: AuditEventType, before: ConversionRule | None, after: ConversionRule) -> None:
     name = f"{after.from_currency} → {after.to_currency}"
-    changed = changes({} if before is None else _audited_members(before), _audited_members(after))
+    changed = changes(
+        {} if before is None else _audited_members(before, work.services.catalogue),
+        _audited_members(after, work.services.catalogue),
+    )
     await record.event(work, after.env, action, subject=after.id, name=name, changed=changed)
 
 
-def _audited_members(rule: ConversionRule) -> Mapping[str, object]:
+def _audited_members(rule: ConversionRule, catalogue: Catalogue) -> Mapping[str, object]:
     """The members of a rule that the audit log compares."""
-    threshold = None if rule.threshold_minor is None else priced(rule.threshold_minor, rule.from_currency)
+    threshold = None if rule.threshold_minor is None else catalogue.priced(rule.threshold_minor, rule.from_currency)
     names = ("from_currency", "to_currency", "trigger", "percent", "enabled", "webhook_url")
     return {name: getattr(rule, name) for name in names} | {"threshold": threshold}
 
@@ -191,17 +193,19 @@ def _conversion(rule: ConversionRule, exchange: Exchange, now: datetime) -> Conv
     )
 
 
-def _parse_threshold(new: NewConversionRule, env: MerchantEnv, settings: Settings) -> int | None:
+def _parse_threshold(new: NewConversionRule, env: MerchantEnv, settings: Settings, catalogue: Catalogue) -> int | None:
     """The threshold in minor units. Raises `ValidationFailed` with every error, then `CurrencyNotSupported`."""
-    if field_errors := list(_field_errors(new, env, settings)):
+    if field_errors := list(_field_errors(new, env, settings, catalogue)):
         raise ValidationFailed(*field_errors)
-    pair_of(new.from_currency, new.to_currency)
-    return minor_of(new.threshold, CURRENCIES[new.from_currency])
+    pair_of(new.from_currency, new.to_currency, catalogue)
+    return minor_of(new.threshold, catalogue.currencies[new.from_currency])
 
 
-def _field_errors(new: NewConversionRule, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
-    known = CURRENCIES.get(new.from_currency)
-    yield from currency_errors(new.from_currency, new.to_currency)
+def _field_errors(
+    new: NewConversionRule, env: MerchantEnv, settings: Settings, catalogue: Catalogue
+) -> Iterator[FieldError]:
+    known = catalogue.currencies.get(new.from_currency)
+    yield from currency_errors(new.from_currency, new.to_currency, catalogue)
     yield from destination_errors(new.webhook_url, env, settings)
     if new.trigger == "on_threshold" and minor_of(new.threshold, known) is None:
         yield amount_error(known, "threshold")

@@ -11,7 +11,7 @@ from tollhouse.conversions.rules import ConversionRuleUpdate, NewConversionRule
 from tollhouse.conversions.views import ConversionRuleView
 from tollhouse.http.lists import ListPageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -30,10 +30,10 @@ class ConversionRuleList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/conversion-rules", guard=scope("conversions:read"))
-async def list_rules(caller: Caller, page: ListPageRequest, db: Pool) -> ConversionRuleList:
+async def list_rules(caller: Caller, page: ListPageRequest, db: Pool, services: Services) -> ConversionRuleList:
     """List conversion rules, newest first."""
     found, more, cursor = page.cut(await rules_store.list_rules(db, caller.env, page.window))
-    return ConversionRuleList([ConversionRuleView.of(one) for one in found], more, cursor)
+    return ConversionRuleList([ConversionRuleView.of(one, services.catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add(
@@ -47,13 +47,13 @@ async def list_rules(caller: Caller, page: ListPageRequest, db: Pool) -> Convers
 async def make_rule(caller: Caller, body: NewConversionRule, work: Work) -> ConversionRuleView:
     """Convert automatically: a share of each payment, or of the balance when it reaches a threshold."""
     created_by = RuleCreator("api_key") if caller.client_id is None else RuleCreator("oauth", caller.client_id)
-    return ConversionRuleView.of(await rules.create(work, caller.env, created_by, body))
+    return ConversionRuleView.of(await rules.create(work, caller.env, created_by, body), work.services.catalogue)
 
 
 @OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), errors=(NotFound,))
-async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> ConversionRuleView:
+async def read_rule(caller: Caller, rule_id: UUID, db: Pool, services: Services) -> ConversionRuleView:
     """Retrieve a conversion rule."""
-    return ConversionRuleView.of(await rules_store.get(db, caller.env, rule_id))
+    return ConversionRuleView.of(await rules_store.get(db, caller.env, rule_id), services.catalogue)
 
 
 @OPERATIONS.add(
@@ -64,10 +64,10 @@ async def read_rule(caller: Caller, rule_id: UUID, db: Pool) -> ConversionRuleVi
 )
 async def change_rule(caller: Caller, rule_id: UUID, body: ConversionRuleUpdate, work: Work) -> ConversionRuleView:
     """Update a conversion rule. Send all members."""
-    return ConversionRuleView.of(await rules.update(work, caller.env, rule_id, body))
+    return ConversionRuleView.of(await rules.update(work, caller.env, rule_id, body), work.services.catalogue)
 
 
 @OPERATIONS.add("DELETE", "/conversion-rules/{rule_id}", guard=scope("conversions:write"), errors=(NotFound,))
 async def end_rule(caller: Caller, rule_id: UUID, work: Work) -> ConversionRuleView:
     """Delete a conversion rule. Its conversions are kept."""
-    return ConversionRuleView.of(await rules.delete(work, caller.env, rule_id))
+    return ConversionRuleView.of(await rules.delete(work, caller.env, rule_id), work.services.catalogue)

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.conversions.model import Conversion, ConversionRule, Exchange, PairRate, UnavailableReason
 from tollhouse.kernel.clock import Timestamp, stamp
@@ -72,11 +73,13 @@ def pair_view(current: PairRate, env: MerchantEnv) -> ConversionPairView:
     )
 
 
-def conversion_quote_view(quote: Quote[Exchange]) -> ConversionQuoteView:
+def conversion_quote_view(quote: Quote[Exchange], catalogue: Catalogue) -> ConversionQuoteView:
     """A new quote."""
-    return ConversionQuoteView.of(quote, rate=quote.terms.rate.text)
+    return ConversionQuoteView.of(quote, catalogue, rate=quote.terms.rate.text)
 
 
-def conversion_view(conversion: Conversion) -> ConversionView:
+def conversion_view(conversion: Conversion, catalogue: Catalogue) -> ConversionView:
     """A conversion."""
-    return ConversionView.of(conversion, rate=conversion.exchange.rate.text, completed_at=stamp(conversion.created_at))
+    return ConversionView.of(
+        conversion, catalogue, rate=conversion.exchange.rate.text, completed_at=stamp(conversion.created_at)
+    )

@@ -38,7 +38,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: BalanceP
         person=caller,
         mode=env.mode,
         here="balance-payments",
-        payments=[payment_view(one, request.now) for one in found],
+        payments=[payment_view(one, request.now, request.services.catalogue) for one in found],
         application_names=await store.application_names(db, {one.client_id for one in found}),
         query=query,
         statuses=STATUSES,
@@ -57,6 +57,6 @@ async def details(request: Request, caller: Person, mode: str, payment_id: UUID)
         person=caller,
         mode=env.mode,
         here="balance-payments",
-        payment=payment_view(found, request.now),
+        payment=payment_view(found, request.now, request.services.catalogue),
         name=(await store.application_names(db, [found.client_id]))[found.client_id],
     )

@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.errors import RuleConflict
 from tollhouse.conversions.model import ConversionRule, RuleCreator
@@ -96,7 +96,7 @@ async def _set_enabled(request: Request, caller: Person, env: MerchantEnv, rule_
         raise InvalidRequest("The form field `seen` must be the version of the rule.")
     current = await rules_store.get(services.db, env, rule_id)
     if current.enabled != enabled:
-        changes = _rule_update(current, int(version), enabled=enabled)
+        changes = _rule_update(current, int(version), request.services.catalogue, enabled=enabled)
         try:
             await request.transact(lambda work: rules.update(work, env, rule_id, changes))
         except NotFound:
@@ -119,14 +119,14 @@ def _new_rule(values: dict[str, str]) -> NewConversionRule:
     return decode_body({"from_currency": "", "to_currency": ""} | members, NewConversionRule)
 
 
-def _rule_update(current: ConversionRule, version: int, *, enabled: bool) -> ConversionRuleUpdate:
+def _rule_update(current: ConversionRule, version: int, catalogue: Catalogue, *, enabled: bool) -> ConversionRuleUpdate:
     """The complete rule with `enabled` changed."""
     threshold_minor = current.threshold_minor
     return ConversionRuleUpdate(
         from_currency=current.from_currency,
         to_currency=current.to_currency,
         trigger=current.trigger,
-        threshold=None if threshold_minor is None else format_amount(threshold_minor, current.from_currency),
+        threshold=None if threshold_minor is None else catalogue.format_amount(threshold_minor, current.from_currency),
         percent=current.percent,
         enabled=enabled,
         webhook_url=current.webhook_url,
@@ -151,8 +151,8 @@ async def _rules(
         person=person,
         mode=env.mode,
         here="conversions",
-        rules=[ConversionRuleView.of(one) for one in found],
-        currencies=currency_options(),
+        rules=[ConversionRuleView.of(one, request.services.catalogue) for one in found],
+        currencies=currency_options(request.services.catalogue),
         values=values,
         form_errors=form_errors,
         notice=notice,

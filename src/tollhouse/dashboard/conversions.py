@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.conversions import actions, store
 from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
@@ -74,9 +74,9 @@ async def list_page(request: Request, caller: Person, mode: str, query: Conversi
         person=caller,
         mode=env.mode,
         here="conversions",
-        conversions=[conversion_view(one) for one in found],
+        conversions=[conversion_view(one, request.services.catalogue) for one in found],
         query=query,
-        currencies=currency_options(),
+        currencies=currency_options(request.services.catalogue),
         page_links=page_links(query, more=more),
     )
 
@@ -129,7 +129,7 @@ async def details(request: Request, caller: Person, mode: str, conversion_id: UU
         person=caller,
         mode=env.mode,
         here="conversions",
-        conversion=conversion_view(found),
+        conversion=conversion_view(found, request.services.catalogue),
     )
 
 
@@ -138,15 +138,15 @@ def _parse_form(posted: Form) -> ConversionForm:
     return ConversionForm({name: posted.one(name) or "" for name in FIELDS} | amounts)
 
 
-def currency_options() -> list[tuple[str, str]]:
+def currency_options(catalogue: Catalogue) -> list[tuple[str, str]]:
     """The currencies that can be converted: code and name."""
-    return [(code, f"{code}, {known.name}") for code, known in CURRENCIES.items() if known.operations.conversions]
+    return [(code, f"{code}, {known.name}") for code, known in catalogue.currencies.items() if known.operations.conversions]
 
 
 async def _review(request: Request, person: Person, env: MerchantEnv, form: ConversionForm, message: str = "") -> Response:
     try:
         quote = await request.services.db.transact(
-            lambda tx: actions.quote(tx, env, form.new_quote, request.now, check_funds=True)
+            lambda tx: actions.quote(tx, env, form.new_quote, request.now, request.services.catalogue, check_funds=True)
         )
     except ApiError as error:
         return await _form(request, person, env, form, _form_errors(error, form))
@@ -157,7 +157,7 @@ async def _review(request: Request, person: Person, env: MerchantEnv, form: Conv
         person=person,
         mode=env.mode,
         here="conversions",
-        quote=conversion_quote_view(quote),
+        quote=conversion_quote_view(quote, request.services.catalogue),
         values=form.values,
         message=message,
     )
@@ -167,7 +167,7 @@ async def _form(
     request: Request, person: Person, env: MerchantEnv, form: ConversionForm, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     available = [
-        (format_amount(balance.available_minor, balance.currency), balance.currency)
+        (request.services.catalogue.format_amount(balance.available_minor, balance.currency), balance.currency)
         for balance in await list_balances(request.services.db, env)
         if balance.available_minor > 0
     ]
@@ -178,7 +178,7 @@ async def _form(
         person=person,
         mode=env.mode,
         here="conversions",
-        currencies=currency_options(),
+        currencies=currency_options(request.services.catalogue),
         available=available,
         values=form.values,
         form_errors=form_errors,

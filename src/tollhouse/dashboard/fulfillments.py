@@ -7,8 +7,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue import products
-from tollhouse.catalogue.products import PRODUCTS
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.fulfillments import actions, statistics, statistics_charts, store
 from tollhouse.fulfillments.model import FulfillmentStatus
 from tollhouse.fulfillments.statistics import FulfillmentStatistics, StatisticsQuery
@@ -74,11 +73,11 @@ async def list_page(request: Request, caller: Person, mode: str, query: Fulfillm
         person=caller,
         mode=env.mode,
         here="fulfillments",
-        fulfillments=[FulfillmentView.of(one) for one in found],
-        product_names=_product_names(),
+        fulfillments=[FulfillmentView.of(one, request.services.catalogue) for one in found],
+        product_names=_product_names(request.services.catalogue),
         query=query,
         statuses=STATUSES,
-        products=_product_options(env.mode),
+        products=_product_options(env.mode, request.services.catalogue),
         page_links=page_links(query, more=more),
     )
 
@@ -90,7 +89,7 @@ async def statistics_page(request: Request, caller: Person, mode: str, query: St
     found: FulfillmentStatistics | None = None
     form_errors = NO_ERRORS
     try:
-        found = await statistics.compute(request.services.db, env, query.query, request.now)
+        found = await statistics.compute(request.services.db, env, query.query, request.now, request.services.catalogue)
     except ValidationFailed as error:
         form_errors = form_errors_of(error, {"from", "to"})
     return page(
@@ -101,11 +100,11 @@ async def statistics_page(request: Request, caller: Person, mode: str, query: St
         mode=env.mode,
         here="fulfillments",
         statistics=found,
-        **_charts(found, query.group_by, formats_of(request)),
+        **_charts(found, query.group_by, formats_of(request), request.services.catalogue),
         filters={"from": query.start, "to": query.to, "group_by": query.group_by, "product_id": query.product_id},
         groups=GROUPS,
-        product_names=_product_names(),
-        products=_product_options(env.mode),
+        product_names=_product_names(request.services.catalogue),
+        products=_product_options(env.mode, request.services.catalogue),
         form_errors=form_errors,
     )
 
@@ -129,11 +128,11 @@ async def cancel(request: Request, caller: Person, mode: str, fulfillment_id: UU
     return see_other(f"/{env.mode}/fulfillments/{fulfillment_id}")
 
 
-def _charts(found: FulfillmentStatistics | None, group_by: str, formats: Formats) -> dict[str, Any]:
+def _charts(found: FulfillmentStatistics | None, group_by: str, formats: Formats, catalogue: Catalogue) -> dict[str, Any]:
     """The rows of the page and their chart: columns for days, a strip for games and products."""
     rows = [] if found is None else found.groups
     if group_by in {"game", "product"}:
-        rows = statistics_charts.sort_by_units(statistics_charts.by_game(rows) if group_by == "game" else rows)
+        rows = statistics_charts.sort_by_units(statistics_charts.by_game(rows, catalogue) if group_by == "game" else rows)
         return {"rows": rows, "drawn": statistics_charts.shares(rows)}
     drawn = statistics_charts.columns(found, formats) if found is not None and group_by == "day" else None
     return {"rows": rows, "drawn": drawn}
@@ -150,17 +149,17 @@ async def _details(
         person=person,
         mode=env.mode,
         here="fulfillments",
-        fulfillment=FulfillmentView.of(found),
-        name=_product_names().get(found.product_id, found.product_id),
+        fulfillment=FulfillmentView.of(found, request.services.catalogue),
+        name=_product_names(request.services.catalogue).get(found.product_id, found.product_id),
         recipient=describe(found.recipient),
         message=form_errors.message,
     )
 
 
-def _product_names() -> dict[str, str]:
+def _product_names(catalogue: Catalogue) -> dict[str, str]:
     """The names of products by id. Products that have left the catalogue are missing."""
-    return {product_id: f"{product.name}, {product.game}" for product_id, product in PRODUCTS.items()}
+    return {product_id: f"{product.name}, {product.game}" for product_id, product in catalogue.products.items()}
 
 
-def _product_options(mode: Mode) -> list[tuple[str, str]]:
-    return [(product.product_id, f"{product.name}, {product.game}") for product in products.listed(mode)]
+def _product_options(mode: Mode, catalogue: Catalogue) -> list[tuple[str, str]]:
+    return [(product.product_id, f"{product.name}, {product.game}") for product in catalogue.products_in(mode)]

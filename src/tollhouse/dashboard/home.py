@@ -6,12 +6,12 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.currencies import CURRENCIES, Currency
-from tollhouse.catalogue.methods import label_of as method_label
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard import home_store as store
 from tollhouse.dashboard.home_model import Change, HomeQuery, LatestPayment, PeriodTotals, compare
 from tollhouse.dashboard.home_picture import draw_charts
+from tollhouse.environments import payment_settings
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -50,11 +50,14 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
         now = await store.count_period(tx, env, selected.now)
         before = await store.count_period(tx, env, selected.before)
         balances = await list_balances(tx, env)
-        currency, choices = await _selected_currency(tx, env, query.currency, now, balances)
+        currency, choices = await _selected_currency(tx, env, query.currency, now, balances, request.services.catalogue)
         facts: dict[str, Any] = {
             "setup": await store.get_setup_progress(tx, env),
             "undelivered": await store.count_undelivered(tx, env, request.now - UNDELIVERED_SINCE, UNDELIVERED_SHOWN),
-            "latest": [_payment_row(one) for one in await store.list_latest_payments(tx, env, request.now, LATEST_SHOWN)],
+            "latest": [
+                _payment_row(one, request.services.catalogue)
+                for one in await store.list_latest_payments(tx, env, request.now, LATEST_SHOWN)
+            ],
         }
     balance = next((one for one in balances if one.currency == currency.code), Balance(currency.code))
     return page(
@@ -73,7 +76,7 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
         available=currency.format(balance.available_minor),
         reserved=currency.format(balance.reserved_minor) if balance.reserved_minor else "",
         debt=currency.format(balance.debt_minor) if balance.debt_minor else "",
-        picture=draw_charts(now, before, selected, currency, formats_of(request)),
+        picture=draw_charts(now, before, selected, currency, formats_of(request), request.services.catalogue),
         most=UNDELIVERED_SHOWN,
         **facts,
     )
@@ -89,15 +92,15 @@ def _selected_period(request: Request, person: Person, query: HomeQuery) -> tupl
 
 
 async def _selected_currency(
-    tx: Tx, env: MerchantEnv, requested: str, now: PeriodTotals, balances: list[Balance]
+    tx: Tx, env: MerchantEnv, requested: str, now: PeriodTotals, balances: list[Balance], catalogue: Catalogue
 ) -> tuple[Currency, list[tuple[str, str]]]:
     """The currency to show and the choices: the requested one, else the one with most payments."""
     default = (await payment_settings.of(tx, env)).default_currency
-    codes = {default, *now.currencies(), *(balance.currency for balance in balances)} & CURRENCIES.keys()
+    codes = {default, *now.currencies(), *(balance.currency for balance in balances)} & catalogue.currencies.keys()
     payments = {code: now.for_currency(code).succeeded for code in codes}
-    best = max(sorted(codes), key=lambda code: (payments[code], code == default), default=next(iter(CURRENCIES)))
+    best = max(sorted(codes), key=lambda code: (payments[code], code == default), default=next(iter(catalogue.currencies)))
     selected = requested if requested in codes else best
-    return CURRENCIES[selected], [(code, code) for code in sorted({*codes, selected})]
+    return catalogue.currencies[selected], [(code, code) for code in sorted({*codes, selected})]
 
 
 def _figures(now: PeriodTotals, before: PeriodTotals, currency: Currency) -> dict[str, Figure]:
@@ -118,13 +121,13 @@ def _figures(now: PeriodTotals, before: PeriodTotals, currency: Currency) -> dic
     }
 
 
-def _payment_row(one: LatestPayment) -> dict[str, Translatable]:
+def _payment_row(one: LatestPayment, catalogue: Catalogue) -> dict[str, Translatable]:
     return {
         "id": str(one.id),
         "name": one.name,
-        "amount": CURRENCIES[one.currency].format(one.amount_minor),
+        "amount": catalogue.currencies[one.currency].format(one.amount_minor),
         "currency": one.currency,
-        "method": method_label(one.method_id),
+        "method": catalogue.label_of(one.method_id),
         "status": one.status,
         "at": stamp(one.created_at),
     }

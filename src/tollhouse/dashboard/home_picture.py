@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.catalogue.methods import label_of as method_label
 from tollhouse.dashboard.home_model import PeriodTotals
 from tollhouse.http.charts import BarChart, Chart, Strip, bars, format_percent, strips
 from tollhouse.http.local_formats import Formats
@@ -39,7 +39,9 @@ class OverviewCharts(Struct, frozen=True):
     unit: str
 
 
-def draw_charts(now: PeriodTotals, before: PeriodTotals, period: Period, currency: Currency, own: Formats) -> OverviewCharts:
+def draw_charts(
+    now: PeriodTotals, before: PeriodTotals, period: Period, currency: Currency, own: Formats, catalogue: Catalogue
+) -> OverviewCharts:
     """Draw the charts of one currency in the reader's formats."""
     sums = now.by_part(currency.code, len(period.now.starts))
     earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
@@ -66,7 +68,7 @@ def draw_charts(now: PeriodTotals, before: PeriodTotals, period: Period, currenc
         mix=strips(shares),
         methods=tuple(
             MethodRow(
-                method_label(one.method_id),
+                catalogue.label_of(one.method_id),
                 one.payments,
                 currency.format(one.gross_minor),
                 format_percent(one.gross_minor, sum(shares)),

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Mapping
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import CURRENCIES, Currency, format_amount
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard import ledger_store as store
 from tollhouse.dashboard.ledger_model import LedgerFilter, LedgerPageQuery
 from tollhouse.dashboard.ledger_store import ListedEntry
@@ -81,8 +82,8 @@ async def balances(request: Request, caller: Person, mode: str) -> Response:
         person=caller,
         mode=env.mode,
         here="balances",
-        balances=[_balance_card(one, env) for one in current],
-        others=_without_history({one.currency for one in current}),
+        balances=[_balance_card(one, env, request.services.catalogue) for one in current],
+        others=_without_history({one.currency for one in current}, request.services.catalogue),
     )
 
 
@@ -111,7 +112,7 @@ async def ledger(request: Request, caller: Person, mode: str, query: LedgerPageQ
         here="ledger",
         query=query,
         form_errors=form_errors,
-        entries=[_entry_row(entry, env) for entry in found],
+        entries=[_entry_row(entry, env, request.services.catalogue) for entry in found],
         currencies=[(code, code) for code in await store.currencies(db, env)],
         accounts=[(code, code) for code in MERCHANT_CODES],
         types=status_options(EntryType),
@@ -149,12 +150,13 @@ async def ledger_csv(request: Request, caller: Person, mode: str, query: LedgerP
     """Stream the matching entries as CSV, newest first. Entries posted meanwhile are not included."""
     env = caller.env(mode)
     return download(
-        file_name("ledger", request.now, env.mode), _csv_parts(request.services.db, env, query.entry_filter(caller.zone))
+        file_name("ledger", request.now, env.mode),
+        _csv_parts(request.services.db, env, query.entry_filter(caller.zone), request.services.catalogue),
     )
 
 
-def _balance_card(balance: Balance, env: MerchantEnv) -> BalanceCard:
-    currency = CURRENCIES[balance.currency]
+def _balance_card(balance: Balance, env: MerchantEnv, catalogue: Catalogue) -> BalanceCard:
+    currency = catalogue.currencies[balance.currency]
     reserved = (
         ("withdrawals", "withdrawals", balance.held_for_withdrawals_minor),
         ("balance_payments", "balance-payments", balance.held_for_balance_payments_minor),
@@ -170,12 +172,12 @@ def _balance_card(balance: Balance, env: MerchantEnv) -> BalanceCard:
     )
 
 
-def _without_history(known: set[str]) -> list[Currency]:
-    return [one for one in CURRENCIES.values() if one.operations.balances and one.code not in known]
+def _without_history(known: set[str], catalogue: Catalogue) -> list[Currency]:
+    return [one for one in catalogue.currencies.values() if one.operations.balances and one.code not in known]
 
 
-def _entry_row(entry: ListedEntry, env: MerchantEnv) -> EntryRow:
-    amount = format_amount(abs(entry.delta_minor), entry.currency)
+def _entry_row(entry: ListedEntry, env: MerchantEnv, catalogue: Catalogue) -> EntryRow:
+    amount = catalogue.format_amount(abs(entry.delta_minor), entry.currency)
     below = SOURCES.get(entry.source_type)
     if entry.type == "balance_payment_in":  # only the payer has a page of it
         below = None
@@ -183,27 +185,27 @@ def _entry_row(entry: ListedEntry, env: MerchantEnv) -> EntryRow:
         entry=entry,
         at=stamp(entry.created_at),
         amount=("+" if entry.delta_minor > 0 else "\N{MINUS SIGN}") + amount,
-        balance_after=format_amount(entry.balance_after_minor, entry.currency),
+        balance_after=catalogue.format_amount(entry.balance_after_minor, entry.currency),
         source=entry.source_type.replace("_", " "),
         source_path="" if below is None else f"/{env.mode}/{below}/{entry.source_id}",
     )
 
 
-async def _csv_parts(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> AsyncIterator[str]:
+async def _csv_parts(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter, catalogue: Catalogue) -> AsyncIterator[str]:
     yield lines([HEADER])
     async for batch in store.iterate_all(db, env, entry_filter):
-        yield lines(_cells(entry, env) for entry in batch)
+        yield lines(_cells(entry, env, catalogue) for entry in batch)
 
 
-def _cells(entry: ListedEntry, env: MerchantEnv) -> tuple[str, ...]:
+def _cells(entry: ListedEntry, env: MerchantEnv, catalogue: Catalogue) -> tuple[str, ...]:
     return (
         str(entry.id),
         stamp(entry.created_at),
         entry.account,
         entry.type,
         entry.currency,
-        format_amount(entry.delta_minor, entry.currency),
-        format_amount(entry.balance_after_minor, entry.currency),
+        catalogue.format_amount(entry.delta_minor, entry.currency),
+        catalogue.format_amount(entry.balance_after_minor, entry.currency),
         str(entry.sequence),
         entry.source_type,
         str(entry.source_id),

@@ -9,9 +9,8 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue import products
-from tollhouse.catalogue.currencies import format_amount
-from tollhouse.catalogue.products import PRODUCTS, Product, UnavailableReason
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.products import Product, UnavailableReason
 from tollhouse.fulfillments import actions
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
@@ -54,8 +53,8 @@ class FulfillmentForm(Struct, frozen=True):
 async def choose(request: Request, caller: Person, mode: str) -> Response:
     """The products of this environment with their prices; unavailable products with the reason."""
     env = caller.env(mode)
-    listed = products.listed(env.mode)
-    reasons = {product.product_id: _reason(product, env) for product in listed}
+    listed = request.services.catalogue.products_in(env.mode)
+    reasons = {product.product_id: _reason(product, env, request.services.catalogue) for product in listed}
     return page(
         request,
         "dashboard/fulfillments/choose.html",
@@ -64,7 +63,7 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
         here="fulfillments",
         products=listed,
         reasons=reasons,
-        amount=format_amount,
+        amount=request.services.catalogue.format_amount,
     )
 
 
@@ -72,7 +71,7 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
 async def fill_in(request: Request, caller: Person, mode: str, product_id: str) -> Response:
     """The form of a product."""
     env = caller.env(mode)
-    product = _product(product_id, env)
+    product = _product(product_id, env, request.services.catalogue)
     return await _form(request, caller, env, product, _parse_form(Form([]), product))
 
 
@@ -80,7 +79,7 @@ async def fill_in(request: Request, caller: Person, mode: str, product_id: str) 
 async def review(request: Request, caller: Person, mode: str, product_id: str) -> Response:
     """The cost to confirm, or the form with its errors."""
     env = caller.env(mode)
-    posted, product = request.form(), _product(product_id, env)
+    posted, product = request.form(), _product(product_id, env, request.services.catalogue)
     form = _parse_form(posted, product)
     if posted.one("change"):
         return await _form(request, caller, env, product, form)
@@ -91,7 +90,7 @@ async def review(request: Request, caller: Person, mode: str, product_id: str) -
 async def confirm(request: Request, caller: Person, mode: str, product_id: str) -> Response:
     """Order at most at the cost that was shown."""
     env = caller.env(mode)
-    posted, product = request.form(), _product(product_id, env)
+    posted, product = request.form(), _product(product_id, env, request.services.catalogue)
     key, max_cost = posted.one("key") or "", posted.one("max_cost")
     form = _parse_form(posted, product)
     if parse_id(key) is None or max_cost is None:
@@ -113,16 +112,16 @@ async def confirm(request: Request, caller: Person, mode: str, product_id: str) 
     return see_other(f"/{env.mode}/fulfillments/{ordered_id}")
 
 
-def _product(product_id: str, env: MerchantEnv) -> Product:
-    product = PRODUCTS.get(product_id)
-    if product is None or product not in products.listed(env.mode):
+def _product(product_id: str, env: MerchantEnv, catalogue: Catalogue) -> Product:
+    product = catalogue.products.get(product_id)
+    if product is None or product not in catalogue.products_in(env.mode):
         raise NotFound
     return product
 
 
-def _reason(product: Product, env: MerchantEnv) -> str:
+def _reason(product: Product, env: MerchantEnv, catalogue: Catalogue) -> str:
     """Why a product is unavailable; empty where it is available."""
-    reason = product.unavailable_in(env.mode)
+    reason = catalogue.product_unavailable(product, env.mode)
     return "" if reason is None else REASONS[reason]
 
 
@@ -157,8 +156,8 @@ async def _review(
         here="fulfillments",
         product=product,
         key=new_id_text(),
-        cost=format_amount(product.unit_price_minor * form.new.quantity, product.currency),
-        price=format_amount(product.unit_price_minor, product.currency),
+        cost=request.services.catalogue.format_amount(product.unit_price_minor * form.new.quantity, product.currency),
+        price=request.services.catalogue.format_amount(product.unit_price_minor, product.currency),
         fields=form_fields(product.recipient_schema, MEMBER),
         values=form.values,
         message=message,
@@ -182,9 +181,9 @@ async def _form(
         mode=env.mode,
         here="fulfillments",
         product=product,
-        reason=_reason(product, env),
-        available=format_amount(balance.available_minor, product.currency),
-        price=format_amount(product.unit_price_minor, product.currency),
+        reason=_reason(product, env, request.services.catalogue),
+        available=request.services.catalogue.format_amount(balance.available_minor, product.currency),
+        price=request.services.catalogue.format_amount(product.unit_price_minor, product.currency),
         fields=form_fields(product.recipient_schema, MEMBER),
         values=form.values,
         form_errors=form_errors,

@@ -7,8 +7,8 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue import store as projects
+from tollhouse.environments import payment_settings
+from tollhouse.environments import store as projects
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
@@ -142,8 +142,8 @@ async def _form(
         here="payment-links",
         key=key or new_id_text(),
         projects=[(str(one.id), one.name) for one in approved],
-        currencies=currency_choices(),
-        methods=method_choices(env),
+        currencies=currency_choices(request.services.catalogue),
+        methods=method_choices(env, request.services.catalogue),
         lifetimes=[(name, words) for name, (_, words) in LIFETIMES.items()],
         usual_minutes=settings.link_expiry_minutes,
         optional_texts=OPTIONAL_TEXTS,

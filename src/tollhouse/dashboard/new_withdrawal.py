@@ -9,9 +9,9 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import CURRENCIES, format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.provider_fields import MEMBER
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, ReceiverType, WithdrawalMethod
+from tollhouse.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
@@ -82,8 +82,8 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
     env = caller.env(mode)
     available = {balance.currency: balance.available_minor for balance in await list_balances(request.services.db, env)}
     choices = [
-        _choice(method, env, available.get(method.currency, 0), request.services.rails)
-        for method in methods.list_methods(env.mode)
+        _choice(method, env, available.get(method.currency, 0), request.services.rails, request.services.catalogue)
+        for method in methods.list_methods(env.mode, request.services.catalogue)
     ]
     return page(
         request,
@@ -100,14 +100,20 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
 async def fill_in(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """The form of a method."""
     env = caller.env(mode)
-    return await _form(request, caller, env, _method(method_id, env), _parse_form(Form([]), _method(method_id, env)))
+    return await _form(
+        request,
+        caller,
+        env,
+        _method(method_id, env, request.services.catalogue),
+        _parse_form(Form([]), _method(method_id, env, request.services.catalogue)),
+    )
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
 async def review(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """The costs to confirm, or the form with its errors."""
     env = caller.env(mode)
-    posted, method = request.form(), _method(method_id, env)
+    posted, method = request.form(), _method(method_id, env, request.services.catalogue)
     form = _parse_form(posted, method)
     if posted.one("change"):
         return await _form(request, caller, env, method, form)
@@ -118,7 +124,7 @@ async def review(request: Request, caller: Person, mode: str, method_id: str) ->
 async def confirm(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """Create the withdrawal that was quoted."""
     env, services = caller.env(mode), request.services
-    posted, method = request.form(), _method(method_id, env)
+    posted, method = request.form(), _method(method_id, env, request.services.catalogue)
     quote_id = parse_id(posted.one("quote_id") or "")
     form = _parse_form(posted, method, quote_id)
     if quote_id is None:
@@ -135,15 +141,17 @@ async def confirm(request: Request, caller: Person, mode: str, method_id: str) -
     return see_other(f"/{env.mode}/withdrawals/{created_id}")
 
 
-def _choice(method: WithdrawalMethod, env: MerchantEnv, available_minor: int, rails: Rails) -> MethodChoice:
-    reason = methods.unavailable_reason(method, env.mode, rails)
+def _choice(
+    method: WithdrawalMethod, env: MerchantEnv, available_minor: int, rails: Rails, catalogue: Catalogue
+) -> MethodChoice:
+    reason = methods.unavailable_reason(method, env.mode, rails, catalogue)
     message = "" if reason is None else REASONS[reason]
-    return MethodChoice(method, format_amount(available_minor, method.currency), message, available_minor > 0)
+    return MethodChoice(method, catalogue.format_amount(available_minor, method.currency), message, available_minor > 0)
 
 
-def _method(method_id: str, env: MerchantEnv) -> WithdrawalMethod:
-    method = WITHDRAWAL_METHODS.get(method_id)
-    if method is None or method not in methods.list_methods(env.mode):
+def _method(method_id: str, env: MerchantEnv, catalogue: Catalogue) -> WithdrawalMethod:
+    method = catalogue.withdrawal_methods.get(method_id)
+    if method is None or method not in methods.list_methods(env.mode, catalogue):
         raise NotFound
     return method
 
@@ -181,7 +189,7 @@ async def _review(
         mode=env.mode,
         here="withdrawals",
         method=method,
-        quote=withdrawal_quote_view(quote),
+        quote=withdrawal_quote_view(quote, request.services.catalogue),
         receiver_label=RECEIVERS[method.receiver_type][0],
         fields=form_fields(method.provider_fields, MEMBER),
         values=form.values,
@@ -197,9 +205,9 @@ async def _form(
     form: WithdrawalForm,
     form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
-    currency = CURRENCIES[method.currency]
+    currency = request.services.catalogue.currencies[method.currency]
     available_minor = (await get_balance(request.services.db, env, method.currency)).available_minor
-    choice = _choice(method, env, available_minor, request.services.rails)
+    choice = _choice(method, env, available_minor, request.services.rails, request.services.catalogue)
     label, hint = RECEIVERS[method.receiver_type]
     return page(
         request,

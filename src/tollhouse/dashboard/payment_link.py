@@ -4,7 +4,6 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
@@ -39,7 +38,7 @@ async def confirm_cancel(request: Request, caller: Person, mode: str, link_id: U
     found = await _found(request, env, link_id)
     if found.status_at(request.now) != "active":
         return see_other(f"/{env.mode}/payment-links/{link_id}")
-    view = link_view(found, request.services.settings.base_url, request.now)
+    view = link_view(found, request.services.settings.base_url, request.now, request.services.catalogue)
     return page(
         request, "dashboard/payments/link_cancel.html", person=caller, mode=env.mode, here="payment-links", link=view
     )
@@ -60,7 +59,7 @@ async def _link(
     request: Request, person: Person, env: MerchantEnv, link_id: UUID, error: LinkNotActive | None = None
 ) -> Response:
     found = await _found(request, env, link_id)
-    view = link_view(found, request.services.settings.base_url, request.now)
+    view = link_view(found, request.services.settings.base_url, request.now, request.services.catalogue)
     paid = await payment_list_store.list_of_link(request.services.db, env, link_id, request.now, PAYMENTS_SHOWN + 1)
     return page(
         request,
@@ -75,8 +74,8 @@ async def _link(
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         payments=paid[:PAYMENTS_SHOWN],
         more=len(paid) > PAYMENTS_SHOWN,
-        names=method_labels(),
-        amount=format_amount,
+        names=method_labels(request.services.catalogue),
+        amount=request.services.catalogue.format_amount,
         message="" if error is None else NOT_ACTIVE,
     )
 

@@ -56,10 +56,10 @@ async def links(request: Request, caller: Person, mode: str, query: LinkListQuer
         person=caller,
         mode=env.mode,
         here="payment-links",
-        links=[link_view(one, request.services.settings.base_url, request.now) for one in shown],
+        links=[link_view(one, request.services.settings.base_url, request.now, request.services.catalogue) for one in shown],
         query=query,
         statuses=STATUSES,
-        currencies=currency_choices(),
+        currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
         page_links=keyset_links(query, f"/{env.mode}/payment-links", shown[-1].id if more else None),
     )

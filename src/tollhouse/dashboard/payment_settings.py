@@ -3,9 +3,8 @@
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.methods import METHODS
-from tollhouse.catalogue.payment_settings import Branding, Finality, MethodChoice
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.environments.payment_settings import Branding, Finality, MethodChoice
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form, flash_message
 from tollhouse.http.operations import PAGES, Operations
@@ -41,19 +40,19 @@ class PaymentSettingsForm(Struct, frozen=True):
 @OPERATIONS.add("GET", "/{mode}/settings/payments", guard=signed_in_page)
 async def payment_settings(request: Request, caller: Person, mode: str) -> Response:
     """Show the payment settings."""
-    current = await actions.get(request.services.db, caller.env(mode), request.now)
+    current = await actions.get(request.services.db, caller.env(mode), request.now, request.services.catalogue)
     notice = NOTICES.get(flash_message(request.query), "")
-    return _page(request, caller, current, _form_of(current), notice=notice)
+    return _page(request, caller, current, _form_of(current, request.services.catalogue), notice=notice)
 
 
 @OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page)
 async def save_payment_settings(request: Request, caller: Person, mode: str) -> Response:
     """Save the settings unless they changed. A form that is posted twice is saved once."""
     env = caller.env(mode)
-    form = _read_form(request.form())
-    current = await actions.get(request.services.db, env, request.now)
+    form = _read_form(request.form(), request.services.catalogue)
+    current = await actions.get(request.services.db, env, request.now, request.services.catalogue)
     try:
-        new = _to_settings(form, current)
+        new = _to_settings(form, current, request.services.catalogue)
         await request.transact(lambda work: actions.save(work, env, new))
     except SettingsChanged:
         return await _changed(request, caller, env, form)
@@ -64,34 +63,38 @@ async def save_payment_settings(request: Request, caller: Person, mode: str) -> 
 
 async def _changed(request: Request, person: Person, env: MerchantEnv, form: PaymentSettingsForm) -> Response:
     """The response to a stale form. The same form posted twice is no conflict."""
-    current = await actions.get(request.services.db, env, request.now)
-    saved = _form_of(current)
+    current = await actions.get(request.services.db, env, request.now, request.services.catalogue)
+    saved = _form_of(current, request.services.catalogue)
     if (saved.values, saved.methods) == (form.values, form.methods):
         return see_other(f"/{env.mode}/settings/payments?done=saved")
     return _page(request, person, current, form, FormErrors(CHANGED, status=409))
 
 
-def _read_form(fields: Form) -> PaymentSettingsForm:
-    names = (*PLAIN, *(f"branding.{name}" for name in BRANDING), *(f"confirmations.{network}" for network in _networks()))
+def _read_form(fields: Form, catalogue: Catalogue) -> PaymentSettingsForm:
+    names = (
+        *PLAIN,
+        *(f"branding.{name}" for name in BRANDING),
+        *(f"confirmations.{network}" for network in _networks(catalogue)),
+    )
     values = {name: (fields.one(name) or "").strip() for name in names}
     return PaymentSettingsForm(values, frozenset(fields.all("method")), _number(fields.one("version") or ""))
 
 
-def _form_of(current: SettingsView) -> PaymentSettingsForm:
+def _form_of(current: SettingsView, catalogue: Catalogue) -> PaymentSettingsForm:
     values = {name: str(getattr(current, name) or "") for name in PLAIN}
     values["underpayment_tolerance_bps"] = str(current.underpayment_tolerance_bps)
     values |= {f"branding.{name}": getattr(current.branding, name) or "" for name in BRANDING}
-    values |= {f"confirmations.{network}": str(current.confirmations.get(network, "")) for network in _networks()}
+    values |= {f"confirmations.{network}": str(current.confirmations.get(network, "")) for network in _networks(catalogue)}
     selected = frozenset(choice.method_id for choice in current.payment_methods if choice.enabled)
     return PaymentSettingsForm(values, selected, current.version)
 
 
-def _to_settings(form: PaymentSettingsForm, current: SettingsView) -> NewSettings:
+def _to_settings(form: PaymentSettingsForm, current: SettingsView, catalogue: Catalogue) -> NewSettings:
     """The settings of the form. Raises `ValidationFailed`."""
     values = form.values
     overpayment, late = values["overpayment"], values["late_payments"]
     confirmations: dict[str, Finality] = {}
-    for network in _networks():
+    for network in _networks(catalogue):
         if text := values[f"confirmations.{network}"]:
             confirmations[network] = "finalized" if text == "finalized" else _number(text)
     return NewSettings(
@@ -116,8 +119,8 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX else NO_NUMBER
 
 
-def _networks() -> list[str]:
-    return sorted({chain.network for currency in CURRENCIES.values() for chain in currency.chains})
+def _networks(catalogue: Catalogue) -> list[str]:
+    return sorted({chain.network for currency in catalogue.currencies.values() for chain in currency.chains})
 
 
 def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
@@ -149,7 +152,10 @@ def _page(
         form=form,
         form_errors=form_errors,
         notice=notice,
-        methods=[(choice.method_id, METHODS[choice.method_id].label) for choice in current.payment_methods],
-        currencies=[(one.code, f"{one.code}, {one.name}") for one in CURRENCIES.values()],
-        networks=_networks(),
+        methods=[
+            (choice.method_id, request.services.catalogue.methods[choice.method_id].label)
+            for choice in current.payment_methods
+        ],
+        currencies=[(one.code, f"{one.code}, {one.name}") for one in request.services.catalogue.currencies.values()],
+        networks=_networks(request.services.catalogue),
     )

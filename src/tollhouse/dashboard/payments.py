@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.keyset import keyset_links
@@ -81,13 +81,13 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         typed=query.form_values,
         form_errors=form_errors,
         statuses=STATUSES,
-        methods=method_choices(env),
-        currencies=currency_choices(),
+        methods=method_choices(env, request.services.catalogue),
+        currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
-        names=method_labels(),
+        names=method_labels(request.services.catalogue),
         export=f"{path}/export{query.address(None)}",
         page_links=keyset_links(query, path, shown[-1].id if more else None),
-        amount=format_amount,
+        amount=request.services.catalogue.format_amount,
     )
 
 
@@ -128,7 +128,7 @@ async def _payment(
 ) -> Response:
     story = await _story(request.services.db, env, transaction_id)
     found = story.payment
-    view = transaction_view(found, request.now)
+    view = transaction_view(found, request.now, request.services.catalogue)
     played = found.rail == SANDBOX.name and not env.livemode
     return page(
         request,
@@ -140,14 +140,14 @@ async def _payment(
         payment=view,
         link=story.link,
         is_acceptable=found.is_acceptable,
-        waits=format_amount(found.unapplied_minor, found.currency),
+        waits=request.services.catalogue.format_amount(found.unapplied_minor, found.currency),
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
         reference=found.instructions.reference,
-        method=method_labels().get(found.method_id, found.method_id),
+        method=method_labels(request.services.catalogue).get(found.method_id, found.method_id),
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
         refund_failures=REFUND_FAILURES,
-        moves=[(stamp(one.created_at), one, _signed(one)) for one in story.moves],
+        moves=[(stamp(one.created_at), one, _signed(one, request.services.catalogue)) for one in story.moves],
         events=[(stamp(one.created_at), one) for one in story.events],
         message=form_errors.message,
         describe_detail=describe_detail,
@@ -171,5 +171,5 @@ async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[Source
     return await list_by_source(db, env, "transaction", found.id, sorted(moments))
 
 
-def _signed(one: AccountChange) -> str:
-    return f"{'+' if one.delta_minor > 0 else ''}{format_amount(one.delta_minor, one.currency)}"
+def _signed(one: AccountChange, catalogue: Catalogue) -> str:
+    return f"{'+' if one.delta_minor > 0 else ''}{catalogue.format_amount(one.delta_minor, one.currency)}"

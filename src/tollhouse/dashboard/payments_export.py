@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.csv_table import download, file_name, lines
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -68,7 +68,7 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
         name=file_name("payments", request.now, env.mode),
         shown_list=path + query.address(None),
         query=query,
-        methods=method_labels(),
+        methods=method_labels(request.services.catalogue),
         projects=dict(await project_choices(db, env)),
         header=HEADER,
     )
@@ -81,23 +81,28 @@ async def payments_csv(request: Request, caller: Person, mode: str, query: Payme
     filters = query.to_filter(caller.zone)
     end = request.now if filters.created_to is None else min(request.now, filters.created_to)
     known = msgspec.structs.replace(filters, created_to=end)
-    return download(file_name("payments", request.now, env.mode), _lines(request.services.db, env, known, request.now))
+    return download(
+        file_name("payments", request.now, env.mode),
+        _lines(request.services.db, env, known, request.now, request.services.catalogue),
+    )
 
 
-async def _lines(db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime) -> AsyncIterator[str]:
+async def _lines(
+    db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime, catalogue: Catalogue
+) -> AsyncIterator[str]:
     yield lines([HEADER])
     async for part in payment_list_store.iterate_payments(db, env, filters, now, ROWS_AT_ONCE):
-        yield lines(_cells(one, env) for one in part)
+        yield lines(_cells(one, env, catalogue) for one in part)
 
 
-def _cells(one: PaymentRow, env: MerchantEnv) -> tuple[str, ...]:
+def _cells(one: PaymentRow, env: MerchantEnv, catalogue: Catalogue) -> tuple[str, ...]:
     minors = (one.amount_minor, one.received_minor, one.fee_minor, one.credited_minor - one.fee_minor, one.refunded_minor)
     return (
         str(one.id),
         stamp(one.created_at),
         one.status,
         one.currency,
-        *(format_amount(minor, one.currency) for minor in minors),
+        *(catalogue.format_amount(minor, one.currency) for minor in minors),
         one.method_id,
         str(one.payment_link_id),
         one.display_name,

@@ -9,8 +9,8 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue import projects, store
-from tollhouse.catalogue.model import ProjectFacts, ReviewedProject
+from tollhouse.environments import projects, store
+from tollhouse.environments.model import ProjectFacts, ReviewedProject
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form, flash_message
 from tollhouse.http.operations import PAGES, Operations

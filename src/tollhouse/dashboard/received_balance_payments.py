@@ -11,7 +11,6 @@ from tollhouse.balance_payments.model import BalancePayment, PayeeApplication
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import payment_view
-from tollhouse.catalogue.currencies import format_amount
 from tollhouse.dashboard.balance_payments import STATUSES, BalancePaymentsPageQuery
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
@@ -59,7 +58,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Received
         here="balance-payments",
         applications=[(one.client_id, one.name) for one in applications],
         selected=selected,
-        payments=[payment_view(one, request.now) for one in found],
+        payments=[payment_view(one, request.now, request.services.catalogue) for one in found],
         query=query,
         statuses=STATUSES,
         page_links=page_links(query, more=more),
@@ -160,8 +159,8 @@ async def _details(
         person=person,
         mode=env.mode,
         here="balance-payments",
-        payment=payment_view(found, request.now),
+        payment=payment_view(found, request.now, request.services.catalogue),
         application=application,
-        amount=format_amount(found.amount_minor, found.currency) if amount is None else amount,
+        amount=request.services.catalogue.format_amount(found.amount_minor, found.currency) if amount is None else amount,
         form_errors=form_errors,
     )

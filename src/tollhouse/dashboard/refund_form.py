@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
@@ -95,7 +95,7 @@ async def show(
     available_minor = (await get_balance(services.db, env, payment.currency)).available_minor
     if preview:
         template, status = "dashboard/refunds/refund_review.html", 409 if message else 200
-        context = _review_context(preview, filled, available_minor, message)
+        context = _review_context(preview, filled, available_minor, message, request.services.catalogue)
     else:
         template, status = "dashboard/refunds/refund.html", refused.status if refused else 200
         context = _form_context(request, payment, filled, payer, available_minor, refused)
@@ -112,6 +112,7 @@ def _form_context(
 ) -> dict[str, Any]:
     amounts = _amounts(
         payment.currency,
+        request.services.catalogue,
         received=payment.received_minor,
         refunded=payment.refunded_minor,
         on_the_way=payment.returning_minor,
@@ -120,7 +121,7 @@ def _form_context(
         fee=payment.fee_minor,
     )
     field = "amount" if isinstance(refused, OF_THE_AMOUNT) else "receiver" if isinstance(refused, OF_THE_RECEIVER) else ""
-    obstacle = find_obstacle(payment, request.services.rails, request.now)
+    obstacle = find_obstacle(payment, request.services.rails, request.now, request.services.catalogue)
     unfit = "" if payment.refundable_minor else NOT_REFUNDABLE["status"]
     if obstacle is not None:
         unfit = NOT_REFUNDABLE[obstacle.reason] if isinstance(obstacle, RefundNotAllowed) else obstacle.message
@@ -135,9 +136,12 @@ def _form_context(
     }
 
 
-def _review_context(preview: RefundPreview, filled: RefundForm, available_minor: int, message: str) -> dict[str, Any]:
+def _review_context(
+    preview: RefundPreview, filled: RefundForm, available_minor: int, message: str, catalogue: Catalogue
+) -> dict[str, Any]:
     amounts = _amounts(
         preview.payment.currency,
+        catalogue,
         refunded=preview.amount_minor,
         of_merchant=preview.credited_minor,
         of_waiting=preview.unapplied_minor,
@@ -156,6 +160,6 @@ def _review_context(preview: RefundPreview, filled: RefundForm, available_minor:
     }
 
 
-def _amounts(currency: str, **minors: int) -> dict[str, str]:
+def _amounts(currency: str, catalogue: Catalogue, **minors: int) -> dict[str, str]:
     """Each amount as the decimal string that templates format."""
-    return {name: format_amount(minor, currency) for name, minor in minors.items()}
+    return {name: catalogue.format_amount(minor, currency) for name, minor in minors.items()}

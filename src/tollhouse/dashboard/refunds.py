@@ -9,7 +9,6 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.catalogue.currencies import format_amount
 from tollhouse.dashboard import refund_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -45,7 +44,7 @@ async def show_form(request: Request, caller: Person, mode: str, transaction_id:
     earlier = None if query.again is None else await store.get(request.services.db, env, query.again)
     if earlier is not None and earlier.transaction_id == transaction_id:
         values = {
-            "amount": format_amount(earlier.amount_minor, earlier.currency),
+            "amount": request.services.catalogue.format_amount(earlier.amount_minor, earlier.currency),
             "reason": earlier.reason,
             "receiver": earlier.receiver or "",
             "external_id": earlier.external_id or "",

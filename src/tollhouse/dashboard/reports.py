@@ -5,10 +5,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue import store as projects
-from tollhouse.catalogue.currencies import CURRENCIES, Currency
-from tollhouse.catalogue.methods import label_of as method_label
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.environments import payment_settings
+from tollhouse.environments import store as projects
 from tollhouse.http.charts import bars
 from tollhouse.http.csv_table import MEDIA_TYPE, attachment
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
@@ -65,10 +65,14 @@ async def reports(request: Request, caller: Person, mode: str, query: ReportsQue
         projects=[(str(one.id), one.name) for one in choices],
         currencies=[(one, one) for one in sums],
         currency=code,
-        sums=[(one, _amounts(row)) for one, row in sums.items()],
-        picture=None if code not in parts else _charts(parts[code], shown, CURRENCIES[code], formats_of(request)),
+        sums=[(one, _amounts(row, request.services.catalogue)) for one, row in sums.items()],
+        picture=None
+        if code not in parts
+        else _charts(
+            parts[code], shown, request.services.catalogue.currencies[code], formats_of(request), request.services.catalogue
+        ),
         files=[(kind.upper(), f"/{env.mode}/reports.{kind}{query.address()}") for kind in ("pdf", "xlsx", "csv")],
-        **({} if code not in sums else _currency_details(sums[code])),
+        **({} if code not in sums else _currency_details(sums[code], request.services.catalogue)),
     )
 
 
@@ -87,7 +91,7 @@ async def methods(request: Request, caller: Person, mode: str, query: ReportsQue
         query=query,
         form_errors=form_errors,
         selection=selection,
-        currencies=_method_rows(await by_method(request.services.db, env, selection)),
+        currencies=_method_rows(await by_method(request.services.db, env, selection), request.services.catalogue),
     )
 
 
@@ -95,7 +99,7 @@ async def methods(request: Request, caller: Person, mode: str, query: ReportsQue
 async def reports_csv(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report as CSV, with the columns of the API: each currency and day or month."""
     header, found = await _report(request, caller, mode, query)
-    text = await asyncio.to_thread(as_csv, found.summaries)
+    text = await asyncio.to_thread(as_csv, found.summaries, request.services.catalogue)
     return Response(text, 200, attachment(header.file_name("csv")), media_type=MEDIA_TYPE)
 
 
@@ -103,7 +107,7 @@ async def reports_csv(request: Request, caller: Person, mode: str, query: Report
 async def reports_xlsx(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report as a workbook: by currency, by day or month, by method."""
     header, found = await _report(request, caller, mode, query)
-    made = await asyncio.to_thread(_workbook, header, found)
+    made = await asyncio.to_thread(_workbook, header, found, request.services.catalogue)
     return Response(made, 200, attachment(header.file_name("xlsx")), media_type=XLSX)
 
 
@@ -111,20 +115,20 @@ async def reports_xlsx(request: Request, caller: Person, mode: str, query: Repor
 async def reports_pdf(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report as PDF."""
     header, found = await _report(request, caller, mode, query, as_shown=True)
-    made = await asyncio.to_thread(_pdf, header, found)
+    made = await asyncio.to_thread(_pdf, header, found, request.services.catalogue)
     return Response(made, 200, attachment(header.file_name("pdf")), media_type=PDF)
 
 
-def _workbook(header: ReportHeader, found: ReportData) -> bytes:
+def _workbook(header: ReportHeader, found: ReportData, catalogue: Catalogue) -> bytes:
     from tollhouse.reports.xlsx import render_workbook  # noqa: PLC0415 - seldom used, slow to import
 
-    return render_workbook(header, found)
+    return render_workbook(header, found, catalogue)
 
 
-def _pdf(header: ReportHeader, found: ReportData) -> bytes:
+def _pdf(header: ReportHeader, found: ReportData, catalogue: Catalogue) -> bytes:
     from tollhouse.reports.pdf import render_pdf  # noqa: PLC0415 - the same
 
-    return render_pdf(header, found)
+    return render_pdf(header, found, catalogue)
 
 
 async def _report(
@@ -169,13 +173,13 @@ async def _selection(request: Request, person: Person, env: MerchantEnv, query: 
     return selection
 
 
-def _amounts(row: Summary) -> list[str]:
-    return [CURRENCIES[row.currency].format(minor) for minor in tables.columns(row)]
+def _amounts(row: Summary, catalogue: Catalogue) -> list[str]:
+    return [catalogue.currencies[row.currency].format(minor) for minor in tables.columns(row)]
 
 
-def _currency_details(row: Summary) -> dict[str, Any]:
+def _currency_details(row: Summary, catalogue: Catalogue) -> dict[str, Any]:
     """The template values of one currency."""
-    currency = CURRENCIES[row.currency]
+    currency = catalogue.currencies[row.currency]
     taken, share = tables.total_fees(row)
     return {
         "opening": currency.format(row.opening_minor),
@@ -188,17 +192,19 @@ def _currency_details(row: Summary) -> dict[str, Any]:
     }
 
 
-def _method_rows(found: list[MethodSummary]) -> dict[str, list[tuple[Translatable, int, list[str]]]]:
+def _method_rows(found: list[MethodSummary], catalogue: Catalogue) -> dict[str, list[tuple[Translatable, int, list[str]]]]:
     """The rows of each currency: method name, payments, amounts."""
     rows: dict[str, list[tuple[Translatable, int, list[str]]]] = {}
     for one in found:
         amounts = (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor)
-        shown = [CURRENCIES[one.currency].format(minor) for minor in amounts]
-        rows.setdefault(one.currency, []).append((method_label(one.method_id), one.payments, shown))
+        shown = [catalogue.currencies[one.currency].format(minor) for minor in amounts]
+        rows.setdefault(one.currency, []).append((catalogue.label_of(one.method_id), one.payments, shown))
     return rows
 
 
-def _charts(parts: list[Summary], selection: ReportSelection, currency: Currency, own: Formats) -> dict[str, Any]:
+def _charts(
+    parts: list[Summary], selection: ReportSelection, currency: Currency, own: Formats, catalogue: Catalogue
+) -> dict[str, Any]:
     """The chart of gross volume and fees, if there is something to see, and its table."""
     unit: Unit = "day" if selection.group_by == "day" else "month"
     names = [own.part(part.period.start, unit) for part in parts]
@@ -214,5 +220,5 @@ def _charts(parts: list[Summary], selection: ReportSelection, currency: Currency
         )
         if len(parts) > 1 and any(gross)
         else None,
-        "rows": list(zip(names, [_amounts(part) for part in parts], strict=True)),
+        "rows": list(zip(names, [_amounts(part, catalogue) for part in parts], strict=True)),
     }

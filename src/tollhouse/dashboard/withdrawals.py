@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links, status_options
 from tollhouse.http.request import Request
@@ -50,11 +50,11 @@ async def list_page(request: Request, caller: Person, mode: str, query: Withdraw
         person=caller,
         mode=env.mode,
         here="withdrawals",
-        withdrawals=[withdrawal_view(one) for one in found],
+        withdrawals=[withdrawal_view(one, request.services.catalogue) for one in found],
         query=query,
         statuses=STATUSES,
-        methods=_usable_methods(env, request.services.rails),
-        method_labels=_method_labels(),
+        methods=_usable_methods(env, request.services.rails, request.services.catalogue),
+        method_labels=_method_labels(request.services.catalogue),
         page_links=page_links(query, more=more),
     )
 
@@ -88,20 +88,20 @@ async def _details(
         person=person,
         mode=env.mode,
         here="withdrawals",
-        withdrawal=withdrawal_view(found),
-        method_labels=_method_labels(),
+        withdrawal=withdrawal_view(found, request.services.catalogue),
+        method_labels=_method_labels(request.services.catalogue),
         provider_fields=describe(found.provider_fields),
         message="" if error is None else "This withdrawal can no longer be canceled: it was sent or has ended.",
     )
 
 
-def _usable_methods(env: MerchantEnv, rails: Rails) -> list[tuple[str, Translatable]]:
+def _usable_methods(env: MerchantEnv, rails: Rails, catalogue: Catalogue) -> list[tuple[str, Translatable]]:
     """The ids and names of the methods of this environment."""
-    listed = methods.list_methods(env.mode)
-    usable = (one for one in listed if methods.unavailable_reason(one, env.mode, rails) != "not_in_environment")
+    listed = methods.list_methods(env.mode, catalogue)
+    usable = (one for one in listed if methods.unavailable_reason(one, env.mode, rails, catalogue) != "not_in_environment")
     return [(method.method_id, method.label) for method in usable]
 
 
-def _method_labels() -> dict[str, Translatable]:
+def _method_labels(catalogue: Catalogue) -> dict[str, Translatable]:
     """The names of methods by id. Methods that have left the catalogue are missing."""
-    return {method_id: method.label for method_id, method in WITHDRAWAL_METHODS.items()}
+    return {method_id: method.label for method_id, method in catalogue.withdrawal_methods.items()}

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -36,7 +35,7 @@ async def notify_balance(
 
     The event's source is the first of these entries: a ledger transaction in two currencies records two events.
     """
-    decimals = CURRENCIES[currency].decimals
+    decimals = work.services.catalogue.currencies[currency].decimals
     view = balance_view(await get_balance(work.tx, env, currency), env, decimals)
     entries = [entry for entry in posted.entries if entry.currency == currency]
     if entries:

@@ -6,9 +6,8 @@ from uuid import UUID
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
-from tollhouse.catalogue import projects
-from tollhouse.catalogue.currencies import priced
 from tollhouse.catalogue.products import Product
+from tollhouse.environments import projects
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.fulfillments import store
 from tollhouse.fulfillments.model import Fulfillment
@@ -30,9 +29,9 @@ SANDBOX_DELAY = timedelta(seconds=2)
 
 async def check_order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Product:
     """The product of an order that would be accepted now. Raises the errors of `order`."""
-    product = parse(new, env, work.services.settings)
+    product = parse(new, env, work.services.settings, work.services.catalogue)
     await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
-    ensure_available(new, product, env)
+    ensure_available(new, product, env, work.services.catalogue)
     if new.project_id is not None and await projects.seller(work.tx, env, new.project_id) is None:
         raise InvalidProject
     await ensure_funds(work.tx, env, product.currency, product.unit_price_minor * new.quantity)
@@ -127,7 +126,7 @@ def _captures(ended: Fulfillment) -> tuple[HoldCapture, ...]:
 
 
 async def _record_audit(work: Work, fulfillment: Fulfillment, action: AuditEventType) -> None:
-    amount = priced(fulfillment.cost_minor, fulfillment.currency)
+    amount = work.services.catalogue.priced(fulfillment.cost_minor, fulfillment.currency)
     about = new_values(amount=amount, product_id=fulfillment.product_id, quantity=fulfillment.quantity)
     await record.event(work, fulfillment.env, action, subject=fulfillment.id, changed=about)
 

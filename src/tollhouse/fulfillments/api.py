@@ -6,7 +6,6 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue import products
 from tollhouse.fulfillments import actions, simulator, statistics, store
 from tollhouse.fulfillments.errors import ProductUnavailable
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
@@ -15,7 +14,7 @@ from tollhouse.fulfillments.store import FulfillmentsQuery
 from tollhouse.fulfillments.views import FulfillmentView, ProductView, product_view
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import TestCredentialGuard, scope
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -51,11 +50,15 @@ class FulfillmentList(Struct, frozen=True):
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillment-products", guard=READ)
-async def list_fulfillment_products(caller: Caller, page: CataloguePageRequest) -> FulfillmentProductList:
+async def list_fulfillment_products(
+    caller: Caller, page: CataloguePageRequest, services: Services
+) -> FulfillmentProductList:
     """List the products, unavailable products with the reason."""
-    every = products.listed(caller.env.mode)
+    every = services.catalogue.products_in(caller.env.mode)
     found, more, cursor = page.pick(every, lambda product: product.product_id)
-    return FulfillmentProductList([product_view(product, caller.env.mode) for product in found], more, cursor)
+    return FulfillmentProductList(
+        [product_view(product, caller.env.mode, services.catalogue) for product in found], more, cursor
+    )
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -75,28 +78,30 @@ async def list_fulfillment_products(caller: Caller, page: CataloguePageRequest) 
 )
 async def order_fulfillment(caller: Caller, body: NewFulfillment, work: Work) -> FulfillmentView:
     """Order a delivery to a player, paid from the balance."""
-    return FulfillmentView.of(await actions.order(work, caller.env, body))
+    return FulfillmentView.of(await actions.order(work, caller.env, body), work.services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, errors=(ValidationFailed,))
-async def list_fulfillments(caller: Caller, query: FulfillmentsQuery, page: PageRequest, db: Pool) -> FulfillmentList:
+async def list_fulfillments(
+    caller: Caller, query: FulfillmentsQuery, page: PageRequest, db: Pool, services: Services
+) -> FulfillmentList:
     """List fulfillments, newest first."""
     found, more, cursor = page.cut(await store.list_fulfillments(db, caller.env, query, page.window))
-    return FulfillmentList([FulfillmentView.of(one) for one in found], more, cursor)
+    return FulfillmentList([FulfillmentView.of(one, services.catalogue) for one in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, errors=(ValidationFailed,))
 async def read_fulfillment_statistics(
-    caller: Caller, query: StatisticsQuery, db: Pool, now: datetime
+    caller: Caller, query: StatisticsQuery, db: Pool, now: datetime, services: Services
 ) -> FulfillmentStatistics:
     """Retrieve statistics of the deliveries ordered in a period, in total and by day, product or status."""
-    return await statistics.compute(db, caller.env, query, now)
+    return await statistics.compute(db, caller.env, query, now, services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/{fulfillment_id}", guard=READ, errors=(NotFound,))
-async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> FulfillmentView:
+async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool, services: Services) -> FulfillmentView:
     """Retrieve a fulfillment."""
-    return FulfillmentView.of(await store.get(db, caller.env, fulfillment_id))
+    return FulfillmentView.of(await store.get(db, caller.env, fulfillment_id), services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -108,7 +113,7 @@ async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool) -> Fu
 )
 async def cancel_fulfillment(caller: Caller, fulfillment_id: UUID, work: Work) -> FulfillmentView:
     """Cancel a pending fulfillment. The cost becomes available again."""
-    return FulfillmentView.of(await actions.cancel(work, caller.env, fulfillment_id))
+    return FulfillmentView.of(await actions.cancel(work, caller.env, fulfillment_id), work.services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -122,4 +127,4 @@ async def simulate_fulfillment(
     caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, work: Work
 ) -> FulfillmentView:
     """Simulate the answer of the game server for a fulfillment."""
-    return FulfillmentView.of(await simulator.play(work, caller.env, fulfillment_id, body.outcome))
+    return FulfillmentView.of(await simulator.play(work, caller.env, fulfillment_id, body.outcome), work.services.catalogue)

@@ -3,7 +3,8 @@
 import asyncio
 from datetime import datetime, timedelta
 
-from tollhouse.catalogue.products import GAME_SERVERS, SANDBOX
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.products import SANDBOX
 from tollhouse.fulfillments import actions, store
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.http.services import Services
@@ -41,7 +42,7 @@ def retry_delay(attempts: int) -> timedelta:
 async def _deliver_one(services: Services, outbound: Outbound, due: Fulfillment, now: datetime) -> None:
     """Request one delivery and record the answer. A failure is logged, and retried with the same id."""
     try:
-        response = await _request(outbound, due, now)
+        response = await _request(outbound, due, now, services.catalogue)
         if response.outcome == "unknown":
             if now - due.created_at >= ALERT_AFTER:
                 log.error("fulfillment_outcome_unknown", part=due.server, detail=str(due.id))
@@ -54,10 +55,10 @@ async def _deliver_one(services: Services, outbound: Outbound, due: Fulfillment,
         log.error("fulfillment_processing_failed", exc_info=error)
 
 
-async def _request(outbound: Outbound, due: Fulfillment, now: datetime) -> GrantAnswer:
+async def _request(outbound: Outbound, due: Fulfillment, now: datetime, catalogue: Catalogue) -> GrantAnswer:
     if due.server == SANDBOX:
         return sandbox_grants.grant(due.order)
-    server = GAME_SERVERS.get(due.server)
+    server = catalogue.game_servers.get(due.server)
     if server is None:
         log.error("game_server_not_configured", part=due.server)
         return UNKNOWN

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.fulfillments import statistics_store
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages
@@ -102,7 +102,9 @@ class FulfillmentStatistics(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-async def compute(db: Pool, env: MerchantEnv, query: StatisticsQuery, now: datetime) -> FulfillmentStatistics:
+async def compute(
+    db: Pool, env: MerchantEnv, query: StatisticsQuery, now: datetime, catalogue: Catalogue
+) -> FulfillmentStatistics:
     """The statistics of a period, read in one snapshot. Raises `ValidationFailed`."""
     start, end = query.period(now)
     selection = (start, end, query.product_id, query.project_id, query.group_by)
@@ -116,19 +118,19 @@ async def compute(db: Pool, env: MerchantEnv, query: StatisticsQuery, now: datet
         start=stamp(start),
         to=stamp(end),
         group_by=query.group_by,
-        totals=FulfillmentFigures() if whole is None else FulfillmentFigures(**_figures(whole, charged[None])),
-        groups=[FulfillmentGroup(key=row["key"], **_figures(row, charged[row["key"]])) for row in groups],
+        totals=FulfillmentFigures() if whole is None else FulfillmentFigures(**_figures(whole, charged[None], catalogue)),
+        groups=[FulfillmentGroup(key=row["key"], **_figures(row, charged[row["key"]], catalogue)) for row in groups],
         mode=env.mode,
         livemode=env.livemode,
     )
 
 
-def _figures(row: Row, charged: dict[str, int]) -> dict[str, Any]:
+def _figures(row: Row, charged: dict[str, int], catalogue: Catalogue) -> dict[str, Any]:
     names = ("count", "completed", "partially_completed", "failed", "canceled", "pending", "quantity_delivered")
     successful = row["completed"] + row["partially_completed"]
     return {
         **{name: row[name] for name in names},
-        "cost": {code: format_amount(minor, code) for code, minor in charged.items()},
+        "cost": {code: catalogue.format_amount(minor, code) for code, minor in charged.items()},
         "cost_minor": charged,
         "success_rate": _rate(successful, successful + row["failed"]),
         "p50_seconds": row["p50_seconds"],

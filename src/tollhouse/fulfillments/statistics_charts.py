@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from tollhouse.catalogue.currencies import format_amount
-from tollhouse.catalogue.products import PRODUCTS
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.fulfillments.statistics import FulfillmentGroup, FulfillmentStatistics
 from tollhouse.http.charts import BarChart, Chart, Strip, bars, strips
 from tollhouse.http.local_formats import Formats
@@ -19,13 +18,13 @@ SEGMENTS_MAX = 6
 SUMMED = ("count", "completed", "partially_completed", "failed", "canceled", "pending", "quantity_delivered")
 
 
-def by_game(groups: Sequence[FulfillmentGroup]) -> list[FulfillmentGroup]:
+def by_game(groups: Sequence[FulfillmentGroup], catalogue: Catalogue) -> list[FulfillmentGroup]:
     """Groups by product, merged by game. Products that have left the catalogue stay groups of their formats."""
     by_name: dict[str, list[FulfillmentGroup]] = defaultdict(list)
     for group in groups:
-        product = PRODUCTS.get(group.key)
+        product = catalogue.products.get(group.key)
         by_name[group.key if product is None else product.game].append(group)
-    return [_merge(game, parts) for game, parts in by_name.items()]
+    return [_merge(game, parts, catalogue) for game, parts in by_name.items()]
 
 
 def sort_by_units(groups: Sequence[FulfillmentGroup]) -> list[FulfillmentGroup]:
@@ -59,7 +58,7 @@ def shares(groups: Sequence[FulfillmentGroup]) -> Chart[Strip] | None:
     return strips(units)
 
 
-def _merge(game: str, parts: Sequence[FulfillmentGroup]) -> FulfillmentGroup:
+def _merge(game: str, parts: Sequence[FulfillmentGroup], catalogue: Catalogue) -> FulfillmentGroup:
     cost: dict[str, int] = defaultdict(int)
     for part in parts:
         for code, minor in part.cost_minor.items():
@@ -67,7 +66,7 @@ def _merge(game: str, parts: Sequence[FulfillmentGroup]) -> FulfillmentGroup:
     sums: dict[str, Any] = {name: sum(getattr(part, name) for part in parts) for name in SUMMED}
     return FulfillmentGroup(
         key=game,
-        cost={code: format_amount(minor, code) for code, minor in cost.items()},
+        cost={code: catalogue.format_amount(minor, code) for code, minor in cost.items()},
         cost_minor=dict(cost),
         **sums,
     )

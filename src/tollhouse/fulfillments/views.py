@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Struct
 
 from tollhouse.catalogue.amounts import pairs
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.products import Product, UnavailableReason
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.fulfillments.model import Fulfillment
@@ -44,9 +45,9 @@ class FulfillmentView(RecordView, frozen=True, kw_only=True):
     charged_minor: Annotated[int, After("cost_minor")]
 
 
-def product_view(product: Product, mode: Mode) -> ProductView:
+def product_view(product: Product, mode: Mode, catalogue: Catalogue) -> ProductView:
     """A product in this environment."""
-    reason = product.unavailable_in(mode)
+    reason = catalogue.product_unavailable(product, mode)
     return ProductView(
         product_id=product.product_id,
         game=product.game,
@@ -54,7 +55,7 @@ def product_view(product: Product, mode: Mode) -> ProductView:
         unit=product.unit,
         minimum_quantity=product.minimum_quantity,
         maximum_quantity=product.maximum_quantity,
-        **pairs(product.currency, price=product.unit_price_minor),
+        **pairs(product.currency, catalogue, price=product.unit_price_minor),
         currency=product.currency,
         recipient_schema=product.recipient_schema,
         available=reason is None,

@@ -9,11 +9,12 @@ import msgspec
 from msgspec import Struct
 from msgspec import inspect as types
 
-from tollhouse.http.decoding import Reader, bare, type_of
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.forms import parse_form
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.platform.config import Settings
+from tollhouse.platform.decoding import Reader, bare, type_of
 
 
 class ValidationContext(Struct, frozen=True):
@@ -22,6 +23,7 @@ class ValidationContext(Struct, frozen=True):
     caller: Any
     path: str
     settings: Settings
+    catalogue: Catalogue
     now: datetime
 
 

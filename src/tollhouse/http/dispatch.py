@@ -144,7 +144,7 @@ async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> An
 
 
 def _facts(request: Request, caller: Any) -> ValidationContext:
-    return ValidationContext(caller, request.path, request.services.settings, request.now)
+    return ValidationContext(caller, request.path, request.services.settings, request.services.catalogue, request.now)
 
 
 def _parsed(request: Request, operation: Operation) -> Any:

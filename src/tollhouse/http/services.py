@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.templates import Templates
 from tollhouse.kernel.actor import SYSTEM, Actor
 from tollhouse.platform.config import Settings
@@ -17,7 +18,7 @@ T = TypeVar("T")
 
 
 class Services(Struct, frozen=True):
-    """Settings, database, key ring, templates and rails: built once by `main.create_services`.
+    """Settings, database, key ring, templates, rails and catalogue: built once by `main.create_services`.
 
     A handler that has a parameter of this name gets them.
     """
@@ -27,6 +28,7 @@ class Services(Struct, frozen=True):
     keys: KeyRing
     templates: Templates
     rails: Rails
+    catalogue: Catalogue
 
     async def transact(self, action: "Callable[[Work], Awaitable[T]]", now: datetime, actor: Actor = SYSTEM) -> T:
         """Run `action` in a transaction. It runs again after a deadlock or a serialization failure."""

@@ -6,7 +6,7 @@ from uuid import UUID
 from tollhouse.audit import record
 from tollhouse.audit.changes import Changes, changes, new_values
 from tollhouse.audit.event_types import AuditEventType
-from tollhouse.catalogue import projects
+from tollhouse.environments import projects
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work

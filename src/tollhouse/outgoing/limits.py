@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime, time, timedelta
 
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, WithdrawalMethod
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum
 from tollhouse.outgoing import store
@@ -11,9 +12,9 @@ from tollhouse.outgoing.model import DailyCount
 from tollhouse.platform.db import Tx
 
 
-def method_of(rail: str, currency: str) -> WithdrawalMethod | None:
+def method_of(rail: str, currency: str, catalogue: Catalogue) -> WithdrawalMethod | None:
     """The withdrawal method of a rail and currency, if there is one."""
-    return next((one for one in WITHDRAWAL_METHODS.values() if (one.rail, one.currency) == (rail, currency)), None)
+    return next((one for one in catalogue.withdrawal_methods.values() if (one.rail, one.currency) == (rail, currency)), None)
 
 
 def ensure_amount(method: WithdrawalMethod, amount_minor: int) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tollhouse.catalogue import payment_settings, projects
+from tollhouse.environments import payment_settings, projects
 from tollhouse.http.services import Work
 from tollhouse.identity.model import Person
 from tollhouse.identity.verified import require_verified_email
@@ -27,7 +27,7 @@ async def open_link(
     Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
     """
     offset = await clock_offset(work.tx, env)
-    priced = check(new, env, work.services.settings, work.now + offset)
+    priced = check(new, env, work.services.settings, work.now + offset, work.services.catalogue)
     await require_verified_email(work.tx, work.services.settings, env, person)
     project = await projects.seller(work.tx, env, new.project_id)
     if project is None:

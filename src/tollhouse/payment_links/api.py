@@ -53,7 +53,7 @@ async def open_link(caller: Caller, body: LinkRequest, work: Work) -> LinkView:
     """Create a payment link."""
     created_by = LinkCreator("api_key" if caller.client_id is None else "oauth", caller.client_id)
     link = await actions.open_link(work, caller.env, body, created_by)
-    return link_view(link, work.services.settings.base_url, work.now)
+    return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue)
 
 
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
@@ -63,7 +63,7 @@ async def list_links(
     """List payment links, newest first."""
     filters = msgspec.convert(query, LinkFilter, from_attributes=True)
     links, more, cursor = page.cut(await store.list_links(db, caller.env, filters, now, page.window))
-    return LinkList([link_view(link, services.settings.base_url, now) for link in links], more, cursor)
+    return LinkList([link_view(link, services.settings.base_url, now, services.catalogue) for link in links], more, cursor)
 
 
 @OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), errors=(NotFound,))
@@ -72,4 +72,4 @@ async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, serv
     link = await store.get(db, caller.env, link_id)
     if link is None:
         raise NotFound
-    return link_view(link, services.settings.base_url, now)
+    return link_view(link, services.settings.base_url, now, services.catalogue)

@@ -6,13 +6,14 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue import payment_settings, store
 from tollhouse.catalogue.amounts import amount_error, minor_of
-from tollhouse.catalogue.availability import MethodRequirements, Offer, offers
-from tollhouse.catalogue.currencies import CURRENCIES, Chain, Currency, CurrencyOperations, currency
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Chain, Currency, CurrencyOperations
 from tollhouse.catalogue.methods import Fees, MethodType, UnavailableReason
-from tollhouse.catalogue.model import Project
-from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.environments import payment_settings, store
+from tollhouse.environments.availability import MethodRequirements, Offer, offers
+from tollhouse.environments.model import Project
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import CataloguePageRequest, CatalogueQuery, ListPageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
@@ -87,7 +88,7 @@ class MethodsQuery(CatalogueQuery, frozen=True):
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield every invalid parameter. An amount needs a currency."""
         yield from CatalogueQuery.rule_errors(self, context)
-        known = currency(self.currency or "")
+        known = context.catalogue.currencies.get(self.currency or "")
         if self.amount is not None and known is None:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
         if self.amount is not None and minor_of(self.amount, known) is None:
@@ -128,9 +129,9 @@ class ProjectList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/currencies", guard=any_credential)
-async def list_currencies(caller: Caller, page: CataloguePageRequest) -> CurrencyList:
+async def list_currencies(caller: Caller, page: CataloguePageRequest, services: Services) -> CurrencyList:
     """List currencies with their decimals, chains and supported operations."""
-    shown, more, cursor = page.pick(list(CURRENCIES.values()), lambda one: one.code)
+    shown, more, cursor = page.pick(list(services.catalogue.currencies.values()), lambda one: one.code)
     return CurrencyList([_currency(one, caller.env) for one in shown], more, cursor)
 
 
@@ -144,7 +145,7 @@ async def list_methods(
     caller: Caller, query: MethodsQuery, page: PageRequest, db: Pool, services: Services
 ) -> PaymentMethodList:
     """List every payment method of the hosted checkout; unavailable ones have a reason."""
-    amount_minor = minor_of(query.amount, currency(query.currency or ""))
+    amount_minor = minor_of(query.amount, services.catalogue.currencies.get(query.currency or ""))
     project = None
     if query.project_id is not None:
         project = await store.status_of(db, caller.env, query.project_id)
@@ -152,7 +153,7 @@ async def list_methods(
             raise InvalidProject
     settings = await payment_settings.of(db, caller.env)
     requirements = MethodRequirements(query.currency, amount_minor, project)
-    every = offers(caller.env.mode, settings, services.rails, requirements)
+    every = offers(caller.env.mode, settings, services.rails, services.catalogue, requirements)
     shown, more, cursor = page.pick(every, lambda offer: offer.method.method_id)
     return PaymentMethodList([_method(offer, caller.env) for offer in shown], more, cursor)
 
@@ -162,7 +163,9 @@ async def list_projects(caller: Caller, page: ListPageRequest, db: Pool, service
     """List approved projects, newest first."""
     shown, more, cursor = page.cut(await store.approved(db, caller.env, page.window))
     settings = await payment_settings.of(db, caller.env)
-    return ProjectList([_project(project, caller.env, settings, services.rails) for project in shown], more, cursor)
+    return ProjectList(
+        [_project(project, caller.env, settings, services.rails, services.catalogue) for project in shown], more, cursor
+    )
 
 
 @OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), errors=(NotFound,))
@@ -171,7 +174,7 @@ async def read_project(caller: Caller, project_id: UUID, db: Pool, services: Ser
     project = await store.approved_one(db, caller.env, project_id)
     if project is None:
         raise NotFound
-    return _project(project, caller.env, await payment_settings.of(db, caller.env), services.rails)
+    return _project(project, caller.env, await payment_settings.of(db, caller.env), services.rails, services.catalogue)
 
 
 def _currency(one: Currency, env: MerchantEnv) -> CurrencyView:
@@ -212,7 +215,9 @@ def _method(offer: Offer, env: MerchantEnv) -> PaymentMethodView:
     )
 
 
-def _project(project: Project, env: MerchantEnv, settings: PaymentSettings, rails: Rails) -> ProjectView:
+def _project(
+    project: Project, env: MerchantEnv, settings: PaymentSettings, rails: Rails, catalogue: Catalogue
+) -> ProjectView:
     """A project with the methods it can be paid with now."""
     return ProjectView(
         id=project.id,
@@ -220,7 +225,9 @@ def _project(project: Project, env: MerchantEnv, settings: PaymentSettings, rail
         website_url=project.website_url,
         description=project.description,
         default_currency=settings.default_currency,
-        payment_method_ids=[offer.method.method_id for offer in offers(env.mode, settings, rails) if offer.available],
+        payment_method_ids=[
+            offer.method.method_id for offer in offers(env.mode, settings, rails, catalogue) if offer.available
+        ],
         created_at=stamp(project.created_at),
         mode=env.mode,
         livemode=env.livemode,

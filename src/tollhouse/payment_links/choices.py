@@ -1,8 +1,7 @@
 """The options of forms and filters in the dashboard."""
 
-from tollhouse.catalogue import store as projects
-from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.methods import METHODS
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.environments import store as projects
 from tollhouse.http.paging import all_rows
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.text import Text, Translatable, as_text
@@ -12,20 +11,20 @@ from tollhouse.rails.configured import SANDBOX
 PROJECTS_SHOWN = 100
 
 
-def method_choices(env: MerchantEnv) -> list[tuple[str, Translatable]]:
+def method_choices(env: MerchantEnv, catalogue: Catalogue) -> list[tuple[str, Translatable]]:
     """The payment methods of an environment: id and name."""
-    found = (method for method in METHODS.values() if (method.rail == SANDBOX.name) != env.livemode)
+    found = (method for method in catalogue.methods.values() if (method.rail == SANDBOX.name) != env.livemode)
     return [(method.method_id, method.label) for method in found]
 
 
-def method_labels() -> dict[str, Translatable]:
+def method_labels(catalogue: Catalogue) -> dict[str, Translatable]:
     """Names by method id. A method that has left the catalogue is shown by its id."""
-    return {method_id: method.label for method_id, method in METHODS.items()}
+    return {method_id: method.label for method_id, method in catalogue.methods.items()}
 
 
-def currency_choices() -> list[tuple[str, Text]]:
+def currency_choices(catalogue: Catalogue) -> list[tuple[str, Text]]:
     """The currencies that a link can be paid in."""
-    payable = [one for one in CURRENCIES.values() if one.operations.payments]
+    payable = [one for one in catalogue.currencies.values() if one.operations.payments]
     return [(one.code, Text("%(code)s, %(name)s", code=one.code, name=as_text(one.name))) for one in payable]
 
 

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.addresses import Address, ReturnAddress, is_web_address
 from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
-from tollhouse.catalogue.currencies import Currency, currency
-from tollhouse.catalogue.methods import METHODS
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.environments.addresses import Address, ReturnAddress, is_web_address
 from tollhouse.events.destination import check_destination_url
 from tollhouse.http.bodies import ValidationContext, documented
 from tollhouse.http.form_fields import FormField, form_fields
@@ -56,7 +56,7 @@ class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield every invalid field. The expiry in test mode is validated later, against the test clock."""
         env: MerchantEnv = context.caller.env
-        return _errors(self, env, context.settings, context.now if env.livemode else None)
+        return _errors(self, env, context.settings, context.now if env.livemode else None, context.catalogue)
 
 
 OPTIONAL_TEXTS = form_fields(LinkRequest)
@@ -70,11 +70,11 @@ class LinkPrice(Struct, frozen=True):
     amount_minor: int
 
 
-def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime) -> LinkPrice:
+def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime, catalogue: Catalogue) -> LinkPrice:
     """Return the price. Raises `ValidationFailed` with every invalid field, else `CurrencyNotSupported`."""
-    known = currency(new.currency)
+    known = catalogue.currencies.get(new.currency)
     amount_minor = minor_of(new.amount, known)
-    field_errors = list(_errors(new, env, settings, now))
+    field_errors = list(_errors(new, env, settings, now, catalogue))
     if field_errors:
         raise ValidationFailed(*field_errors)
     if known is None or not known.operations.payments:
@@ -84,13 +84,15 @@ def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime)
     return LinkPrice(known, amount_minor)
 
 
-def _errors(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime | None) -> Iterator[FieldError]:
-    known = currency(new.currency)
+def _errors(
+    new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime | None, catalogue: Catalogue
+) -> Iterator[FieldError]:
+    known = catalogue.currencies.get(new.currency)
     amount_minor = minor_of(new.amount, known)
     yield from _text_errors(new)
     yield from _price_errors(new, known, amount_minor)
     yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
-    yield from _method_errors(new, known, env, amount_minor)
+    yield from _method_errors(new, known, env, amount_minor, catalogue)
     yield from _url_errors(new, env, settings)
     yield from _bounds_errors(new, now)
 
@@ -112,7 +114,7 @@ def _price_errors(new: LinkRequest, known: Currency | None, amount_minor: int | 
 
 
 def _method_errors(
-    new: LinkRequest, known: Currency | None, env: MerchantEnv, amount_minor: int | None
+    new: LinkRequest, known: Currency | None, env: MerchantEnv, amount_minor: int | None, catalogue: Catalogue
 ) -> Iterator[FieldError]:
     chosen = new.payment_method_ids
     if chosen is None:
@@ -120,7 +122,7 @@ def _method_errors(
     if not chosen or len(set(chosen)) < len(chosen):
         yield FieldError("payment_method_ids", "invalid_value", "List at least one payment method, each only once.")
     for place, method_id in enumerate(chosen):
-        method = METHODS.get(method_id)
+        method = catalogue.methods.get(method_id)
         of_another = method is not None and known is not None and method.asset != known.code
         if method is None or of_another or (method.rail == "sandbox" and env.livemode):
             yield FieldError(f"payment_method_ids.{place}", "method_unavailable", messages.A_METHOD_OF_CURRENCY)

@@ -1,17 +1,18 @@
 """The payment methods offered at checkout, and why others are unavailable."""
 
-from tollhouse.catalogue.availability import MethodRequirements, Offer, offers
-from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.environments.availability import MethodRequirements, Offer, offers
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.rails.configured import Rails
 
 
-def offers_for(link: PaymentLink, settings: PaymentSettings, rails: Rails) -> list[Offer]:
+def offers_for(link: PaymentLink, settings: PaymentSettings, rails: Rails, catalogue: Catalogue) -> list[Offer]:
     """The methods shown on the checkout page of a link."""
     requirements = MethodRequirements(link.currency, link.amount_minor)
     return [
         offer
-        for offer in offers(link.env.mode, settings, rails, requirements)
+        for offer in offers(link.env.mode, settings, rails, catalogue, requirements)
         if offer.method.asset == link.currency
         and offer.unavailable_reason not in {"not_in_environment", "disabled_by_merchant", "disabled_by_operator"}
         and (link.payment_method_ids is None or offer.method.method_id in link.payment_method_ids)

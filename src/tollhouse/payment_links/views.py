@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.kernel.examples import example
 from tollhouse.payment_links.model import PaymentLink
@@ -16,6 +17,6 @@ class LinkView(RecordView, frozen=True, kw_only=True):
     url: Annotated[str, After("object"), example("https://pay.example/pay/x7Kq2")]
 
 
-def link_view(link: PaymentLink, base_url: str, now: datetime) -> LinkView:
+def link_view(link: PaymentLink, base_url: str, now: datetime, catalogue: Catalogue) -> LinkView:
     """The link at `now`."""
-    return LinkView.of(link, url=f"{base_url}/pay/{link.token}", status=link.status_at(now))
+    return LinkView.of(link, catalogue, url=f"{base_url}/pay/{link.token}", status=link.status_at(now))

@@ -9,7 +9,6 @@ import msgspec
 from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
-from tollhouse.catalogue.currencies import priced
 from tollhouse.events.balances import Cause
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -83,7 +82,11 @@ async def request(
     )
     changed = await settlement.change(work.tx, held, "refund requested", work.now)
     await _notify_balance(work, changed, refund, posted)
-    about = new_values(amount=priced(amount_minor, refund.currency), reason=refund.reason, external_id=refund.external_id)
+    about = new_values(
+        amount=work.services.catalogue.priced(amount_minor, refund.currency),
+        reason=refund.reason,
+        external_id=refund.external_id,
+    )
     await record.event(work, env, "refund.requested", subject=current.id, changed=about)
     return refund, changed
 

@@ -4,7 +4,6 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.catalogue.methods import fees_of
 from tollhouse.events.balances import Cause
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -45,7 +44,7 @@ async def open_chargeback(
     chargeback = Chargeback(
         id=new_id(),
         amount_minor=taken_minor,
-        fee_minor=fees_of(current.method_id).chargeback_minor,
+        fee_minor=work.services.catalogue.fees_of(current.method_id).chargeback_minor,
         reason=reason,
         status="open",
         opened_at=work.now,

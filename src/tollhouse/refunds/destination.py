@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from tollhouse.catalogue.methods import is_refundable
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.identity.model import MissingScope
 from tollhouse.outgoing import limits
@@ -42,13 +42,15 @@ class Destination(Struct, frozen=True):
         return 1 if self.method is None else self.method.approvals_needed(amount_minor)
 
 
-def find_obstacle(current: Transaction, rails: Rails, now: datetime) -> ChargedBack | RefundNotAllowed | None:
+def find_obstacle(
+    current: Transaction, rails: Rails, now: datetime, catalogue: Catalogue
+) -> ChargedBack | RefundNotAllowed | None:
     """The error for any refund of this payment; None if refunds are possible."""
     if current.status == "chargeback":
         return ChargedBack()
     if current.status not in {"succeeded", "partially_refunded", "refund_required"}:
         return RefundNotAllowed("status")
-    if not is_refundable(current.method_id) or rails.find(current.rail, current.env.mode) is None:
+    if not catalogue.is_refundable(current.method_id) or rails.find(current.rail, current.env.mode) is None:
         return RefundNotAllowed("not_refundable_method")
     if now >= (current.succeeded_at or current.updated_at) + WINDOW:
         return RefundNotAllowed("window_passed")
@@ -63,7 +65,9 @@ async def find_payer(db: Pool | Tx, current: Transaction, rails: Rails) -> Payer
     return payer
 
 
-async def destination(tx: Tx, current: Transaction, new: NewRefund, rails: Rails, *, may_withdraw: bool) -> Destination:
+async def destination(
+    tx: Tx, current: Transaction, new: NewRefund, rails: Rails, catalogue: Catalogue, *, may_withdraw: bool
+) -> Destination:
     """Choose the destination of a refund of a locked payment.
 
     Raises `ReceiverRequired`, `MissingScope` for another account without the permission to withdraw, and
@@ -80,7 +84,7 @@ async def destination(tx: Tx, current: Transaction, new: NewRefund, rails: Rails
         return Destination(account, payer.name, account)
     if not may_withdraw:
         raise MissingScope(SCOPE_FOR_OTHER_RECEIVERS)
-    method = limits.method_of(current.rail, current.currency)
+    method = limits.method_of(current.rail, current.currency, catalogue)
     if method is not None and not method.enabled:
         raise MethodUnavailable("disabled_by_operator")
     return Destination(account, None, payer_account, method)

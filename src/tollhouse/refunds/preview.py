@@ -4,7 +4,6 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.orders.errors import RefundTooLarge
@@ -40,11 +39,13 @@ async def preview_refund(
     """
     rails = work.services.rails
     current = await settlement.lock(work.tx, env, transaction_id)
-    asked_minor = check(new, CURRENCIES[current.currency], rails.find(current.rail, current.env.mode))
-    refused = find_obstacle(current, rails, work.now)
+    asked_minor = check(
+        new, work.services.catalogue.currencies[current.currency], rails.find(current.rail, current.env.mode)
+    )
+    refused = find_obstacle(current, rails, work.now, work.services.catalogue)
     if refused is not None:
         raise refused
-    goes_to = await destination(work.tx, current, new, rails, may_withdraw=may_withdraw)
+    goes_to = await destination(work.tx, current, new, rails, work.services.catalogue, may_withdraw=may_withdraw)
     amount_minor = asked_minor or current.refundable_minor
     if not 0 < amount_minor <= current.refundable_minor:
         raise RefundTooLarge({"remaining_minor": current.refundable_minor, "currency": current.currency})

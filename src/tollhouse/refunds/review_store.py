@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.ids import Mode
 from tollhouse.outgoing.model import Review
@@ -40,7 +40,7 @@ class ListedRefund(Struct, frozen=True):
     created_at: Timestamp
 
 
-async def list_queue(db: Pool, review: Review, limit: int, offset: int = 0) -> list[ListedRefund]:
+async def list_queue(db: Pool, review: Review, limit: int, catalogue: Catalogue, offset: int = 0) -> list[ListedRefund]:
     """Refunds of all merchants with this review status, oldest first."""
     return [
         ListedRefund(
@@ -49,7 +49,7 @@ async def list_queue(db: Pool, review: Review, limit: int, offset: int = 0) -> l
             row["business_name"],
             row["mode"],
             row["transaction_id"],
-            format_amount(row["amount_minor"], row["currency"]),
+            catalogue.format_amount(row["amount_minor"], row["currency"]),
             row["currency"],
             row["receiver"],
             row["payer_account"],

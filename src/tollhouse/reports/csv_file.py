@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.csv_table import lines
 from tollhouse.kernel.clock import stamp
 from tollhouse.reports.model import LINES, Summary
@@ -10,17 +10,17 @@ from tollhouse.reports.model import LINES, Summary
 HEADER = ("from", "to", "currency", "opening", *LINES, "closing", *(f"{line}_count" for line in LINES))
 
 
-def as_csv(found: Iterable[Summary]) -> str:
+def as_csv(found: Iterable[Summary], catalogue: Catalogue) -> str:
     """A header line and a line for each row."""
-    return lines([HEADER, *(_cells(row) for row in found)])
+    return lines([HEADER, *(_cells(row, catalogue) for row in found)])
 
 
-def _cells(row: Summary) -> tuple[str, ...]:
+def _cells(row: Summary, catalogue: Catalogue) -> tuple[str, ...]:
     amounts = (row.opening_minor, *row.lines.values(), row.closing_minor)
     return (
         stamp(row.period.start),
         stamp(row.period.end),
         row.currency,
-        *(format_amount(minor, row.currency) for minor in amounts),
+        *(catalogue.format_amount(minor, row.currency) for minor in amounts),
         *(str(count) for count in row.counts.values()),
     )

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, parse_time_or_date
@@ -94,22 +94,22 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """The errors of each parameter."""
-        return self._field_errors(*self._span(context.now))
+        return self._field_errors(*self._span(context.now), catalogue=context.catalogue)
 
     def _span(self, now: datetime) -> tuple[datetime | None, datetime | None]:
         end = now if self.to is None else parse_time_or_date(self.to)
         start = None if self.start is None else parse_time_or_date(self.start)
         return (end - DEFAULT_SPAN if start is None and self.start is None and end is not None else start), end
 
-    def interval(self, now: datetime) -> Interval:
+    def interval(self, now: datetime, catalogue: Catalogue) -> Interval:
         """The requested interval. Raises `ValidationFailed`."""
         start, end = self._span(now)
-        field_errors = list(self._field_errors(start, end))
+        field_errors = list(self._field_errors(start, end, catalogue))
         if start is None or end is None or field_errors:
             raise ValidationFailed(*field_errors)
         return Interval(start, end)
 
-    def _field_errors(self, start: datetime | None, end: datetime | None) -> Iterator[FieldError]:
+    def _field_errors(self, start: datetime | None, end: datetime | None, catalogue: Catalogue) -> Iterator[FieldError]:
         for name, moment, value in (("from", start, self.start), ("to", end, self.to)):
             if moment is None and value is not None:
                 yield FieldError(name, "invalid_time", messages.A_TIME_OR_DAY)
@@ -118,7 +118,7 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
                 yield FieldError("from", "out_of_range", messages.BEFORE_END)
             elif end - start > SPAN_MAX:
                 yield FieldError("from", "out_of_range", messages.AT_MOST_A_YEAR)
-        if self.currency is not None and self.currency not in CURRENCIES:
+        if self.currency is not None and self.currency not in catalogue.currencies:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
 
 

@@ -8,8 +8,8 @@ from unicodedata import normalize
 
 from fpdf import FPDF
 
-from tollhouse.catalogue.currencies import CURRENCIES, Currency
-from tollhouse.catalogue.methods import label_of as method_label
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.text import Translatable
@@ -27,24 +27,25 @@ INK, FAINT, RULE = (19, 26, 38), (82, 93, 115), (200, 206, 216)
 Row = Sequence[str]
 
 
-def render_pdf(header: ReportHeader, found: ReportData) -> bytes:
+def render_pdf(header: ReportHeader, found: ReportData, catalogue: Catalogue) -> bytes:
     """Render the file. Slow: run it in a thread."""
-    sheet = _ReportPdf(header)
+    sheet = _ReportPdf(header, catalogue)
     parts = by_currency(found.summaries)
     sums = [whole(rows) for rows in parts.values()]
     sheet.begin(sums)
     for summed in sums:
         methods = [one for one in found.methods if one.currency == summed.currency]
-        sheet.currency(CURRENCIES[summed.currency], summed, parts[summed.currency], methods)
+        sheet.currency(catalogue.currencies[summed.currency], summed, parts[summed.currency], methods)
     return bytes(sheet.output())
 
 
 class _ReportPdf(FPDF):
     """Landscape A4 with page numbers."""
 
-    def __init__(self, header: ReportHeader) -> None:
+    def __init__(self, header: ReportHeader, catalogue: Catalogue) -> None:
         super().__init__(orientation="landscape", format="A4")
         self._header = header
+        self._catalogue = catalogue
         self._texts = Texts(header.language)
         self.core_fonts_encoding = LETTERS
         self.set_margin(MARGIN)
@@ -85,7 +86,7 @@ class _ReportPdf(FPDF):
             self._style(10, INK)
             self._line(self._translate(labels.NO_ENTRIES))
             return
-        rows = [[one.currency, *self._amounts(CURRENCIES[one.currency], columns(one))] for one in sums]
+        rows = [[one.currency, *self._amounts(self._catalogue.currencies[one.currency], columns(one))] for one in sums]
         self._table(labels.BY_CURRENCY, (labels.CURRENCY, *labels.COLUMNS), rows)
 
     def currency(
@@ -129,7 +130,13 @@ class _ReportPdf(FPDF):
         rows: list[Row] = []
         for one in methods:
             amounts = self._amounts(currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
-            rows.append([self._translate(method_label(one.method_id)), self._texts.formats.number(one.payments), *amounts])
+            rows.append(
+                [
+                    self._translate(self._catalogue.label_of(one.method_id)),
+                    self._texts.formats.number(one.payments),
+                    *amounts,
+                ]
+            )
         if rows:
             self._table(labels.BY_METHOD, (labels.METHOD, *labels.METHOD_COLUMNS), rows)
 

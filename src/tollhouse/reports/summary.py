@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
@@ -105,13 +105,15 @@ async def _summaries(
     return found
 
 
-def report(found: list[Summary], env: MerchantEnv, interval: Interval, group_by: GroupBy) -> FinancialReport:
+def report(
+    found: list[Summary], env: MerchantEnv, interval: Interval, group_by: GroupBy, catalogue: Catalogue
+) -> FinancialReport:
     """The response of the API."""
     return FinancialReport(
         start=stamp(interval.start),
         to=stamp(interval.end),
         group_by=group_by,
-        financial_summaries=[_view(row) for row in found],
+        financial_summaries=[_view(row, catalogue) for row in found],
         mode=env.mode,
         livemode=env.livemode,
     )
@@ -164,8 +166,8 @@ def _all_lines(known: Mapping[LineName, int]) -> dict[LineName, int]:
     return {line: known.get(line, 0) for line in LINES}
 
 
-def _view(row: Summary) -> SummaryView:
-    currency = CURRENCIES[row.currency]
+def _view(row: Summary, catalogue: Catalogue) -> SummaryView:
+    currency = catalogue.currencies[row.currency]
     amounts = {"opening": row.opening_minor, **row.lines, "closing": row.closing_minor}
     pairs: dict[str, Any] = {name: currency.format(minor) for name, minor in amounts.items()}
     pairs |= {f"{name}_minor": minor for name, minor in amounts.items()}

@@ -7,8 +7,7 @@ from typing import Any
 
 from xlsxwriter import Workbook
 
-from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.methods import label_of as method_label
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 from tollhouse.reports import labels
@@ -28,14 +27,14 @@ OPTIONS = {
 NAME_WIDTH, AMOUNT_WIDTH = 24, 16
 
 
-def render_workbook(header: ReportHeader, found: ReportData) -> bytes:
+def render_workbook(header: ReportHeader, found: ReportData, catalogue: Catalogue) -> bytes:
     """Render the file. Slow: run it in a thread."""
     file = BytesIO()
     book: Any = Workbook(file, OPTIONS)  # whose types are half declared
     book.set_properties(
         {"title": Texts(header.language).translate(labels.TITLE), "created": header.made_at.replace(tzinfo=None)}
     )
-    writer = _WorkbookWriter(book, header)
+    writer = _WorkbookWriter(book, header, catalogue)
     parts = by_currency(found.summaries)
     writer.currencies([whole(rows) for rows in parts.values()])
     writer.periods(found.summaries)
@@ -47,9 +46,10 @@ def render_workbook(header: ReportHeader, found: ReportData) -> bytes:
 class _WorkbookWriter:
     """Writes the sheets, each from the first row to the last."""
 
-    def __init__(self, book: Any, header: ReportHeader) -> None:
+    def __init__(self, book: Any, header: ReportHeader, catalogue: Catalogue) -> None:
         self._book = book
         self._header = header
+        self._catalogue = catalogue
         self._translate = Texts(header.language).translate
         self._bold = book.add_format({"bold": True})
         self._head = book.add_format({"bold": True, "bottom": 1})
@@ -103,7 +103,7 @@ class _WorkbookWriter:
         self._heads(sheet, 0, (labels.CURRENCY, labels.METHOD), labels.METHOD_COLUMNS)
         for row, one in enumerate(found.methods, 1):
             sheet.write_string(row, 0, one.currency)
-            sheet.write_string(row, 1, self._translate(method_label(one.method_id)))
+            sheet.write_string(row, 1, self._translate(self._catalogue.label_of(one.method_id)))
             sheet.write_number(row, 2, one.payments)
             self._money(sheet, row, 3, one.currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
 
@@ -120,7 +120,7 @@ class _WorkbookWriter:
             sheet.write_string(row, place, self._translate(name), self._head_of_numbers)
 
     def _money(self, sheet: Any, row: int, first: int, code: str, amounts: Iterable[int]) -> None:
-        currency = CURRENCIES[code]
+        currency = self._catalogue.currencies[code]
         style = self._amount(currency.decimals)
         for place, minor in enumerate(amounts, first):
             decimal = currency.format(minor)

@@ -8,7 +8,8 @@ from uuid import UUID
 from msgspec import Meta, Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
-from tollhouse.catalogue.currencies import CURRENCIES, Currency, currency
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.operations import INTEGRATION, Operations
@@ -69,9 +70,13 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
     currency: str
     amount: Annotated[Amount, example("100.00")]
 
-    def rule_errors(self, _context: ValidationContext | None = None) -> Iterator[FieldError]:
-        """Yield every invalid field."""
-        known = currency(self.currency)
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
+        """Every invalid field."""
+        return self.field_errors(context.catalogue)
+
+    def field_errors(self, catalogue: Catalogue) -> Iterator[FieldError]:
+        """Every invalid field."""
+        known = catalogue.currencies.get(self.currency)
         if known is None or not known.operations.balances:
             yield FieldError("currency", "invalid_currency", messages.A_CURRENCY)
         if minor_of(self.amount, known) is None:
@@ -106,7 +111,7 @@ async def simulate_transaction(caller: Caller, transaction_id: UUID, body: Simul
     found = await transaction_store.get(work.tx, caller.env, transaction_id)
     if found is None:
         raise NotFound
-    return await _play(Simulated(work, caller.env, transaction_id), body, found.currency)
+    return await _play(Simulated(work, caller.env, transaction_id), body, found.currency, work.services.catalogue)
 
 
 @OPERATIONS.add(
@@ -121,8 +126,8 @@ async def simulate_link(caller: Caller, link_id: UUID, body: Simulation, work: W
     link = await link_store.lock(work.tx, caller.env, link_id)
     if link is None:
         raise NotFound
-    attempt_id = await simulator.attempt(work.tx, link, work.now)
-    return await _play(Simulated(work, caller.env, attempt_id), body, link.currency)
+    attempt_id = await simulator.attempt(work.tx, link, work.now, work.services.catalogue)
+    return await _play(Simulated(work, caller.env, attempt_id), body, link.currency, work.services.catalogue)
 
 
 @OPERATIONS.add(
@@ -152,7 +157,7 @@ async def simulate_refund(caller: Caller, refund_id: UUID, body: RefundSimulatio
             if found is not None and found.status == "pending":
                 await refund_actions.succeed(work, env, refund_id)
             refund = await refund_actions.reverse(work, env, refund_id)
-    return refund_view(refund, env)
+    return refund_view(refund, env, work.services.catalogue)
 
 
 @OPERATIONS.add(
@@ -165,9 +170,12 @@ async def simulate_refund(caller: Caller, refund_id: UUID, body: RefundSimulatio
 )
 async def fund(caller: Caller, body: Funding, work: Work) -> BalanceView:
     """Add test funds to a balance."""
-    if field_errors := list(body.rule_errors()):
+    if field_errors := list(body.field_errors(work.services.catalogue)):
         raise ValidationFailed(*field_errors)
-    known, amount_minor = CURRENCIES[body.currency], _minor(body.amount, CURRENCIES[body.currency])
+    known, amount_minor = (
+        work.services.catalogue.currencies[body.currency],
+        _minor(body.amount, work.services.catalogue.currencies[body.currency]),
+    )
     # A database constraint enforces the balance limit; its violation rolls everything back.
     funding_id = new_id()
     posting = Posting("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
@@ -196,11 +204,11 @@ async def advance_clock(caller: Caller, body: ClockAdvance, work: Work) -> Clock
     return _clock(env, offset, work.now)
 
 
-async def _play(simulated: Simulated, body: Simulation, code: str) -> TransactionView:
+async def _play(simulated: Simulated, body: Simulation, code: str, catalogue: Catalogue) -> TransactionView:
     """Simulate the outcome. Raises `ValidationFailed`, and `InvalidState` if it is impossible."""
-    amount_minor = None if body.amount is None else _minor(body.amount, CURRENCIES[code])
+    amount_minor = None if body.amount is None else _minor(body.amount, catalogue.currencies[code])
     played = await simulated.play(body.outcome, amount_minor, body.failure_code)
-    return transaction_view(played, simulated.work.now)
+    return transaction_view(played, simulated.work.now, catalogue)
 
 
 def _clock(env: MerchantEnv, offset: timedelta, now: datetime) -> ClockView:

@@ -9,9 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue import store as projects
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.environments import payment_settings
+from tollhouse.environments import store as projects
 from tollhouse.http.paging import all_rows
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -68,7 +67,7 @@ async def make(work: Work, env: MerchantEnv) -> None:
         return
     approved = await projects.approved(work.tx, env, all_rows(1))
     code = (await payment_settings.of(work.tx, env)).default_currency
-    currency = code if CURRENCIES[code].type == "fiat" else USUAL_CURRENCY
+    currency = code if work.services.catalogue.currencies[code].type == "fiat" else USUAL_CURRENCY
     for sample in SAMPLES:
         new = LinkRequest(
             display_name=sample.name,
@@ -85,7 +84,7 @@ async def _play(work: Work, env: MerchantEnv, new: LinkRequest, sample: SamplePa
     link = await link_store.lock(work.tx, env, opened.id)
     if link is None:
         raise AssertionError("it was opened just now")
-    transaction_id = await simulator.attempt(work.tx, link, work.now)
+    transaction_id = await simulator.attempt(work.tx, link, work.now, work.services.catalogue)
     simulated = Simulated(work, env, transaction_id)
     # An explicit amount disables the magic amounts.
     await simulated.play(sample.outcome, link.amount_minor if sample.outcome == "succeed" else None)

@@ -4,9 +4,10 @@ from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.currencies import CURRENCIES, Currency
-from tollhouse.catalogue.methods import METHODS, Method
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.catalogue.methods import Method
+from tollhouse.environments import payment_settings
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
@@ -119,7 +120,7 @@ class Simulated:
     async def _be_seen(self, current: Transaction) -> None:
         """Report money on its way, with one more confirmation each time."""
         _open(current, self.work.now)
-        required = await self._required(CURRENCIES[current.currency])
+        required = await self._required(self.work.services.catalogue.currencies[current.currency])
         confirmations = min((current.confirmations or 0) + 1, required - 1)
         await self._report(
             Observation(
@@ -181,9 +182,9 @@ class Simulated:
         await settlement.settle(self.work, self.env, self.id, observation)
 
 
-async def attempt(tx: Tx, link: PaymentLink, now: datetime) -> UUID:
+async def attempt(tx: Tx, link: PaymentLink, now: datetime, catalogue: Catalogue) -> UUID:
     """Start an attempt on this locked link in the sandbox, whatever its status."""
-    method = sandbox_method(link)
+    method = sandbox_method(link, catalogue)
     attempt_id = new_id()
     instructions = await SANDBOX.start_payment(Attempt(attempt_id, method.method_id, link.currency, link.amount_minor))
     await transaction_store.insert(tx, link, attempt_id, method, instructions, now)
@@ -191,9 +192,9 @@ async def attempt(tx: Tx, link: PaymentLink, now: datetime) -> UUID:
     return attempt_id
 
 
-def sandbox_method(link: PaymentLink) -> Method:
+def sandbox_method(link: PaymentLink, catalogue: Catalogue) -> Method:
     """The simulator's method for the link's currency."""
-    return METHODS[f"{SANDBOX.name}:{link.currency}"]
+    return catalogue.methods[f"{SANDBOX.name}:{link.currency}"]
 
 
 def _open(transaction: Transaction, now: datetime) -> Transaction:

@@ -7,9 +7,10 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.methods import METHODS, Method
-from tollhouse.catalogue.payment_settings import MethodChoice, PaymentSettings
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.methods import Method
+from tollhouse.environments import payment_settings
+from tollhouse.environments.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.events import secrets
 from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp_or_none
@@ -19,28 +20,35 @@ from tollhouse.platform.db import Pool, Tx
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
 
-async def get(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SettingsView:
+async def get(db: Pool | Tx, env: MerchantEnv, now: datetime, catalogue: Catalogue) -> SettingsView:
     """The current settings."""
-    return await _view(db, env, await payment_settings.of(db, env), now)
+    return await _view(db, env, await payment_settings.of(db, env), now, catalogue)
 
 
 async def save(work: Work, env: MerchantEnv, new: NewSettings) -> SettingsView:
     """Replace the settings. Raises `ValidationFailed`, and `SettingsChanged` for a stale version."""
-    if field_errors := new.field_errors(env):
+    if field_errors := new.field_errors(env, work.services.catalogue):
         raise ValidationFailed(*field_errors)
     before = await payment_settings.of(work.tx, env)
     saved = await payment_settings.save(work.tx, env, new.settings(), work.now)
     if saved is None:
         raise SettingsChanged((await payment_settings.of(work.tx, env)).version)
     await record.event(
-        work, env, "settings.payments_saved", changed=changes(_audited_fields(before, env), _audited_fields(saved, env))
+        work,
+        env,
+        "settings.payments_saved",
+        changed=changes(
+            _audited_fields(before, env, work.services.catalogue), _audited_fields(saved, env, work.services.catalogue)
+        ),
     )
-    return await _view(work.tx, env, saved, work.now)
+    return await _view(work.tx, env, saved, work.now, work.services.catalogue)
 
 
-async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime) -> SettingsView:
+async def _view(
+    db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime, catalogue: Catalogue
+) -> SettingsView:
     secret = await secrets.get_state(db, env, now)
-    methods = _methods_of(env)
+    methods = _methods_of(env, catalogue)
     return SettingsView(
         default_currency=settings.default_currency,
         payment_methods=[MethodChoice(method.method_id, settings.offers(method.method_id)) for method in methods],
@@ -62,12 +70,12 @@ async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now:
     )
 
 
-def _methods_of(env: MerchantEnv) -> list[Method]:
-    return [method for method in METHODS.values() if (method.rail == "sandbox") != env.livemode]
+def _methods_of(env: MerchantEnv, catalogue: Catalogue) -> list[Method]:
+    return [method for method in catalogue.methods.values() if (method.rail == "sandbox") != env.livemode]
 
 
-def _audited_fields(settings: PaymentSettings, env: MerchantEnv) -> Mapping[str, object]:
+def _audited_fields(settings: PaymentSettings, env: MerchantEnv, catalogue: Catalogue) -> Mapping[str, object]:
     """The fields whose changes the audit log shows; the offered methods as one list."""
     fields = msgspec.structs.asdict(settings)
-    offered = [method.method_id for method in _methods_of(env) if settings.offers(method.method_id)]
+    offered = [method.method_id for method in _methods_of(env, catalogue) if settings.offers(method.method_id)]
     return {name: fields[name] for name in fields if name not in {"version", "updated_at"}} | {"payment_methods": offered}

@@ -6,10 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.addresses import Address, ReturnAddress, is_web_address
-from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.methods import METHODS
-from tollhouse.catalogue.payment_settings import (
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.environments.addresses import Address, ReturnAddress, is_web_address
+from tollhouse.environments.payment_settings import (
     BLOCKS_MAX,
     BLOCKS_MIN,
     BRAND_CHARS_MAX,
@@ -71,16 +70,16 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def rule_errors(self, context: ValidationContext) -> list[FieldError]:
         """The errors of each field."""
-        return self.field_errors(context.caller.env)
+        return self.field_errors(context.caller.env, context.catalogue)
 
-    def field_errors(self, env: MerchantEnv) -> list[FieldError]:
+    def field_errors(self, env: MerchantEnv, catalogue: Catalogue) -> list[FieldError]:
         """The errors of each field."""
         return [
-            *self._offer_errors(),
+            *self._offer_errors(catalogue),
             *self._number_errors(),
             *self._address_errors(env),
             *_branding_errors(self.branding),
-            *_confirmation_errors(self.confirmations),
+            *_confirmation_errors(self.confirmations, catalogue),
         ]
 
     def settings(self) -> PaymentSettings:
@@ -100,12 +99,12 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             version=self.version,
         )
 
-    def _offer_errors(self) -> Iterator[FieldError]:
-        if self.default_currency not in CURRENCIES:
+    def _offer_errors(self, catalogue: Catalogue) -> Iterator[FieldError]:
+        if self.default_currency not in catalogue.currencies:
             yield FieldError("default_currency", "invalid_currency", messages.A_CURRENCY)
         seen: set[str] = set()
         for place, choice in enumerate(self.payment_methods):
-            if choice.method_id not in METHODS:
+            if choice.method_id not in catalogue.methods:
                 yield FieldError(f"payment_methods.{place}.method_id", "unknown_method", messages.A_PAYMENT_METHOD)
             elif choice.method_id in seen:
                 yield FieldError(f"payment_methods.{place}.method_id", "duplicate", messages.NO_REPEAT)
@@ -172,8 +171,8 @@ def _branding_errors(branding: Branding) -> Iterator[FieldError]:
         yield FieldError("branding.support_email", "invalid_email", messages.AN_EMAIL)
 
 
-def _confirmation_errors(confirmations: dict[str, Finality]) -> Iterator[FieldError]:
-    networks = {chain.network for currency in CURRENCIES.values() for chain in currency.chains}
+def _confirmation_errors(confirmations: dict[str, Finality], catalogue: Catalogue) -> Iterator[FieldError]:
+    networks = {chain.network for currency in catalogue.currencies.values() for chain in currency.chains}
     for network, count in confirmations.items():
         if network not in networks:
             yield FieldError(f"confirmations.{network}", "unknown_network", messages.A_NETWORK)

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.catalogue import projects, store
-from tollhouse.catalogue.addresses import is_web_address
-from tollhouse.catalogue.model import ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.environments import projects, store
+from tollhouse.environments.addresses import is_web_address
+from tollhouse.environments.model import ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import DASHBOARD, Operations

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound
@@ -56,26 +56,28 @@ class TransactionList(Struct, frozen=True):
 async def cancel_link(caller: Caller, link_id: UUID, work: Work) -> LinkView:
     """Cancel an active payment link; canceling it again changes nothing."""
     link = await link_closing.cancel(work, caller.env, link_id)
-    return link_view(link, work.services.settings.base_url, work.now)
+    return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue)
 
 
 @OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
 async def list_transactions(
-    caller: Caller, query: TransactionsQuery, page: PageRequest, db: Pool, now: datetime
+    caller: Caller, query: TransactionsQuery, page: PageRequest, db: Pool, now: datetime, services: Services
 ) -> TransactionList:
     """List transactions, newest first."""
     filters = msgspec.convert(query, TransactionFilter, from_attributes=True)
     found, more, cursor = page.cut(await store.list_transactions(db, caller.env, filters, now, page.window))
-    return TransactionList([transaction_view(one, now) for one in found], more, cursor)
+    return TransactionList([transaction_view(one, now, services.catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), errors=(NotFound,))
-async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: datetime) -> TransactionView:
+async def read_transaction(
+    caller: Caller, transaction_id: UUID, db: Pool, now: datetime, services: Services
+) -> TransactionView:
     """Read a transaction."""
     transaction = await store.get(db, caller.env, transaction_id)
     if transaction is None:
         raise NotFound
-    return transaction_view(transaction, now)
+    return transaction_view(transaction, now, services.catalogue)
 
 
 @OPERATIONS.add(
@@ -87,4 +89,4 @@ async def read_transaction(caller: Caller, transaction_id: UUID, db: Pool, now: 
 )
 async def accept(caller: Caller, transaction_id: UUID, work: Work) -> TransactionView:
     """Accept a payment that was late, duplicate, after a cancellation, or of another amount."""
-    return transaction_view(await settlement.accept(work, caller.env, transaction_id), work.now)
+    return transaction_view(await settlement.accept(work, caller.env, transaction_id), work.now, work.services.catalogue)

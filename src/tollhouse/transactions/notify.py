@@ -22,15 +22,17 @@ async def payment(
     chargeback: Chargeback | None = None,
 ) -> None:
     """Record an event with the current state of a transaction."""
-    extra: dict[str, Any] = {} if refund is None else {"refund": refund_view(refund, transaction.env)}
+    extra: dict[str, Any] = (
+        {} if refund is None else {"refund": refund_view(refund, transaction.env, work.services.catalogue)}
+    )
     if chargeback is not None:
-        extra["chargeback"] = chargeback_view(chargeback, transaction.currency)
+        extra["chargeback"] = chargeback_view(chargeback, transaction.currency, work.services.catalogue)
     event = NewEvent(
         event_type,
         "transaction",
         transaction.id,
         transaction.version,
-        transaction_view(transaction, work.now),
+        transaction_view(transaction, work.now, work.services.catalogue),
         transaction.webhook_url,
         extra,
     )
@@ -39,7 +41,7 @@ async def payment(
 
 async def link_expired(work: Work, link: PaymentLink) -> None:
     """Record the expiry of a link without attempts."""
-    view = link_view(link, work.services.settings.base_url, work.now)
+    view = link_view(link, work.services.settings.base_url, work.now, work.services.catalogue)
     event = NewEvent("payment.expired", "payment_link", link.id, link.version, view, link.webhook_url)
     await record(work, link.env, event)
 

@@ -10,10 +10,9 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
-from tollhouse.catalogue import payment_settings
-from tollhouse.catalogue.currencies import CURRENCIES, priced
-from tollhouse.catalogue.methods import Fees, fees_of
-from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.catalogue.methods import Fees
+from tollhouse.environments import payment_settings
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.events.balances import Cause
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -58,11 +57,11 @@ async def settle(
 ) -> Transaction | None:
     """Apply an observation to this transaction. `fees` default to the method's."""
     current = await lock(work.tx, env, transaction_id)
-    if observation.currency is not None and observation.currency not in CURRENCIES:
+    if observation.currency is not None and observation.currency not in work.services.catalogue.currencies:
         log.error("observation in an unknown currency", part=current.rail, mode=env.mode)
         return None
     if observation.outcome == "confirmed":
-        return await _confirm(work, current, observation, fees or fees_of(current.method_id))
+        return await _confirm(work, current, observation, fees or work.services.catalogue.fees_of(current.method_id))
     if not await store.record_observation(work.tx, current, observation, current.id, work.now):
         return None
     if observation.outcome == "failed":
@@ -93,7 +92,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
         raise InvalidState(current.status_at(work.now))
     # A database constraint enforces the balance limit; its violation rolls everything back.
     taken = verdict.accept(current)
-    fee_minor = max(current.fee_minor, fees_of(current.method_id).of(taken.credited_minor))
+    fee_minor = max(current.fee_minor, work.services.catalogue.fees_of(current.method_id).of(taken.credited_minor))
     taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
     accepted = await change(work.tx, taken, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
@@ -101,7 +100,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
         await link_store.record_payment(work.tx, env, current.payment_link_id, current.id, current.unapplied_minor, work.now)
         await notify.payment(work, "payment.succeeded", accepted)
     await _post(work, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)])
-    about = new_values(amount=priced(current.unapplied_minor, current.currency))
+    about = new_values(amount=work.services.catalogue.priced(current.unapplied_minor, current.currency))
     await record.event(work, env, "payment.accepted", subject=current.id, changed=about)
     return accepted
 
@@ -150,7 +149,9 @@ async def _receive(work: Work, current: Transaction, arrived_minor: int, fees: F
         judged = verdict.overflow(current, arrived_minor)
         credited_minor = fee_minor = 0
     unapplied_minor = judged.unapplied_minor - current.unapplied_minor
-    detail = judged.refund_required_reason or (None if exact else f"{CURRENCIES[currency].format(arrived_minor)}{RECEIVED}")
+    detail = judged.refund_required_reason or (
+        None if exact else f"{work.services.catalogue.currencies[currency].format(arrived_minor)}{RECEIVED}"
+    )
     received = await change(work.tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, work.now)
     postings: list[Posting] = []
     if unapplied_minor < 0:  # earlier unapplied money is credited together with this payment

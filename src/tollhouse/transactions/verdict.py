@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.payment_links.model import LinkStatus
 from tollhouse.transactions.model import RefundRequiredReason, Transaction, TransactionStatus

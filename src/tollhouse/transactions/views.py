@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.catalogue.amounts import pairs
-from tollhouse.catalogue.methods import is_refundable
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
@@ -91,14 +91,15 @@ class TransactionView(RecordView, frozen=True, kw_only=True):
     timeline: list[TimelineEntryView]
 
 
-def transaction_view(transaction: Transaction, now: datetime) -> TransactionView:
+def transaction_view(transaction: Transaction, now: datetime, catalogue: Catalogue) -> TransactionView:
     """The transaction at `now`."""
     failure_code, chargeback = transaction.failure_code, transaction.chargeback
-    unavailable = _refund_unavailable(transaction)
-    refunds = [refund_view(one, transaction.env) for one in transaction.refunds]
+    unavailable = _refund_unavailable(transaction, catalogue)
+    refunds = [refund_view(one, transaction.env, catalogue) for one in transaction.refunds]
     details = _payment_details(transaction)
     return TransactionView.of(
         transaction,
+        catalogue,
         net_minor=transaction.credited_minor - transaction.fee_minor,
         overpaid_minor=max(0, transaction.received_minor - transaction.amount_minor) if transaction.credited_minor else 0,
         refundable=unavailable is None,
@@ -107,36 +108,36 @@ def transaction_view(transaction: Transaction, now: datetime) -> TransactionView
         payment_details=details,
         failure_message=None if failure_code is None else FAILURES.get(failure_code, "The payment failed."),
         refund_required_amount_minor=0 if transaction.is_open else transaction.unapplied_minor,
-        chargeback=None if chargeback is None else chargeback_view(chargeback, transaction.currency),
+        chargeback=None if chargeback is None else chargeback_view(chargeback, transaction.currency, catalogue),
         refunds=refunds,
         timeline=[TimelineEntryView(step.status, stamp(step.at), step.detail) for step in transaction.timeline],
         status=transaction.status_at(now),
     )
 
 
-def refund_view(refund: Refund, env: MerchantEnv) -> RefundView:
+def refund_view(refund: Refund, env: MerchantEnv, catalogue: Catalogue) -> RefundView:
     """The refund."""
     review = "not_required" if refund.review == "before_reviews" else refund.review
-    return RefundView.of(refund, fee_refunded_minor=0, review=review, mode=env.mode, livemode=env.livemode)
+    return RefundView.of(refund, catalogue, fee_refunded_minor=0, review=review, mode=env.mode, livemode=env.livemode)
 
 
-def chargeback_view(chargeback: Chargeback, code: str) -> ChargebackView:
+def chargeback_view(chargeback: Chargeback, code: str, catalogue: Catalogue) -> ChargebackView:
     """The chargeback."""
     return ChargebackView(
         id=chargeback.id,
         status=chargeback.status,
-        **pairs(code, amount=chargeback.amount_minor, fee=chargeback.fee_minor),
+        **pairs(code, catalogue, amount=chargeback.amount_minor, fee=chargeback.fee_minor),
         reason=chargeback.reason,
         opened_at=stamp(chargeback.opened_at),
         closed_at=stamp_or_none(chargeback.closed_at),
     )
 
 
-def _refund_unavailable(transaction: Transaction) -> NotRefundable | None:
+def _refund_unavailable(transaction: Transaction, catalogue: Catalogue) -> NotRefundable | None:
     refundable = transaction.status in {"succeeded", "partially_refunded", "refund_required"}
     if not refundable or transaction.refundable_minor <= 0:
         return "status"
-    return None if is_refundable(transaction.method_id) else "not_refundable_method"
+    return None if catalogue.is_refundable(transaction.method_id) else "not_refundable_method"
 
 
 def _payment_details(transaction: Transaction) -> PaymentDetails:

@@ -93,22 +93,22 @@ async def rotate_secret(caller: Caller, work: Work) -> SecretView:
 )
 async def send_test_event(caller: Caller, body: NewTestEvent, work: Work) -> EventView:
     """Send and record a signed test event to the given address."""
-    return event_view(await actions.send_test(work, caller.env, body.url))
+    return event_view(await actions.send_test(work, caller.env, body.url), work.services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, errors=(ValidationFailed,))
-async def list_events(caller: Caller, query: ListEventsQuery, page: PageRequest, db: Pool) -> EventList:
+async def list_events(caller: Caller, query: ListEventsQuery, page: PageRequest, db: Pool, services: Services) -> EventList:
     """Events with their delivery state, newest first."""
     event_filter = EventFilter(query.status, query.type, query.resource_id)
     shown, more, cursor = page.cut(await store.list_events(db, caller.env, event_filter, page.window))
-    return EventList([event_view(event) for event in shown], more, cursor)
+    return EventList([event_view(event, services.catalogue) for event in shown], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, errors=(NotFound,))
-async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHistory:
+async def read_event(caller: Caller, event_id: UUID, db: Pool, services: Services) -> EventWithHistory:
     """One event with its delivery history."""
     event, history = await actions.get_event(db, caller.env, event_id)
-    return event_with_history(event, history)
+    return event_with_history(event, history, services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -121,7 +121,7 @@ async def read_event(caller: Caller, event_id: UUID, db: Pool) -> EventWithHisto
 )
 async def redeliver_event(caller: Caller, event_id: UUID, work: Work) -> EventView:
     """Deliver an existing event again."""
-    return event_view(await actions.redeliver(work, caller.env, event_id))
+    return event_view(await actions.redeliver(work, caller.env, event_id), work.services.catalogue)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, errors=(ValidationFailed,))

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.events.destination import check_destination_url
 from tollhouse.events.event_types import EVENT_TYPES, EventType
@@ -166,14 +167,14 @@ class EventWithHistory(RecordView, frozen=True, kw_only=True):
     delivery_history: Annotated[list[DeliveryAttempt], After("payload")]
 
 
-def event_view(event: WebhookEvent) -> EventView:
+def event_view(event: WebhookEvent, catalogue: Catalogue) -> EventView:
     """An event."""
-    return EventView.of(event, id=str(event.id), payload=msgspec.Raw(event.body))
+    return EventView.of(event, catalogue, id=str(event.id), payload=msgspec.Raw(event.body))
 
 
-def event_with_history(event: WebhookEvent, history: list[DeliveryAttempt]) -> EventWithHistory:
+def event_with_history(event: WebhookEvent, history: list[DeliveryAttempt], catalogue: Catalogue) -> EventWithHistory:
     """An event and its attempts."""
-    return EventWithHistory.of(event, id=str(event.id), payload=msgspec.Raw(event.body), delivery_history=history)
+    return EventWithHistory.of(event, catalogue, id=str(event.id), payload=msgspec.Raw(event.body), delivery_history=history)
 
 
 class EventList(Struct, frozen=True):

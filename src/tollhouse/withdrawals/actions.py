@@ -9,7 +9,7 @@ from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
-from tollhouse.catalogue.currencies import priced
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -43,25 +43,25 @@ TEST_REVIEW_DELAY = timedelta(seconds=2)
 
 async def quote(work: Work, env: MerchantEnv, new: NewWithdrawalQuote) -> Quote[WithdrawalTerms]:
     """Quote a withdrawal. Raises `ValidationFailed`, `WithdrawalMethodUnavailable` and the errors of amounts."""
-    method, terms = parse(new, env, work.services.settings)
-    ensure_method_available(method, env.mode, work.services.rails)
+    method, terms = parse(new, env, work.services.settings, work.services.catalogue)
+    ensure_method_available(method, env.mode, work.services.rails, work.services.catalogue)
     ensure_limits(method, terms)
     return await _insert_quote(work.tx, env, terms, work.now)
 
 
 async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[WithdrawalTerms]:
     """Quote a complete withdrawal. Raises every error of `request` but `DailyLimitExceeded`."""
-    method, terms = parse(new, env, work.services.settings)
-    await _ensure_acceptable(work.tx, env, new, method, terms, work.services.rails)
+    method, terms = parse(new, env, work.services.settings, work.services.catalogue)
+    await _ensure_acceptable(work.tx, env, new, method, terms, work.services.rails, work.services.catalogue)
     return await _insert_quote(work.tx, env, terms, work.now)
 
 
 async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawal:
     """Reserve the money and create the withdrawal. Operators review it in live mode; in test mode the worker sends it."""
-    method, terms = parse(new, env, work.services.settings)
+    method, terms = parse(new, env, work.services.settings, work.services.catalogue)
     quoted = None if new.quote_id is None else await _lock_matching_quote(work.tx, env, new.quote_id, new, terms, work.now)
     terms = terms if quoted is None else quoted.terms
-    await _ensure_acceptable(work.tx, env, new, method, terms, work.services.rails)
+    await _ensure_acceptable(work.tx, env, new, method, terms, work.services.rails, work.services.catalogue)
     # The database checks the quote, limit, balance and external id again below; any error rolls everything back.
     if quoted is not None:
         await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
@@ -87,7 +87,7 @@ async def cancel(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawa
 
 
 async def _record_audit(work: Work, withdrawal: Withdrawal, action: AuditEventType) -> None:
-    amount = priced(withdrawal.amount_minor, withdrawal.currency)
+    amount = work.services.catalogue.priced(withdrawal.amount_minor, withdrawal.currency)
     about = new_values(amount=amount, method_id=withdrawal.method_id, external_id=withdrawal.external_id)
     await record.event(work, withdrawal.env, action, subject=withdrawal.id, changed=about)
 
@@ -120,11 +120,17 @@ async def _lock_matching_quote(
 
 
 async def _ensure_acceptable(
-    tx: Tx, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod, terms: WithdrawalTerms, rails: Rails
+    tx: Tx,
+    env: MerchantEnv,
+    new: NewWithdrawal,
+    method: WithdrawalMethod,
+    terms: WithdrawalTerms,
+    rails: Rails,
+    catalogue: Catalogue,
 ) -> None:
     """Raises `DuplicateExternalId`, `InsufficientFunds`, and the errors of methods, receivers and amounts."""
     await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
-    ensure_method_available(method, env.mode, rails)
+    ensure_method_available(method, env.mode, rails, catalogue)
     ensure_receiver(method, env.mode, new.receiver, rails)
     ensure_limits(method, terms)
     await ensure_funds(tx, env, terms.currency, terms.debit_minor)

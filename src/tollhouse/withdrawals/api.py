@@ -56,8 +56,12 @@ class WithdrawalList(Struct, frozen=True):
 @OPERATIONS.add("GET", "/withdrawal-methods", guard=scope("withdrawals:read"))
 async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest, services: Services) -> WithdrawalMethodList:
     """List every withdrawal method, the unavailable ones with the reason."""
-    found, more, cursor = page.pick(methods.list_methods(caller.env.mode), lambda method: method.method_id)
-    return WithdrawalMethodList([method_view(method, caller.env, services.rails) for method in found], more, cursor)
+    found, more, cursor = page.pick(
+        methods.list_methods(caller.env.mode, services.catalogue), lambda method: method.method_id
+    )
+    return WithdrawalMethodList(
+        [method_view(method, caller.env, services.rails, services.catalogue) for method in found], more, cursor
+    )
 
 
 @OPERATIONS.add(
@@ -70,7 +74,7 @@ async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest, se
 )
 async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work) -> WithdrawalQuoteView:
     """Quote the costs of a withdrawal, guaranteed for one minute. No money is reserved."""
-    return withdrawal_quote_view(await actions.quote(work, caller.env, body))
+    return withdrawal_quote_view(await actions.quote(work, caller.env, body), work.services.catalogue)
 
 
 @OPERATIONS.add(
@@ -92,20 +96,22 @@ async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work)
 )
 async def request_withdrawal(caller: Caller, body: NewWithdrawal, work: Work) -> WithdrawalView:
     """Withdraw money to a receiver. The amount is reserved at once; in live mode an operator reviews the withdrawal."""
-    return withdrawal_view(await actions.request(work, caller.env, body))
+    return withdrawal_view(await actions.request(work, caller.env, body), work.services.catalogue)
 
 
 @OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
-async def list_withdrawals(caller: Caller, query: WithdrawalsQuery, page: PageRequest, db: Pool) -> WithdrawalList:
+async def list_withdrawals(
+    caller: Caller, query: WithdrawalsQuery, page: PageRequest, db: Pool, services: Services
+) -> WithdrawalList:
     """List withdrawals, newest first."""
     found, more, cursor = page.cut(await store.list_withdrawals(db, caller.env, query, page.window))
-    return WithdrawalList([withdrawal_view(one) for one in found], more, cursor)
+    return WithdrawalList([withdrawal_view(one, services.catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/withdrawals/{withdrawal_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
-async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> WithdrawalView:
+async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool, services: Services) -> WithdrawalView:
     """Retrieve a withdrawal."""
-    return withdrawal_view(await store.get(db, caller.env, withdrawal_id))
+    return withdrawal_view(await store.get(db, caller.env, withdrawal_id), services.catalogue)
 
 
 @OPERATIONS.add(
@@ -117,4 +123,4 @@ async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool) -> With
 )
 async def cancel_withdrawal(caller: Caller, withdrawal_id: UUID, work: Work) -> WithdrawalView:
     """Cancel a withdrawal that was not sent yet. The amount becomes available again."""
-    return withdrawal_view(await actions.cancel(work, caller.env, withdrawal_id))
+    return withdrawal_view(await actions.cancel(work, caller.env, withdrawal_id), work.services.catalogue)

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
-from tollhouse.catalogue.currencies import CURRENCIES
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.provider_fields import fields_errors
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, WithdrawalMethod
+from tollhouse.catalogue.withdrawal_methods import FeeMode, WithdrawalMethod
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
@@ -39,7 +39,7 @@ class NewWithdrawalQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, context.caller.env, context.settings)
+        return _field_errors(self, context.caller.env, context.settings, context.catalogue)
 
 
 class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -58,29 +58,29 @@ class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, context.caller.env, context.settings)
+        return _field_errors(self, context.caller.env, context.settings, context.catalogue)
 
 
 def parse(
-    new: NewWithdrawalQuote | NewWithdrawal, env: MerchantEnv, settings: Settings
+    new: NewWithdrawalQuote | NewWithdrawal, env: MerchantEnv, settings: Settings, catalogue: Catalogue
 ) -> tuple[WithdrawalMethod, WithdrawalTerms]:
     """The method and the current terms. Raises `ValidationFailed` with every error, then `WithdrawalMethodUnavailable`."""
-    field_errors = list(_field_errors(new, env, settings))
+    field_errors = list(_field_errors(new, env, settings, catalogue))
     if field_errors:
         raise ValidationFailed(*field_errors)
-    method = WITHDRAWAL_METHODS.get(new.method_id)
+    method = catalogue.withdrawal_methods.get(new.method_id)
     if method is None:
         raise WithdrawalMethodUnavailable
-    amount_minor = minor_of(new.amount, CURRENCIES[method.currency])
+    amount_minor = minor_of(new.amount, catalogue.currencies[method.currency])
     if amount_minor is None:
         raise AssertionError("an unreadable amount is a field error")
     usual_mode: FeeMode = "deduct" if "deduct" in method.network_fee_modes else method.network_fee_modes[0]
     return method, terms_of(method, amount_minor, new.network_fee_mode or usual_mode)
 
 
-def ensure_method_available(method: WithdrawalMethod, mode: Mode, rails: Rails) -> None:
+def ensure_method_available(method: WithdrawalMethod, mode: Mode, rails: Rails, catalogue: Catalogue) -> None:
     """Raises `WithdrawalMethodUnavailable` with the reason."""
-    reason = unavailable_reason(method, mode, rails)
+    reason = unavailable_reason(method, mode, rails, catalogue)
     if reason is not None:
         raise WithdrawalMethodUnavailable(reason)
 
@@ -102,9 +102,11 @@ def ensure_limits(method: WithdrawalMethod, terms: WithdrawalTerms) -> None:
         raise AmountAboveMaximum(MINOR_MAX)
 
 
-def _field_errors(new: NewWithdrawalQuote | NewWithdrawal, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
-    method = WITHDRAWAL_METHODS.get(new.method_id)
-    currency = None if method is None else CURRENCIES[method.currency]
+def _field_errors(
+    new: NewWithdrawalQuote | NewWithdrawal, env: MerchantEnv, settings: Settings, catalogue: Catalogue
+) -> Iterator[FieldError]:
+    method = catalogue.withdrawal_methods.get(new.method_id)
+    currency = None if method is None else catalogue.currencies[method.currency]
     if minor_of(new.amount, currency) is None:
         yield amount_error(currency)
     if method is not None and new.network_fee_mode not in {None, *method.network_fee_modes}:

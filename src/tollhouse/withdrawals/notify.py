@@ -13,7 +13,7 @@ SOURCE = "withdrawal"
 
 async def status_changed(work: Work, event_type: EventType, withdrawal: Withdrawal) -> None:
     """Record the event of a new status."""
-    view = withdrawal_view(withdrawal)
+    view = withdrawal_view(withdrawal, work.services.catalogue)
     event = NewEvent(event_type, SOURCE, withdrawal.id, withdrawal.version, view, withdrawal.webhook_url)
     await record(work, withdrawal.env, event)
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import format_amount
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
@@ -51,7 +51,9 @@ async def get(db: Pool, withdrawal_id: UUID) -> Withdrawal:
     return await store.get(db, await get_env(db, withdrawal_id), withdrawal_id)
 
 
-async def list_queue(db: Pool, status: WithdrawalStatus, limit: int, offset: int = 0) -> list[WithdrawalReviewRow]:
+async def list_queue(
+    db: Pool, status: WithdrawalStatus, limit: int, catalogue: Catalogue, offset: int = 0
+) -> list[WithdrawalReviewRow]:
     """Withdrawals of all merchants with this status, oldest first."""
     return [
         WithdrawalReviewRow(
@@ -60,8 +62,8 @@ async def list_queue(db: Pool, status: WithdrawalStatus, limit: int, offset: int
             row["business_name"],
             row["mode"],
             row["method_id"],
-            format_amount(row["amount_minor"], row["currency"]),
-            format_amount(row["receive_minor"], row["currency"]),
+            catalogue.format_amount(row["amount_minor"], row["currency"]),
+            catalogue.format_amount(row["receive_minor"], row["currency"]),
             row["currency"],
             row["receiver"],
             row["status"],

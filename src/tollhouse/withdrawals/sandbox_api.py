@@ -34,4 +34,4 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
 )
 async def simulate_withdrawal(caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, work: Work) -> WithdrawalView:
     """Simulate the decision of the operator or the bank for a withdrawal."""
-    return withdrawal_view(await play(work, caller.env, withdrawal_id, body.outcome))
+    return withdrawal_view(await play(work, caller.env, withdrawal_id, body.outcome), work.services.catalogue)

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, InCurrency, RecordView, view_of
-from tollhouse.catalogue.withdrawal_methods import WITHDRAWAL_METHODS, FeeMode, ReceiverType, WithdrawalMethod
+from tollhouse.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
 from tollhouse.kernel.clock import Timestamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
@@ -98,9 +99,9 @@ class WithdrawalView(RecordView, frozen=True, kw_only=True):
     estimated_arrival: Annotated[Timestamp | None, After("cancelable")]
 
 
-def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails) -> WithdrawalMethodView:
+def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails, catalogue: Catalogue) -> WithdrawalMethodView:
     """A method in this environment now."""
-    reason, fees = unavailable_reason(method, env.mode, rails), method.fees
+    reason, fees = unavailable_reason(method, env.mode, rails, catalogue), method.fees
     return WithdrawalMethodView(
         method_id=method.method_id,
         name=method.name,
@@ -124,28 +125,29 @@ def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails) -> Wit
     )
 
 
-def withdrawal_quote_view(quote: Quote[WithdrawalTerms]) -> WithdrawalQuoteView:
+def withdrawal_quote_view(quote: Quote[WithdrawalTerms], catalogue: Catalogue) -> WithdrawalQuoteView:
     """A quote."""
     debit_minor, receive_minor = quote.terms.debit_minor, quote.terms.receive_minor
     return WithdrawalQuoteView.of(
-        quote, debit_minor=debit_minor, receive_minor=receive_minor, manual_review_required=quote.env.livemode
+        quote, catalogue, debit_minor=debit_minor, receive_minor=receive_minor, manual_review_required=quote.env.livemode
     )
 
 
-def withdrawal_view(withdrawal: Withdrawal) -> WithdrawalView:
+def withdrawal_view(withdrawal: Withdrawal, catalogue: Catalogue) -> WithdrawalView:
     """A withdrawal."""
     code = withdrawal.failure_code
     return WithdrawalView.of(
         withdrawal,
+        catalogue,
         failure_message=None if code is None else FAILURES[code],
         review=ReviewView(withdrawal.approvals_needed > 0, stamp_or_none(withdrawal.reviewed_at), withdrawal.review_note),
-        estimated_arrival=stamp_or_none(_estimated_arrival(withdrawal)),
+        estimated_arrival=stamp_or_none(_estimated_arrival(withdrawal, catalogue)),
     )
 
 
-def _estimated_arrival(withdrawal: Withdrawal) -> datetime | None:
+def _estimated_arrival(withdrawal: Withdrawal, catalogue: Catalogue) -> datetime | None:
     """The estimated arrival. None before approval, and for methods without a known speed."""
-    method = WITHDRAWAL_METHODS.get(withdrawal.method_id)
+    method = catalogue.withdrawal_methods.get(withdrawal.method_id)
     if method is None or method.arrives_in_s is None or withdrawal.status not in {"approved", "processing"}:
         return None
     return (withdrawal.reviewed_at or withdrawal.created_at) + timedelta(seconds=method.arrives_in_s)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tollhouse.catalogue.currencies import CURRENCIES
-from tollhouse.catalogue.methods import METHODS, Method, UnavailableReason
-from tollhouse.catalogue.model import ProjectStatus
-from tollhouse.catalogue.payment_settings import PaymentSettings
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.methods import Method, UnavailableReason
+from tollhouse.environments.model import ProjectStatus
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.configured import Rails
 
@@ -36,18 +36,27 @@ NO_REQUIREMENTS = MethodRequirements()
 
 
 def offers(
-    mode: Mode, settings: PaymentSettings, rails: Rails, requirements: MethodRequirements = NO_REQUIREMENTS
+    mode: Mode,
+    settings: PaymentSettings,
+    rails: Rails,
+    catalogue: Catalogue,
+    requirements: MethodRequirements = NO_REQUIREMENTS,
 ) -> list[Offer]:
     """Every method with its availability. Sandbox methods are listed in test mode only."""
     return [
-        Offer(method, next(_reasons(method, mode, settings, rails, requirements), None))
-        for method in METHODS.values()
+        Offer(method, next(_reasons(method, mode, settings, rails, requirements, catalogue), None))
+        for method in catalogue.methods.values()
         if method.rail != "sandbox" or mode == "test"
     ]
 
 
 def _reasons(
-    method: Method, mode: Mode, settings: PaymentSettings, rails: Rails, requirements: MethodRequirements
+    method: Method,
+    mode: Mode,
+    settings: PaymentSettings,
+    rails: Rails,
+    requirements: MethodRequirements,
+    catalogue: Catalogue,
 ) -> Iterator[UnavailableReason]:
     """The reasons against a method, from configuration to payment."""
     if (method.rail == "sandbox") != (mode == "test"):
@@ -60,7 +69,7 @@ def _reasons(
         yield "disabled_by_merchant"
     if requirements.project not in {None, "approved"}:
         yield "project_not_allowed"
-    if not CURRENCIES[method.asset].operations.payments or requirements.currency not in {None, method.asset}:
+    if not catalogue.currencies[method.asset].operations.payments or requirements.currency not in {None, method.asset}:
         yield "currency_not_supported"
     if requirements.amount_minor is not None and not method.takes(requirements.amount_minor):
         yield "amount_out_of_range"

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue import settings_store
-from tollhouse.catalogue.addresses import Address
 from tollhouse.catalogue.currencies import Chain
+from tollhouse.environments import settings_store
+from tollhouse.environments.addresses import Address
 from tollhouse.http.bodies import documented
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example

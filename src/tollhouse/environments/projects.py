@@ -8,8 +8,8 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes, new_values
-from tollhouse.catalogue import store
-from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.environments import store
+from tollhouse.environments.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.http.paging import all_rows
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.catalogue.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.environments.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
