@@ -21,21 +21,20 @@ PREPARE = """
     ON CONFLICT (id) DO NOTHING
 """
 KEPT = "SELECT id FROM bank_payouts WHERE id = ANY ($1::uuid[])"
-LIST = """
-    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
-           m.business_name, p.batch_id, p.prepared_at, p.ended_because
+PAYOUT_COLUMNS = """p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because"""
+LIST = f"""
+    SELECT {PAYOUT_COLUMNS}
     FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
     WHERE $1::text IS NULL OR p.status = $1 ORDER BY p.prepared_at DESC, p.id DESC LIMIT $2 OFFSET $3
 """
-LIST_OF_BATCH = """
-    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
-           m.business_name, p.batch_id, p.prepared_at, p.ended_because
+LIST_OF_BATCH = f"""
+    SELECT {PAYOUT_COLUMNS}
     FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
     WHERE p.batch_id = $1 ORDER BY p.id LIMIT $2 OFFSET $3
 """
-PAYOUT = """
-    SELECT p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
-           m.business_name, p.batch_id, p.prepared_at, p.ended_because, p.words, b.exported_at, p.debited_at, p.ended_by,
+PAYOUT = f"""
+    SELECT {PAYOUT_COLUMNS}, p.words, b.exported_at, p.debited_at, p.ended_by,
            p.updated_at
     FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id LEFT JOIN bank_batches b ON b.id = p.batch_id
     WHERE p.id = $1

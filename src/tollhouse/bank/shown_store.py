@@ -31,18 +31,17 @@ STATEMENT = """
     ) seen
     WHERE s.id = $1
 """
-TRANSFERS_OF_STATEMENT = """
-    SELECT p.id, e.first_statement_id, e.booked_on, e.side, e.currency, e.is_reversal, e.bank_reference, e.batch_reference,
+TRANSFER_COLUMNS = """
+           p.id, e.first_statement_id, e.booked_on, e.side, e.currency, e.is_reversal, e.bank_reference, e.batch_reference,
            p.amount_minor, p.other_name, p.other_iban, p.words, p.end_to_end_id, p.return_reason, p.outcome, p.reference,
            p.payout_id, p.because, p.decided_by, p.decided_because, p.decided_at
-    FROM bank_entries e JOIN bank_entry_parts p ON p.entry_id = e.id
+"""
+TRANSFERS_OF_STATEMENT = f"""
+    SELECT {TRANSFER_COLUMNS} FROM bank_entries e JOIN bank_entry_parts p ON p.entry_id = e.id
     WHERE e.first_statement_id = $1 ORDER BY e.id, p.nth LIMIT $2 OFFSET $3
 """
-TRANSFER = """
-    SELECT p.id, e.first_statement_id, e.booked_on, e.side, e.currency, e.is_reversal, e.bank_reference, e.batch_reference,
-           p.amount_minor, p.other_name, p.other_iban, p.words, p.end_to_end_id, p.return_reason, p.outcome, p.reference,
-           p.payout_id, p.because, p.decided_by, p.decided_because, p.decided_at
-    FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
+TRANSFER = f"""
+    SELECT {TRANSFER_COLUMNS} FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
     WHERE p.id = $1
 """
 

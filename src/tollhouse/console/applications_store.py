@@ -14,21 +14,20 @@ from tollhouse.platform.db import Pool, Row, Tx
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
 """Other texts from a URL are not sent to the database, which rejects some of them."""
 
-# The search text may be part of the name or the owner's name, or the id of either.
-APPLICATIONS = """
-    SELECT c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name,
+COLUMNS = """c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name,
            m.suspended_at IS NOT NULL AS owner_suspended, c.description, c.website_url, c.redirect_uris, c.scope_mask,
-           c.created_at, c.suspended_at
+           c.created_at, c.suspended_at"""
+# The search text may be part of the name or the owner's name, or the id of either.
+APPLICATIONS = f"""
+    SELECT {COLUMNS}
     FROM oauth_clients c JOIN merchants m ON m.id = c.merchant_id
     WHERE ($1 = '' OR $1 = CASE WHEN c.status <> 'revoked' AND c.suspended_at IS NOT NULL THEN 'suspended' ELSE c.status END)
       AND ($2 = '' OR strpos(lower(c.name), lower($2)) > 0 OR c.id = $2 OR strpos(lower(m.business_name), lower($2)) > 0
            OR m.id::text = lower($2))
     ORDER BY c.created_at DESC, c.id DESC LIMIT $3 OFFSET $4
 """
-APPLICATION = """
-    SELECT c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name,
-           m.suspended_at IS NOT NULL AS owner_suspended, c.description, c.website_url, c.redirect_uris, c.scope_mask,
-           c.created_at, c.suspended_at
+APPLICATION = f"""
+    SELECT {COLUMNS}
     FROM oauth_clients c JOIN merchants m ON m.id = c.merchant_id WHERE c.id = $1
 """
 ACTIVE_CONNECTIONS = """

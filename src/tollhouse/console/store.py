@@ -20,21 +20,20 @@ MERCHANTS = """
 MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WHERE id = $1"
 EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
 IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
-PROJECTS = """
-    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
-           p.rejected_because, p.created_at, p.updated_at
+PROJECT_COLUMNS = """p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
+           p.rejected_because, p.created_at, p.updated_at"""
+PROJECTS = f"""
+    SELECT {PROJECT_COLUMNS}
     FROM projects p JOIN merchants m ON m.id = p.merchant_id
     WHERE $1 = '' OR p.status = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2 OFFSET $3
 """
-PROJECTS_OF_MERCHANT = """
-    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
-           p.rejected_because, p.created_at, p.updated_at
+PROJECTS_OF_MERCHANT = f"""
+    SELECT {PROJECT_COLUMNS}
     FROM projects p JOIN merchants m ON m.id = p.merchant_id
     WHERE p.merchant_id = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2
 """
-PROJECT = """
-    SELECT p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
-           p.rejected_because, p.created_at, p.updated_at
+PROJECT = f"""
+    SELECT {PROJECT_COLUMNS}
     FROM projects p JOIN merchants m ON m.id = p.merchant_id WHERE p.id = $1
 """
 STATUS = "SELECT status FROM projects WHERE id = $1"
@@ -52,36 +51,33 @@ INSERT_ACTION = """
          on_command_line)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
+ACTION_COLUMNS = """a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor,
+           a.at, a.client_id, a.on_command_line"""
 # Ids are in order of time.
-ACTIONS = """
-    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, a.on_command_line, m.business_name, o.email, c.name AS application
+ACTIONS = f"""
+    SELECT {ACTION_COLUMNS}, m.business_name, o.email, c.name AS application
     FROM operator_actions a
     LEFT JOIN merchants m ON m.id = a.merchant_id
     LEFT JOIN oauth_clients c ON c.id = a.client_id
     LEFT JOIN operators o ON a.merchant_id IS NULL AND o.id = a.subject_id
     ORDER BY a.id DESC LIMIT $1 OFFSET $2
 """
-ACTION = """
-    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, a.on_command_line, NULL AS business_name, NULL AS email, NULL AS application
+ACTION = f"""
+    SELECT {ACTION_COLUMNS}, NULL AS business_name, NULL AS email, NULL AS application
     FROM operator_actions a WHERE a.id = $1
 """
-ACTIONS_OF_MERCHANT = """
-    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, a.on_command_line, m.business_name, NULL AS email, NULL AS application
+ACTIONS_OF_MERCHANT = f"""
+    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 ORDER BY a.at DESC, a.id DESC LIMIT $2
 """
-ACTIONS_ABOUT = """
-    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.client_id, a.on_command_line, m.business_name, NULL AS email, NULL AS application
+ACTIONS_ABOUT = f"""
+    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 AND a.subject_id = $2 ORDER BY a.at DESC, a.id DESC LIMIT $3
 """
-ACTIONS_OF_APPLICATION = """
-    SELECT a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor, a.at,
-           a.on_command_line, a.client_id, m.business_name, NULL AS email, NULL AS application
+ACTIONS_OF_APPLICATION = f"""
+    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id WHERE a.client_id = $1 ORDER BY a.id DESC LIMIT $2
 """
 

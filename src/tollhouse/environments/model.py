@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.ids import Mode
+from tollhouse.platform.records import Record
 
 ProjectStatus = Literal["in_review", "approved", "rejected"]
 
@@ -40,3 +41,7 @@ class ReviewedProject(Struct, frozen=True, kw_only=True):
     rejected_because: str | None
     created_at: datetime
     updated_at: datetime
+
+
+PROJECT = Record(Project, "projects", also=("merchant_id", "mode", "updated_at"))
+REVIEWED_PROJECT = Record(ReviewedProject, "projects")

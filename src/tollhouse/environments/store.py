@@ -5,48 +5,44 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.environments.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.environments.model import PROJECT, REVIEWED_PROJECT, Project, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.db import Pool, Tx
 
-INSERT = """
-    INSERT INTO projects (id, merchant_id, mode, name, website_url, description, status, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
-"""
-APPROVED = """
-    SELECT id, name, website_url, description, status, created_at FROM projects
+APPROVED = f"""
+    SELECT {PROJECT.columns} FROM projects
     WHERE merchant_id = $1 AND mode = $2 AND status = 'approved'
       AND created_at >= $3 AND (created_at, id) < ($4, $5)
     ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
-APPROVED_ONE = """
-    SELECT id, name, website_url, description, status, created_at FROM projects
+APPROVED_ONE = f"""
+    SELECT {PROJECT.columns} FROM projects
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'approved'
 """
 STATUS = "SELECT status FROM projects WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 # Of both environments, for the dashboard.
-EVERY = """
-    SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
+EVERY = f"""
+    SELECT {REVIEWED_PROJECT.columns} FROM projects
     WHERE merchant_id = $1 AND ($2::text IS NULL OR mode = $2)
       AND created_at >= $3 AND (created_at, id) < ($4, $5)
     ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
-ONE = """
-    SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
+ONE = f"""
+    SELECT {REVIEWED_PROJECT.columns} FROM projects
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
-LOCK = """
-    SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
+LOCK = f"""
+    SELECT {REVIEWED_PROJECT.columns} FROM projects
     WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
 """
 # A rejected project gets its first status again; others keep theirs.
-CHANGE = """
+CHANGE = f"""
     UPDATE projects SET name = $4, website_url = $5, description = $6, updated_at = $7, rejected_because = NULL,
         status = CASE WHEN status = 'rejected' THEN $8 ELSE status END
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
-    RETURNING id, mode, name, website_url, description, status, rejected_because, created_at, updated_at
+    RETURNING {REVIEWED_PROJECT.columns}
 """
 APPROVE = """
     UPDATE projects SET status = 'approved', rejected_because = NULL, updated_at = $2
@@ -60,20 +56,20 @@ REJECT = """
 
 async def insert(tx: Tx, env: MerchantEnv, project: Project) -> None:
     """Insert a project."""
-    facts = (project.name, project.website_url, project.description, project.status, project.created_at)
-    await tx.execute(INSERT, project.id, env.merchant_id, env.mode, *facts)
+    values = PROJECT.values(project, merchant_id=env.merchant_id, mode=env.mode, updated_at=project.created_at)
+    await tx.execute(PROJECT.insert, *values)
 
 
 async def approved(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[Project]:
     """The approved projects of this environment, newest first."""
     rows = await db.fetch(APPROVED, env.merchant_id, env.mode, *msgspec.structs.astuple(window))
-    return [_project(row) for row in rows]
+    return [PROJECT.read(row) for row in rows]
 
 
 async def approved_one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> Project | None:
     """An approved project of this environment; None if there is none."""
     row = await db.fetchrow(APPROVED_ONE, env.merchant_id, env.mode, project_id)
-    return None if row is None else _project(row)
+    return None if row is None else PROJECT.read(row)
 
 
 async def status_of(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ProjectStatus | None:
@@ -85,19 +81,19 @@ async def status_of(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> Projec
 async def every(db: Pool, merchant_id: MerchantId, mode: Mode | None, window: Window) -> list[ReviewedProject]:
     """All projects of this merchant, in one mode or both, newest first."""
     rows = await db.fetch_custom_plan(EVERY, merchant_id, mode, *msgspec.structs.astuple(window))
-    return [_reviewed(row) for row in rows]
+    return [REVIEWED_PROJECT.read(row) for row in rows]
 
 
 async def one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ReviewedProject | None:
     """A project of this environment; None if there is none."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, project_id)
-    return None if row is None else _reviewed(row)
+    return None if row is None else REVIEWED_PROJECT.read(row)
 
 
 async def lock(tx: Tx, merchant_id: MerchantId, project_id: UUID) -> ReviewedProject | None:
     """Lock and return a project of this merchant in either mode; None if there is none."""
     row = await tx.fetchrow(LOCK, merchant_id, project_id)
-    return None if row is None else _reviewed(row)
+    return None if row is None else REVIEWED_PROJECT.read(row)
 
 
 async def change(
@@ -111,23 +107,7 @@ async def change(
     """Update the facts of a project; None if there is none."""
     values = (facts.name, facts.website_url, facts.description)
     row = await tx.fetchrow(CHANGE, env.merchant_id, env.mode, project_id, *values, now, first_status)
-    return None if row is None else _reviewed(row)
-
-
-def _reviewed(row: Row) -> ReviewedProject:
-    return ReviewedProject(
-        id=row["id"],
-        mode=row["mode"],
-        facts=ProjectFacts(row["name"], row["website_url"], row["description"]),
-        status=row["status"],
-        rejected_because=row["rejected_because"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
-
-
-def _project(row: Row) -> Project:
-    return Project(row["id"], row["name"], row["website_url"], row["description"], row["status"], row["created_at"])
+    return None if row is None else REVIEWED_PROJECT.read(row)
 
 
 async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -12,6 +12,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.platform.records import Columns, Record, Selected
 
 MerchantCode = Literal["available", "pending", "reserved", "debt"]
 EntryType = Literal[
@@ -130,10 +131,13 @@ class Hold(Struct, frozen=True):
     id: UUID
     env: MerchantEnv
     currency: str
-    source: Source
-    amount_minor: int
-    captured_minor: int
-    released_minor: int
+    source: Annotated[Source, Columns({"source_type": "type", "source_id": "id", "moves": "step"})]
+    amount_minor: Annotated[int, Selected("{row}.amount")]
+    captured_minor: Annotated[int, Selected("{row}.captured")]
+    released_minor: Annotated[int, Selected("{row}.released")]
+
+
+HOLD = Record(Hold, "ledger_holds")
 
 
 class InsufficientFunds(ApiError):

@@ -11,6 +11,7 @@ from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.model import (
+    HOLD,
     EntryType,
     Hold,
     JournalEntry,
@@ -56,9 +57,10 @@ BALANCES = """
     WHERE a.owner = $1 AND a.mode = $2 AND ($3::text IS NULL OR a.currency = $3)
     GROUP BY a.currency ORDER BY a.currency
 """
-ENTRIES = """
-    SELECT e.id, e.transaction_id, e.merchant_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version,
-           e.created_at, t.source_type, t.source_id, t.step, c.oauth_client_id
+ENTRY_COLUMNS = """e.id, e.transaction_id, e.merchant_id, e.currency, e.account, e.type, e.delta, e.balance_after,
+           e.version, e.created_at, t.source_type, t.source_id, t.step, c.oauth_client_id"""
+ENTRIES = f"""
+    SELECT {ENTRY_COLUMNS}
     FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
     LEFT JOIN ledger_transaction_applications c ON c.transaction_id = t.id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND ($3::text IS NULL OR e.currency = $3)
@@ -67,9 +69,8 @@ ENTRIES = """
       AND e.created_at >= $8 AND (e.created_at, e.id) < ($9, $10)
     ORDER BY e.created_at DESC, e.id DESC LIMIT $11 OFFSET $12
 """
-ENTRY = """
-    SELECT e.id, e.transaction_id, e.merchant_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version,
-           e.created_at, t.source_type, t.source_id, t.step, c.oauth_client_id
+ENTRY = f"""
+    SELECT {ENTRY_COLUMNS}
     FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
     LEFT JOIN ledger_transaction_applications c ON c.transaction_id = t.id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3
@@ -93,24 +94,24 @@ INSERT_HOLD = """
     INSERT INTO ledger_holds (id, merchant_id, mode, currency, source_type, source_id, amount, status, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, 'active', $8)
 """
-CAPTURE_HOLD = """
+CAPTURE_HOLD = f"""
     UPDATE ledger_holds SET captured = captured + $4, moves = moves + 1,
         status = CASE WHEN captured + released + $4 = amount THEN 'resolved' ELSE 'active' END,
         resolved_at = CASE WHEN captured + released + $4 = amount THEN $5::timestamptz END
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active' AND $4 > 0 AND captured + released + $4 <= amount
-    RETURNING id, merchant_id, currency, source_type, source_id, amount, captured, released, moves
+    RETURNING {HOLD.columns}
 """
-RELEASE_HOLD = """
+RELEASE_HOLD = f"""
     UPDATE ledger_holds SET released = amount - captured, moves = moves + 1, status = 'resolved', resolved_at = $4
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
-    RETURNING id, merchant_id, currency, source_type, source_id, amount, captured, released, moves
+    RETURNING {HOLD.columns}
 """
 # Captures an amount and releases the rest.
-SETTLE_HOLD = """
+SETTLE_HOLD = f"""
     UPDATE ledger_holds SET captured = captured + $4, released = amount - captured - $4, moves = moves + 1,
         status = 'resolved', resolved_at = $5
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active' AND $4 > 0 AND captured + released + $4 <= amount
-    RETURNING id, merchant_id, currency, source_type, source_id, amount, captured, released, moves
+    RETURNING {HOLD.columns}
 """
 
 
@@ -242,19 +243,19 @@ async def insert_hold(tx: Tx, hold: Hold, now: datetime) -> None:
 async def capture_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:
     """Capture from an active hold of this merchant that holds as much; None if there is none."""
     row = await tx.fetchrow(CAPTURE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
-    return None if row is None else _hold(row, env)
+    return None if row is None else HOLD.read(row)
 
 
 async def settle_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:
     """Resolve an active hold: capture this amount, release the rest; None as for `capture_hold`."""
     row = await tx.fetchrow(SETTLE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
-    return None if row is None else _hold(row, env)
+    return None if row is None else HOLD.read(row)
 
 
 async def release_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> Hold | None:
     """Resolve an active hold: release what it holds; None as for `capture_hold`."""
     row = await tx.fetchrow(RELEASE_HOLD, env.merchant_id, env.mode, hold_id, now)
-    return None if row is None else _hold(row, env)
+    return None if row is None else HOLD.read(row)
 
 
 def _entry(row: Row, source: Source | None = None, client_id: str | None = None) -> LedgerEntry:
@@ -272,16 +273,4 @@ def _entry(row: Row, source: Source | None = None, client_id: str | None = None)
         source or Source(row["source_type"], row["source_id"], row["step"]),
         row["created_at"],
         client_id if source else row["oauth_client_id"],
-    )
-
-
-def _hold(row: Row, env: MerchantEnv) -> Hold:
-    return Hold(
-        row["id"],
-        MerchantEnv(MerchantId(row["merchant_id"]), env.mode),
-        row["currency"],
-        Source(row["source_type"], row["source_id"], row["moves"]),
-        row["amount"],
-        row["captured"],
-        row["released"],
     )
