@@ -18,25 +18,25 @@ async def verify(db: Pool, keys: KeyRing) -> None:
     rows = {row["key_id"]: row for row in await db.fetch(store.ALL)}
     used = {key_id for key_id, row in rows.items() if row["given_up_at"] is None}
     field_errors = [
-        f"{RING}: {key_id} is not the key of that id which this database was used with. Put the right one back."
+        f"{RING}: {key_id} is not the key with this ID that was used with this database. Restore the right key."
         for key_id, check_value in keys.check_values.items()
         if (row := rows.get(key_id)) is not None and row["check_value"] != check_value
     ]
     needed = await _encrypted(db)
     field_errors += [
-        f"{RING}: the key {key_id} is missing, and {count} secrets are encrypted under it. Put it back, at the end. If "
-        f"it is lost for good, run `tollhouse keys forget {key_id}`: these secrets cannot be read again (docs/keys.md)."
+        f"{RING}: the key {key_id} is missing, and {count} secrets are encrypted with it. Add it at the end. If it is "
+        f"permanently lost, run `tollhouse keys forget {key_id}`; these secrets then stay unreadable (docs/keys.md)."
         for key_id, count in sorted(needed.items())
         if key_id not in keys.check_values and (key_id in used or key_id not in rows)
     ]
     if not field_errors and used and not used & set(keys.check_values):
         field_errors.append(
-            f"{RING}: none of its keys was used with this database, whose keys are {', '.join(sorted(used))}. Put them "
-            "back; a new key stands in front of the others, never instead of them (docs/keys.md)."
+            f"{RING}: this database uses the keys {', '.join(sorted(used))}, but the ring has none of them. Restore them. "
+            "To rotate keys, add the new key before the others; do not replace them (docs/keys.md)."
         )
     new = [key_id for key_id in keys.check_values if key_id not in rows]
     field_errors += [
-        f"{RING}: {key_id} is not the key which this database was encrypted with. Put the right one back."
+        f"{RING}: {key_id} is not the key that this database was encrypted with. Restore the right key."
         for key_id in new
         if key_id in needed and not await _opens(db, keys, key_id)
     ]

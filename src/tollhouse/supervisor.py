@@ -49,8 +49,8 @@ def with_keys(settings: Settings) -> Settings:
     if not file.exists():
         if data_folder.has_database(settings.data_dir):
             lost = (
-                f"The key ring {file} is missing, and the database beside it was used with it. Put it back from your "
-                f"backup. If it is lost for good: `tollhouse keys new > {file}`, then follow docs/keys.md."
+                f"The key ring {file} of this database is missing. Restore it from your backup. If it is lost, run "
+                f"`tollhouse keys new > {file}` and follow docs/keys.md."
             )
             raise InvalidSettingsError([lost])
         data_folder.begin(settings.data_dir)

@@ -47,7 +47,7 @@ DAMAGE = {
         ),
     ),
     "an adjustment without an operator's action": (
-        "I20 an adjustment is an operator's action",
+        "I20 every adjustment has an operator's action",
         POST.format(
             kind="adjustment",
             source="adjustment",
@@ -58,7 +58,7 @@ DAMAGE = {
         ),
     ),
     "an adjustment of another amount than the action": (
-        "I20 an adjustment is an operator's action",
+        "I20 every adjustment has an operator's action",
         "UPDATE operator_actions SET amount_minor = 400 WHERE action = 'balance_adjusted'",
     ),
     "a withdrawal's receiver": ("I21 .* withdrawal .* was changed", "UPDATE withdrawals SET receiver = 'DE00'"),
@@ -78,7 +78,7 @@ DAMAGE = {
         "UPDATE ledger_transactions SET created_at = created_at - interval '1 day'",
     ),
     "an account's merchant": (
-        "I5 an entry is of the account's merchant",
+        "I5 an entry belongs to the account's merchant",
         "UPDATE ledger_accounts SET merchant_id = gen_random_uuid() WHERE code = 'available'",
     ),
     "a deleted ledger transaction": (

@@ -12,7 +12,7 @@ from tollhouse.platform import invariants
 INVARIANTS = (*conversions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
 NEVER_REPORTED = [
     (
-        "I14 every change",
+        "I14 every balance change",
         "DELETE FROM webhook_event_keys WHERE source_id IN (SELECT id FROM ledger_entries WHERE merchant_id = $1)",
     ),
     (

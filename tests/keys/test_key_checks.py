@@ -66,7 +66,7 @@ async def test_a_ring_of_strangers_is_refused_where_nothing_is_encrypted_yet(ser
     settings = settings_for(await new_database(server.cluster.dsn), TOLLHOUSE_SECRET_KEYS=OLD)
     await asyncio.to_thread(Service(settings, worker=False).start().stop)
     await main.verify(settings)
-    assert "none of its keys" in await refused(with_ring(settings, OTHER))
+    assert "the ring has none of them" in await refused(with_ring(settings, OTHER))
 
 
 async def test_a_wrong_key_is_noticed_where_no_check_value_was_kept_yet(used: Settings) -> None:

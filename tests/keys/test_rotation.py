@@ -149,7 +149,7 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
             "consent_forms": 1,
             "needed_until": old["needed_until"],
         }
-        assert f"Keep old: what is signed with it expires by {old['needed_until']}" in first.talk
+        assert f"Keep old until {old['needed_until']}" in first.talk
         assert signed_with(secret, await arrived(alice, receiver))
         (await alice.form(started, [*form, ("scope", "account:read"), ("decision", "allow")])).ok(303)
         refreshed = (await app.refresh(tokens["refresh_token"])).ok().body

@@ -17,30 +17,30 @@ from tollhouse.transactions import invariants_store as transactions_store
 INVARIANTS = (*transactions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
 SPOILS = [
-    ("I7 what was received", "UPDATE rail_observations SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
-    ("I7 what was credited", "UPDATE transactions SET fee_minor = 1 WHERE credited_minor > 0 AND merchant_id = $1"),
-    ("I7 what was given back", "UPDATE refunds SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
-    ("I7 what was given back", "UPDATE chargebacks SET amount_minor = amount_minor - 1 WHERE merchant_id = $1"),
-    ("I7 what a dispute took", "UPDATE chargebacks SET fee_minor = fee_minor + 1 WHERE merchant_id = $1"),
+    ("I7 received amounts", "UPDATE rail_observations SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
+    ("I7 credited amounts", "UPDATE transactions SET fee_minor = 1 WHERE credited_minor > 0 AND merchant_id = $1"),
+    ("I7 returned amounts", "UPDATE refunds SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
+    ("I7 returned amounts", "UPDATE chargebacks SET amount_minor = amount_minor - 1 WHERE merchant_id = $1"),
+    ("I7 disputed amounts", "UPDATE chargebacks SET fee_minor = fee_minor + 1 WHERE merchant_id = $1"),
     ("I7 a link counts", "UPDATE payment_links SET payments_count = 0 WHERE merchant_id = $1"),
     ("I7 a pending refund", "UPDATE ledger_holds SET amount = amount + 1 WHERE merchant_id = $1"),
     (
-        "I14 every change",
+        "I14 every balance change",
         (
             "DELETE FROM webhook_event_keys WHERE type = 'balance.updated'"
             " AND source_id IN (SELECT id FROM ledger_entries WHERE merchant_id = $1)"
         ),
     ),
     (
-        "I14 every state",
+        "I14 every status change",
         (
             "DELETE FROM webhook_event_keys WHERE type = 'payment.chargeback'"
             " AND source_id IN (SELECT id FROM transactions WHERE merchant_id = $1)"
         ),
     ),
-    ("I15 the books agree", "UPDATE rail_observations SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
+    ("I15 the ledger agrees", "UPDATE rail_observations SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),
     (
-        "I15 what is kept apart",
+        "I15 unapplied money",
         (
             "UPDATE transactions SET unapplied_minor = unapplied_minor + 1, received_minor = received_minor + 1"
             " WHERE unapplied_minor > 0 AND merchant_id = $1"
@@ -83,4 +83,4 @@ async def test_an_adjustment_that_nobody_was_reported_of_is_noticed(alice: Actor
     )
     assert ours(await ledger_invariants.broken(tx)) == []
     [line] = await invariants.find_all_violations(tx, INVARIANTS)
-    assert line.startswith("I14 every change of a balance is told once")
+    assert line.startswith("I14 every balance change has one event")

@@ -72,5 +72,5 @@ def test_an_earlier_link_is_followed_and_a_dangling_one_refused(data_dir: Path) 
         (data_dir / "postgres").symlink_to(elsewhere)
         assert data_folder.database_folder(data_dir, account) == elsewhere
         elsewhere.rmdir()
-        with pytest.raises(embedded.EmbeddedError, match="holds no database"):
+        with pytest.raises(embedded.EmbeddedError, match="has no database"):
             embedded.start(data_dir)

@@ -12,11 +12,11 @@ from tollhouse.withdrawals import invariants_store as withdrawals_store
 INVARIANTS = (*withdrawals_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
 NEVER_REPORTED = [
     (
-        "I14 every change",
+        "I14 every balance change",
         "DELETE FROM webhook_event_keys WHERE source_id IN (SELECT id FROM ledger_entries WHERE merchant_id = $1)",
     ),
     (
-        "I14 every state",
+        "I14 every status change",
         "DELETE FROM webhook_event_keys WHERE source_id IN (SELECT id FROM withdrawals WHERE merchant_id = $1)",
     ),
 ]

@@ -31,7 +31,7 @@ I16_BOOKED = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I16", "a reservation is what its hold is", I16_HELD, "balance_payment"),
-    Invariant("I16", "a hold has its balance payment", I16_UNCLAIMED, "hold"),
-    Invariant("I16", "what was captured and refunded is in the ledger", I16_BOOKED, "balance_payment"),
+    Invariant("I16", "a reservation equals its hold", I16_HELD, "balance_payment"),
+    Invariant("I16", "every hold has a balance payment", I16_UNCLAIMED, "hold"),
+    Invariant("I16", "captured and refunded amounts are in the ledger", I16_BOOKED, "balance_payment"),
 )

@@ -52,5 +52,5 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I15", "an entry is the sum of its transfers", I15_WHOLE, "bank_entry"),
     Invariant("I15", "the rail confirms what statements show", I15_SHOWN, costly=True),
     Invariant("I15", "a payout left when a statement shows it", I15_LEFT, "payout"),
-    Invariant("I15", "a payout ends with what it carries out", I15_CARRIED, "payout"),
+    Invariant("I15", "a payout ends with its withdrawal or refund", I15_CARRIED, "payout"),
 )

@@ -130,9 +130,7 @@ class _Check:
 
     async def _look_at_schema(self) -> None:
         async with self._snapshot():
-            self.broken += [
-                f"I22 the schema is what the migrations made: {one}" for one in await schema_store.damage(self.tx)
-            ]
+            self.broken += [f"I22 the schema matches the migrations: {one}" for one in await schema_store.damage(self.tx)]
 
     async def _look_at(self, invariants: Iterable[Invariant]) -> None:
         chosen = list(invariants)
@@ -201,7 +199,7 @@ class _Check:
             return
         self.rows += len(ids)
         changed = await digests_store.changes(self.tx, kind, ids)
-        self.broken += [f"I21 what was written stays as it was: {line}" for line in changed[:LINES_MAX]]
+        self.broken += [f"I21 immutable rows are unchanged: {line}" for line in changed[:LINES_MAX]]
         for one in INVARIANTS:
             if one.kind == kind:
                 self.broken += await find_violations(self.tx, one, ids)

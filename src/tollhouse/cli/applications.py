@@ -27,7 +27,7 @@ def list_applications(*, status: Status = None, search: Search = "", as_json: Js
 
 @app.command
 def suspend(client_id: ClientArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
-    """Suspend an application. Its connections, tokens and requests are refused; its grants stay."""
+    """Suspend an application. It cannot connect merchants, get tokens or call the API; its grants are kept."""
     return act(lambda work, context: application_actions.suspend(work, client_id, context), reason, by, as_json=as_json)
 
 

@@ -32,7 +32,7 @@ Status = Annotated[PayoutStatus | None, Parameter(help="Only payouts with this s
 
 @statements.command(name="import")
 def import_statements(file: File, /, *, by: By = None, as_json: Json = False) -> int:
-    """Import a file of statements. Entries that were imported before are skipped."""
+    """Import a statement file. Entries that were imported before are skipped."""
 
     async def action(services: Services, context: OperatorContext) -> Imported:
         return await actions.import_file(_read(file), bank_account(services.settings), BANK_PORTS, context, services)
@@ -122,7 +122,7 @@ def approve(payout_id: PayoutArgument, /, *, by: By = None, as_json: Json = Fals
 
 @payouts.command
 def refuse(payout_id: PayoutArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
-    """Refuse a payout, or record that the bank did not carry it out. The money goes back to its balance."""
+    """Refuse a payout, or record that the bank did not execute it. The money is returned to the merchant."""
 
     async def action(services: Services, context: OperatorContext) -> Decided:
         return await services.transact(

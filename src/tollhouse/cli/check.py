@@ -23,7 +23,7 @@ Full = Annotated[
 
 @app.default
 def run_check(*, full: Full = False, as_json: Json = False) -> int:
-    """Print a line for each broken invariant. Exits 0 if none is, 1 if some are, 2 if the check could not finish."""
+    """Print a line for each broken invariant. Exits 0 if all hold, 1 if some are broken, 2 if the check could not finish."""
     try:
         with database() as settings:
             report = asyncio.run(_check(settings.database_url or "", Scope(full=full)))

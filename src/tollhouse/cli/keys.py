@@ -155,4 +155,4 @@ def _reason(key: KeyUse) -> str:
         return f"Keep {key.key_id}: {key.second_factors} second factors were not re-encrypted. Run the command again."
     if key.signing_secrets:
         return f"Keep {key.key_id}: {key.signing_secrets} signing secrets were not re-encrypted. Run the command again."
-    return f"Keep {key.key_id}: what is signed with it expires by {key.needed_until}. Run the command again then."
+    return f"Keep {key.key_id} until {key.needed_until}, when the last value signed with it expires. Then run this again."

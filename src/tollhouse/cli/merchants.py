@@ -29,7 +29,9 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.money import parse_amount
 
 SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
-merchants = App(name="merchants", help="List, suspend and reactivate merchants, and remove a user's second factor.")
+merchants = App(
+    name="merchants", help="List, suspend and reactivate merchants, and remove a user's two-factor authentication."
+)
 projects = App(name="projects", help="List, approve and reject projects.")
 
 Email = Annotated[str, Parameter(name="--email", help="The email address the user signs in with.")]
@@ -47,7 +49,7 @@ def list_merchants(*, as_json: Json = False) -> int:
 
 @merchants.command
 def suspend(merchant_id: MerchantArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
-    """Suspend a merchant. Every request with its credentials fails; its grants stay."""
+    """Suspend a merchant. Every request with its credentials fails; its grants are kept."""
     return act(lambda work, context: actions.suspend(work, MerchantId(merchant_id), context), reason, by, as_json=as_json)
 
 
@@ -61,7 +63,7 @@ def reactivate(
 
 @merchants.command
 def drop_second_factor(*, email: Email, reason: Reason, by: By = None, as_json: Json = False) -> int:
-    """Remove the second factor of a user who lost authenticator and backup codes. All their sessions end."""
+    """Remove two-factor authentication of a user who lost their authenticator and backup codes. Ends all their sessions."""
     return act(lambda work, context: actions.remove_second_factor(work, email, context), reason, by, as_json=as_json)
 
 
@@ -79,7 +81,7 @@ def approve(project_id: ProjectArgument, /, *, reason: OptionalReason = None, by
 
 @projects.command
 def reject(project_id: ProjectArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
-    """Reject a project. Its merchant sees the reason and can change the project to have it reviewed again."""
+    """Reject a project. Its merchant sees the reason and can change the project to submit it again."""
     return act(lambda work, context: actions.reject(work, project_id, context), reason, by, as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""`tollhouse operator users`: who can sign in to the operators' pages."""
+"""`tollhouse operator users`: who can sign in to the operator pages."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -39,13 +39,13 @@ def create(*, email: Email, reason: OptionalReason = None, by: By = None, as_jso
 
 @app.command
 def reset(*, email: Email, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
-    """Remove an operator's password and second factor, end all sessions, and print a link to choose a password."""
+    """Reset an operator's password and two-factor authentication, end all sessions, and print a link to sign in again."""
     return _invite(lambda work, context: users.invite_again(work, email, context), reason, by, as_json=as_json)
 
 
 @app.command
 def close(*, email: Email, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
-    """Close an operator's account at once. Their actions stay in the history."""
+    """Close an operator's account immediately. Their actions stay in the history."""
     return act(lambda work, context: users.close(work, email, context), reason, by, as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""`tollhouse operator prices`: what a euro buys of each currency, for conversions in live mode."""
+"""`tollhouse operator prices`: currency prices in euros, for conversions in live mode."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ def list_prices(*, as_json: Json = False) -> int:
 
 @app.command(name="post")
 def post_price(currency: CurrencyArgument, per_euro: PriceArgument, /, *, by: By = None, as_json: Json = False) -> int:
-    """Post how much of a currency one euro buys. The price is valid from now until it expires."""
+    """Post the price of a currency: the amount that one euro buys. It is valid from now until it expires."""
 
     async def post(services: Services) -> list[PostedPrice]:
         context = await operator_context(services, None, by)

@@ -33,7 +33,7 @@ def list_withdrawals(*, status: Status = "pending_review", as_json: Json = False
 def approve_withdrawal(
     withdrawal_id: WithdrawalArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False
 ) -> int:
-    """Approve a withdrawal, which sends the money. Above the method's limit a second operator must approve it too."""
+    """Approve a withdrawal, which releases the money. Above the method's limit a second operator must approve it too."""
     return _approve(reviews.WITHDRAWALS, withdrawal_id, reason, by, as_json=as_json)
 
 

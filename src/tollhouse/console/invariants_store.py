@@ -22,6 +22,6 @@ I20_POSTED = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I20", "an adjustment is an operator's action", I20_ADJUSTED, "ledger"),
-    Invariant("I20", "an operator's adjustment is in the ledger", I20_POSTED, "operator_action"),
+    Invariant("I20", "every adjustment has an operator's action", I20_ADJUSTED, "ledger"),
+    Invariant("I20", "operators' adjustments are in the ledger", I20_POSTED, "operator_action"),
 )

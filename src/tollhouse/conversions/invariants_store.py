@@ -35,7 +35,7 @@ I9_ORPHANS = """
     WHERE l.id = ANY ($1::uuid[]) AND l.source_type = 'conversion' AND c.id IS NULL
 """
 I14_COMPLETED = """
-    SELECT format('conversion %s was told %s times', c.id, count(w.source_id)) AS line
+    SELECT format('conversion %s has %s events', c.id, count(w.source_id)) AS line
     FROM conversions c
     LEFT JOIN webhook_event_keys w
         ON w.source_type = 'conversion' AND w.source_id = c.id AND w.type = 'conversion.completed'
@@ -44,8 +44,8 @@ I14_COMPLETED = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I9", "a conversion keeps to its rate, and never against the house", I9_RATE, "conversion"),
+    Invariant("I9", "a conversion uses its quoted rate, rounded down", I9_RATE, "conversion"),
     Invariant("I9", "a conversion is in the ledger", I9_LEDGER, "conversion"),
     Invariant("I9", "nothing else is in the ledger as a conversion", I9_ORPHANS, "ledger"),
-    Invariant("I14", "every conversion is told once", I14_COMPLETED, "conversion"),
+    Invariant("I14", "every conversion has one event", I14_COMPLETED, "conversion"),
 )

@@ -56,7 +56,7 @@ DELIVERED_WITHOUT_SUCCESS = """
 """
 # `$1` are the ids of ledger transactions.
 BALANCE_NOTIFIED = """
-    SELECT format('ledger transaction %s moved the %s %s balance of %s and was told %s times', g.transaction_id, g.mode,
+    SELECT format('ledger transaction %s moved the %s %s balance of %s and has %s events', g.transaction_id, g.mode,
                   g.currency, g.merchant_id, told.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
@@ -79,5 +79,5 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I11", "events that could be recorded twice", MISSING_KEY, "event"),
     Invariant("I11", "events with a wrong count of attempts", ATTEMPT_COUNT, "event"),
     Invariant("I11", "delivered events without a successful attempt", DELIVERED_WITHOUT_SUCCESS, "event"),
-    Invariant("I14", "every change of a balance is told once", BALANCE_NOTIFIED, "ledger"),
+    Invariant("I14", "every balance change has one event", BALANCE_NOTIFIED, "ledger"),
 )

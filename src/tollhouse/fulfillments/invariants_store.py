@@ -35,7 +35,7 @@ I17_BOOKED = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I17", "what a delivery costs is on hold until it has ended", I17_HELD, "fulfillment"),
-    Invariant("I17", "a hold has its fulfillment", I17_UNCLAIMED, "hold"),
-    Invariant("I17", "what was delivered is in the ledger", I17_BOOKED, "fulfillment"),
+    Invariant("I17", "the cost of a fulfillment is held until it ends", I17_HELD, "fulfillment"),
+    Invariant("I17", "every hold has a fulfillment", I17_UNCLAIMED, "hold"),
+    Invariant("I17", "delivered amounts are in the ledger", I17_BOOKED, "fulfillment"),
 )

@@ -30,6 +30,6 @@ I23_SAME = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I23", "money leaves past no gate", I23_OUT, "ledger"),
-    Invariant("I23", "a transfer is what was asked for", I23_SAME, "outgoing_transfer"),
+    Invariant("I23", "every outgoing amount has a released transfer", I23_OUT, "ledger"),
+    Invariant("I23", "a transfer matches its withdrawal or refund", I23_SAME, "outgoing_transfer"),
 )

@@ -55,7 +55,7 @@ def output_path(path: Path, moment: str) -> Path:
     """The file to write: the path itself, or a file named after the time in that folder. Raises `BackupError`."""
     file = path / f"tollhouse-{moment}{ENDINGS}" if path.is_dir() else path
     if file.exists():
-        raise BackupError(f"{file} exists already: name another file")
+        raise BackupError(f"{file} already exists. Choose another file.")
     if not file.parent.is_dir():
         raise BackupError(f"{file.parent} is not a folder")
     return file
@@ -101,7 +101,7 @@ def unpack(file: Path) -> Iterator[OpenedBackup]:
         except (OSError, KeyError, tarfile.TarError, msgspec.MsgspecError) as error:
             raise BackupError(f"{file} is not a complete backup: {error}") from None
         if manifest.format != FORMAT:
-            raise BackupError(f"{file} was written by a newer version of Tollhouse: install that")
+            raise BackupError(f"{file} was written by a newer version of Tollhouse. Install that version.")
         for member in names:
             if sha256(folder / member) != manifest.sha256[member]:
                 raise BackupError(f"{file} is damaged: the check sum of {member} differs")
@@ -146,7 +146,7 @@ def _program(name: str) -> str:
     except embedded.EmbeddedError:
         found = shutil.which(name)
         if found is None:
-            raise BackupError(f"{name} is needed here: install PostgreSQL's client programs") from None
+            raise BackupError(f"{name} is required. Install PostgreSQL's client programs.") from None
         return found
 
 

@@ -142,235 +142,227 @@ def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
             raise ValueError("each key must be id:base64url of 32 bytes, separated by commas")
         ring.append((name, key))
     if len({name for name, _ in ring}) != len(ring):
-        raise ValueError("each key needs an id of its own")
+        raise ValueError("key IDs must be unique")
     return tuple(ring)
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("DATABASE_URL", "database_url", "PostgreSQL to use; empty: the embedded one", "", _or_none(str), secret=True),
+    Setting("DATABASE_URL", "database_url", "PostgreSQL URL; empty: embedded database", "", _or_none(str), secret=True),
     Setting(
         "TOLLHOUSE_MIGRATION_DATABASE_URL",
         "migration_database_url",
-        "PostgreSQL as the owner of the tables, for migrations; empty: the role of DATABASE_URL owns them",
+        "PostgreSQL connection URL of the role that owns the tables, used for migrations; if empty, DATABASE_URL",
         "",
         _or_none(str),
         secret=True,
     ),
-    Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: saved webhook URLs work", "", "true".__eq__, exact=True),
+    Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: use saved webhook URLs", "", "true".__eq__, exact=True),
     Setting(
         "TOLLHOUSE_BASE_URL",
         "base_url",
-        "where browsers and clients reach us",
+        "URL at which browsers and clients reach the service; also the OAuth issuer",
         "http://localhost:8000",
         setting_values.base_url,
     ),
-    Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its keys", "", Path),
-    Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring, id:base64url of 32 bytes, first in use", "", key_ring, True),
-    Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "account of the bank rail", "", _or_none(setting_values.iban)),
-    Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "bank of the bank rail", "", _or_none(setting_values.bic)),
-    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder of the bank rail", "", _or_none(setting_values.holder)),
+    Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its key ring", "", Path),
+    Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring: id:base64url of 32 bytes, first in use", "", key_ring, True),
+    Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "IBAN for bank transfers", "", _or_none(setting_values.iban)),
+    Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "BIC for bank transfers", "", _or_none(setting_values.bic)),
+    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "holder of that account", "", _or_none(setting_values.holder)),
     Setting(
         "TOLLHOUSE_CATALOGUE_FILE",
         "catalogue_file",
-        "TOML file of added currencies and fees",
+        "TOML file with additional currencies, methods and fees",
         "",
         _or_none(setting_values.file),
     ),
     Setting(
-        "TOLLHOUSE_SIGNUP", "signup_open", "open or closed: whether strangers may sign up", "open", _choice("open", "closed")
+        "TOLLHOUSE_SIGNUP", "signup_open", "open or closed; whether anyone can sign up", "open", _choice("open", "closed")
     ),
     Setting(
-        "TOLLHOUSE_SMTP_URL", "smtp", "relay for mail; empty: mails stand in the log", "", _or_none(parse_relay), secret=True
+        "TOLLHOUSE_SMTP_URL", "smtp", "SMTP relay; if empty, emails are only logged", "", _or_none(parse_relay), secret=True
     ),
-    Setting(
-        "TOLLHOUSE_MAIL_FROM", "mail_from", "who our mail is from, such as Shop <a@b.example>", "", _or_none(parse_mailbox)
-    ),
-    Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off: all rate limits", "on", _choice("on", "off")),
+    Setting("TOLLHOUSE_MAIL_FROM", "mail_from", "sender of emails, such as Shop <a@b.example>", "", _or_none(parse_mailbox)),
+    Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off; applies to all rate limits", "on", _choice("on", "off")),
     Setting(
         "TOLLHOUSE_RATE_CLIENT_AUTH",
         "rate_client_auth_per_min",
-        "failed client authentications a minute",
+        "failed client authentications per minute",
         "30",
         setting_values.count,
     ),
     Setting(
         "TOLLHOUSE_RATE_SIGNIN_ACCOUNT",
         "rate_signin_account_per_15_min",
-        "failed sign-ins of an account",
+        "failed sign-ins per 15 minutes, for each account",
         "10",
         setting_values.count,
     ),
     Setting(
         "TOLLHOUSE_RATE_SIGNIN_ADDRESS",
         "rate_signin_address_per_15_min",
-        "failed sign-ins of an address",
+        "failed sign-ins per 15 minutes, for each IP address",
         "100",
         setting_values.count,
     ),
     Setting(
         "TOLLHOUSE_RATE_SIGNUP_ADDRESS",
         "rate_signup_address_per_15_min",
-        "sign-ups of an address in 15 minutes",
+        "sign-ups per 15 minutes, for each IP address",
         "300",
         setting_values.count,
     ),
     Setting(
         "TOLLHOUSE_RATE_AUTHORIZE_ADDRESS",
         "rate_authorize_address_per_min",
-        "authorization requests of an address without a session, a minute",
+        "authorization requests without a session per minute, for each IP address",
         "120",
         setting_values.count,
     ),
     Setting(
         "TOLLHOUSE_PASSWORD_QUEUE",
         "password_queue",
-        "passwords that may wait for a thread, of each kind of caller; beyond: 503",
+        "password checks that can be queued, for each kind of caller; further ones return 503",
         "32",
         setting_values.count,
     ),
     Setting(
-        "TOLLHOUSE_RATE_WEBHOOK_TEST", "rate_webhook_test_per_min", "webhook tests a minute", "10", setting_values.count
+        "TOLLHOUSE_RATE_WEBHOOK_TEST",
+        "rate_webhook_test_per_min",
+        "webhook tests per minute and environment",
+        "10",
+        setting_values.count,
     ),
     Setting(
-        "TOLLHOUSE_RATE_API", "rate_api_per_min", "API requests a minute of one credential", "1000", setting_values.count
+        "TOLLHOUSE_RATE_API", "rate_api_per_min", "API requests per minute and credential", "1000", setting_values.count
     ),
     Setting(
-        "TOLLHOUSE_CONNECTIONS_MAX",
-        "connections_max",
-        "open connections of one web process",
-        "4000",
-        setting_values.connections,
+        "TOLLHOUSE_CONNECTIONS_MAX", "connections_max", "connections per web process", "4000", setting_values.connections
     ),
     Setting(
         "TOLLHOUSE_CONNECTIONS_PER_ADDRESS_MAX",
         "connections_per_address_max",
-        "open connections of one address to one web process; 0: no limit; never of a trusted proxy",
+        "open connections per process and IP address; 0 for no limit",
         "100",
         setting_values.count,
     ),
     Setting(
         "TOLLHOUSE_REQUEST_HEADER_TIMEOUT_S",
         "request_header_timeout_s",
-        "seconds for a request's headers",
+        "seconds to receive a request's headers",
         "10",
         setting_values.seconds,
     ),
     Setting(
         "TOLLHOUSE_REQUEST_BODY_TIMEOUT_S",
         "request_body_timeout_s",
-        "seconds for a request's body, and one more for each 16 KiB of it",
+        "seconds to receive a request's body, plus one for each 16 KiB received",
         "20",
         setting_values.seconds,
     ),
     Setting(
         "TOLLHOUSE_KEEP_ALIVE_TIMEOUT_S",
         "keep_alive_timeout_s",
-        "seconds for which a connection is kept open between two requests",
+        "seconds that an idle connection is kept open",
         "15",
         setting_values.seconds,
     ),
     Setting(
         "TOLLHOUSE_RESPONSE_TIMEOUT_S",
         "response_timeout_s",
-        "seconds after which a client that reads less than 1 KiB/s of a response is disconnected",
+        "seconds after which a client that reads a response slower than 1 KiB/s is disconnected",
         "30",
         setting_values.seconds,
     ),
     Setting(
         "TOLLHOUSE_TRUSTED_PROXIES",
         "trusted_proxies",
-        "reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; none: nobody's",
+        "addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; or none",
         "127.0.0.1,::1",
         setting_values.proxies,
     ),
     Setting(
         "TOLLHOUSE_HSTS_SUBDOMAINS",
         "hsts_subdomains",
-        "on or off: whether browsers are told to use https for every subdomain of the base URL too",
+        "on or off; whether HSTS includes the subdomains of the base URL's host",
         "off",
         _choice("on", "off"),
     ),
     Setting(
         "TOLLHOUSE_WEBHOOK_SOURCE_IP",
         "webhook_source_ip",
-        "IPv4 address deliveries come from",
+        "IPv4 address that webhooks come from",
         "",
         _or_none(setting_values.address),
     ),
-    Setting(
-        "TOLLHOUSE_INGRESS_IP",
-        "ingress_ip",
-        "IPv4 address of our ingress, never a destination",
-        "",
-        _or_none(setting_values.address),
-    ),
+    Setting("TOLLHOUSE_INGRESS_IP", "ingress_ip", "IPv4 address of incoming requests", "", _or_none(setting_values.address)),
     Setting(
         "TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS",
         "webhook_allowed_networks",
-        "private networks allowed all the same",
+        "private networks to which webhooks can be sent",
         "",
         setting_values.networks,
     ),
     Setting(
         "TOLLHOUSE_WEBHOOK_CA_FILE",
         "webhook_ca_file",
-        "authorities added to the system's",
+        "additional certificate authorities",
         "",
         _or_none(setting_values.file),
     ),
     Setting(
         "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE",
         "webhook_retry_schedule",
-        "seconds before each live retry, at most eight",
+        "seconds before each retry in live mode, at most eight numbers",
         ",".join(map(str, limits.RETRY_AFTER_S)),
         setting_values.schedule,
     ),
     Setting(
         "TOLLHOUSE_WEBHOOK_EVENTS_KEPT_DAYS",
         "webhook_events_kept_days",
-        "days after the end of a month for which its events are kept; 0: for ever",
+        "days that events are kept after the end of their month; 0 for no limit",
         "90",
         setting_values.count,
     ),
     Setting(
         "TOLLHOUSE_REQUEST_LOG_KEPT_DAYS",
         "request_log_kept_days",
-        "days for which API requests are kept, redacted, for merchants to look up; 0: not at all",
+        "days that the request log is kept for merchants, with sensitive values removed; 0 to turn it off",
         str(limits.REQUEST_LOG_DAYS),
         setting_values.days,
     ),
     Setting(
         "TOLLHOUSE_AUDIT_KEPT_DAYS",
         "audit_kept_days",
-        "days for which merchants' audit logs are kept, a year at least; 0: for ever",
+        "days that merchants' audit logs are kept, at least 365; 0 for no limit",
         str(limits.AUDIT_DAYS),
         setting_values.years,
     ),
     Setting(
         "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",
         "authorization_request_ttl",
-        "seconds an authorization request waits for consent",
+        "seconds until a request expires",
         str(limits.AUTHORIZATION_REQUEST_S),
         setting_values.at_most(limits.AUTHORIZATION_REQUEST_S),
     ),
     Setting(
         "TOLLHOUSE_AUTHORIZATION_CODE_TTL",
         "authorization_code_ttl",
-        "seconds a code can be exchanged",
+        "seconds until an authorization code expires",
         str(limits.AUTHORIZATION_CODE_S),
         setting_values.at_most(limits.AUTHORIZATION_CODE_S),
     ),
     Setting(
         "TOLLHOUSE_ACCESS_TOKEN_TTL",
         "access_token_ttl",
-        "seconds an access token lives",
+        "seconds until an access token expires",
         str(limits.ACCESS_TOKEN_S),
         setting_values.at_most(limits.ACCESS_TOKEN_S),
     ),
     Setting(
         "TOLLHOUSE_GRANT_TTL",
         "grant_ttl",
-        "seconds a grant lives",
+        "seconds until a grant expires",
         str(limits.GRANT_S),
         setting_values.at_most(limits.GRANT_S),
     ),
@@ -391,9 +383,9 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         except ValueError as error:
             field_errors.append(f"{setting.name} {error}")
     if values.get("database_url") and not values.get("secret_keys") and "secret_keys" in values:
-        field_errors.append("TOLLHOUSE_SECRET_KEYS is needed beside DATABASE_URL")
+        field_errors.append("TOLLHOUSE_SECRET_KEYS is required if DATABASE_URL is set")
     if (values.get("bank_iban") is None) != (values.get("bank_holder") is None) and not field_errors:
-        field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER are set together, or neither is")
+        field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER must be set together")
     if field_errors:
         raise InvalidSettingsError(field_errors)
     return Settings(**values)

@@ -37,7 +37,7 @@ class Connection(Protocol):
 
 
 class ConnectionLimits:
-    """The open connections of one web process."""
+    """The open connections per web process."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -44,7 +44,7 @@ def allow_new_database(data_dir: Path) -> None:
     if not state.exists() or state.read_text() == USED:
         raise EmbeddedError(
             f"{data_dir} was used before, but its database is missing. Restore it from a backup into another folder with "
-            f"`tollhouse restore`. To start with nothing instead, move {data_dir} away."
+            f"`tollhouse restore`. To start with an empty database instead, move {data_dir} to another place."
         )
 
 
@@ -80,13 +80,13 @@ def _linked(folder: Path) -> Path:
     target = folder.resolve()
     if not target.is_dir():
         raise EmbeddedError(
-            f"{folder} is a link to {target}, which is not there: this data folder, or the backup it comes from, holds no "
+            f"{folder} is a link to {target}, which does not exist. This data folder, or the backup it comes from, has no "
             f"database. Copy {target} from the machine it was made on, or restore a backup with `tollhouse restore`."
         )
     log.warning(
         "database_outside_data_folder",
         folder=str(target),
-        advice="a copy of the data folder misses it: use `tollhouse backup`",
+        advice="a copy of the data folder does not include it; use `tollhouse backup`",
     )
     return target
 
@@ -100,7 +100,7 @@ def _open_way(data_dir: Path, account: pwd.struct_passwd) -> None:
             _allow_search(path, account.pw_uid)
             continue
         raise EmbeddedError(
-            f"as root, the database runs as {account.pw_name}, which may not enter {path}. Run `chmod o+x {path}`, or "
+            f"as root, the database runs as {account.pw_name}, which cannot access {path}. Run `chmod o+x {path}`, or "
             "choose another folder in TOLLHOUSE_DATA_DIR, such as /var/lib/tollhouse."
         )
 

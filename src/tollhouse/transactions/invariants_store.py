@@ -85,7 +85,7 @@ I7_HELD = """
       AND ((r.status = 'pending') <> (h.status = 'active') OR h.amount <> r.amount_minor - r.unapplied_minor)
 """
 I14_STATES = """
-    SELECT format('transaction %s is %s and %s was told %s times', t.id, t.status, want.type, count(w.source_id)) AS line
+    SELECT format('transaction %s is %s, but has %s events %s', t.id, t.status, count(w.source_id), want.type) AS line
     FROM transactions t
     JOIN (VALUES ('succeeded', 'payment.succeeded'), ('failed', 'payment.failed'), ('chargeback', 'payment.chargeback'),
                  ('refund_required', 'payment.refund_required'), ('partially_refunded', 'payment.refunded'),
@@ -124,14 +124,14 @@ I15_UNAPPLIED = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I7", "what was received is what the rail confirmed", I7_RECEIVED, "payment"),
-    Invariant("I7", "what was credited is in the ledger", I7_CREDITED, "payment"),
-    Invariant("I7", "what was given back is in refunds and chargebacks", I7_GIVEN_BACK, "payment"),
-    Invariant("I7", "what a dispute took is in the ledger", I7_DISPUTED, "chargeback"),
+    Invariant("I7", "received amounts are what the rail confirmed", I7_RECEIVED, "payment"),
+    Invariant("I7", "credited amounts are in the ledger", I7_CREDITED, "payment"),
+    Invariant("I7", "returned amounts are in refunds and chargebacks", I7_GIVEN_BACK, "payment"),
+    Invariant("I7", "disputed amounts are in the ledger", I7_DISPUTED, "chargeback"),
     Invariant("I7", "a link counts its payments", I7_COUNTED, "link"),
     Invariant("I7", "a link is paid by its payments", I7_PAID, "link"),
     Invariant("I7", "a pending refund has its hold", I7_HELD, "refund"),
-    Invariant("I14", "every state of a payment is told", I14_STATES, "payment"),
-    Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),
-    Invariant("I15", "what is kept apart belongs to payments", I15_UNAPPLIED, costly=True),
+    Invariant("I14", "every status change of a payment has an event", I14_STATES, "payment"),
+    Invariant("I15", "the ledger agrees with the rails", I15_RAILS, costly=True),
+    Invariant("I15", "unapplied money belongs to payments", I15_UNAPPLIED, costly=True),
 )

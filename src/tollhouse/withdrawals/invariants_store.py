@@ -54,9 +54,9 @@ I15_RAILS = """
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I8", "a withdrawal has its money on hold until it ends", I8_HELD, "withdrawal"),
-    Invariant("I8", "nothing else is on hold for withdrawals", I8_ORPHANS, "hold"),
-    Invariant("I8", "a day counts its transfers", I8_DAYS, costly=True),
-    Invariant("I14", "every state of a withdrawal is told", I14_STATES, "withdrawal"),
-    Invariant("I15", "the books agree with the rails", I15_RAILS, costly=True),
+    Invariant("I8", "the amount of a withdrawal is held until it ends", I8_HELD, "withdrawal"),
+    Invariant("I8", "every withdrawal hold has a withdrawal", I8_ORPHANS, "hold"),
+    Invariant("I8", "daily totals equal the day's transfers", I8_DAYS, costly=True),
+    Invariant("I14", "every status change of a withdrawal has an event", I14_STATES, "withdrawal"),
+    Invariant("I15", "the ledger agrees with the rails", I15_RAILS, costly=True),
 )
