@@ -178,7 +178,7 @@ async def test_the_command_tells_what_it_found_by_its_exit_status(
     await knife.execute(SPOIL, shop.merchant_id)
     spoilt = await check_beside(quiet, "--full")
     assert spoilt.status == 1
-    assert "I21 what was written stays as it was: ledger" in spoilt.out
+    assert "I21 immutable rows are unchanged: ledger" in spoilt.out
     assert "broken" in spoilt.talk
 
 

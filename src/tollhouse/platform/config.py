@@ -151,7 +151,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "TOLLHOUSE_MIGRATION_DATABASE_URL",
         "migration_database_url",
-        "PostgreSQL connection URL of the role that owns the tables, used for migrations; if empty, DATABASE_URL",
+        "PostgreSQL URL for migrations, with the role that owns the tables; empty: DATABASE_URL",
         "",
         _or_none(str),
         secret=True,
@@ -168,7 +168,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring: id:base64url of 32 bytes, first in use", "", key_ring, True),
     Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "IBAN for bank transfers", "", _or_none(setting_values.iban)),
     Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "BIC for bank transfers", "", _or_none(setting_values.bic)),
-    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "holder of that account", "", _or_none(setting_values.holder)),
+    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder for transfers", "", _or_none(setting_values.holder)),
     Setting(
         "TOLLHOUSE_CATALOGUE_FILE",
         "catalogue_file",
