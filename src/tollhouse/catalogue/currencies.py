@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.money import format_minor
+from tollhouse.kernel.text import Text, as_text
 
 DECIMALS_MAX = 8
 """The finest scale: minor amounts fit a bigint and a JSON integer."""
@@ -48,6 +49,11 @@ class Currency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     operations: CurrencyOperations = CurrencyOperations()
     balance_payment_supported: bool = True
     chains: tuple[Chain, ...] = ()
+
+    @property
+    def label(self) -> Text:
+        """Code and name, for pages."""
+        return Text("%(code)s, %(name)s", code=self.code, name=as_text(self.name))
 
     def format(self, minor: int) -> str:
         """The decimal string of an amount."""

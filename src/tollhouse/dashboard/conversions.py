@@ -25,6 +25,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.text import Text
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.ledger.store import list_balances
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, QuoteAlreadyUsed, QuoteExpired
@@ -138,9 +139,9 @@ def _parse_form(posted: Form) -> ConversionForm:
     return ConversionForm({name: posted.one(name) or "" for name in FIELDS} | amounts)
 
 
-def currency_options(catalogue: Catalogue) -> list[tuple[str, str]]:
-    """The currencies that can be converted: code and name."""
-    return [(code, f"{code}, {known.name}") for code, known in catalogue.currencies.items() if known.operations.conversions]
+def currency_options(catalogue: Catalogue) -> list[tuple[str, Text]]:
+    """The currencies that can be converted."""
+    return [(one.code, one.label) for one in catalogue.currencies.values() if one.operations.conversions]
 
 
 async def _review(request: Request, person: Person, env: MerchantEnv, form: ConversionForm, message: str = "") -> Response:

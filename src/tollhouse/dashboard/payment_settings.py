@@ -156,6 +156,6 @@ def _page(
             (choice.method_id, request.services.catalogue.methods[choice.method_id].label)
             for choice in current.payment_methods
         ],
-        currencies=[(one.code, f"{one.code}, {one.name}") for one in request.services.catalogue.currencies.values()],
+        currencies=[(one.code, one.label) for one in request.services.catalogue.currencies.values()],
         networks=_networks(request.services.catalogue),
     )

@@ -4,7 +4,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.environments import store as projects
 from tollhouse.http.paging import all_rows
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.text import Text, Translatable, as_text
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
 
@@ -24,8 +24,7 @@ def method_labels(catalogue: Catalogue) -> dict[str, Translatable]:
 
 def currency_choices(catalogue: Catalogue) -> list[tuple[str, Text]]:
     """The currencies that a link can be paid in."""
-    payable = [one for one in catalogue.currencies.values() if one.operations.payments]
-    return [(one.code, Text("%(code)s, %(name)s", code=one.code, name=as_text(one.name))) for one in payable]
+    return [(one.code, one.label) for one in catalogue.currencies.values() if one.operations.payments]
 
 
 async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:

@@ -95,7 +95,7 @@ class _ReportPdf(FPDF):
         """Print one currency on its own page."""
         self.add_page()
         self._style(14, INK, bold=True)
-        self._line(f"{currency.code}, {currency.name}", 9)
+        self._line(self._translate(currency.label), 9)
         self._lines(currency, summed)
         self._fees(currency, summed)
         self._method_rows(currency, methods)
