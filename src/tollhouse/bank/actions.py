@@ -35,16 +35,16 @@ async def import_file(
     async def keep_all(work: Work) -> list[tuple[UUID, bool]]:
         return [await _keep(work, one, ports, context) for one in statements]
 
-    kept = await services.transact(keep_all, context.at, OPERATOR)
+    stored = await services.transact(keep_all, context.at, OPERATOR)
     new, known, placed = 0, 0, list[Placed]()
-    for statement, (statement_id, _) in zip(statements, kept, strict=True):
+    for statement, (statement_id, _) in zip(statements, stored, strict=True):
         for entry in sorted(statement.entries, key=lambda one: one.undoes):  # entries before their reversals
 
             async def action(work: Work, entry: Entry = entry, statement_id: UUID = statement_id) -> list[Placed] | None:
                 return await _take(work, entry, statement_id, ports)
 
             try:
-                taken = await services.transact(action, context.at, OPERATOR)
+                result = await services.transact(action, context.at, OPERATOR)
             except ApiError as lost:
                 raise BankRefusedError(
                     Text(
@@ -53,11 +53,11 @@ async def import_file(
                         message=as_text(lost.message),
                     )
                 ) from lost
-            known += taken is None
-            new += taken is not None
-            placed += taken or []
+            known += result is None
+            new += result is not None
+            placed += result or []
     unmatched = sum(one.outcome == "unmatched" for one in placed)
-    return Imported(sum(is_new for _, is_new in kept), new, known, len(placed) - unmatched, unmatched)
+    return Imported(sum(is_new for _, is_new in stored), new, known, len(placed) - unmatched, unmatched)
 
 
 async def assign(work: Work, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext) -> Decided:

@@ -54,9 +54,9 @@ async def gather(tx: Tx, ports: BankPorts, now: datetime) -> None:
     """Insert payouts for accepted refunds and withdrawals that have none."""
     for kind, origin in ports.origins.items():
         waiting = await origin.waiting(tx)
-        kept = await payouts_store.kept(tx, [one.id for one in waiting])
+        stored = await payouts_store.find_stored(tx, [one.id for one in waiting])
         for payout in waiting:
-            if payout.id in kept:  # most are known: exported, but not on a statement yet
+            if payout.id in stored:  # most are known: exported, but not on a statement yet
                 continue
             iban = parse_iban(payout.receiver_iban)
             if iban is None:  # accepted by another rail that had this name before
@@ -86,7 +86,7 @@ async def exportable(tx: Tx, context: OperatorContext, catalogue: Catalogue) -> 
 
 
 async def export(
-    work: Work, account: BankAccount | None, wanted: Sequence[UUID] | None, ports: BankPorts, context: OperatorContext
+    work: Work, account: BankAccount | None, selected: Sequence[UUID] | None, ports: BankPorts, context: OperatorContext
 ) -> Batch:
     """Export prepared payouts, or a selection of them, as a batch for the bank.
 
@@ -97,11 +97,11 @@ async def export(
         raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     await gather(work.tx, ports, context.at)
     batch_id = new_id()
-    leaving = [one.id for one in await exports.lock_exportable(work.tx, wanted, context.reviewer, context.at)]
+    leaving = [one.id for one in await exports.lock_exportable(work.tx, selected, context.reviewer, context.at)]
     exported = await payouts_store.export(work.tx, batch_id, account, leaving, context)
     if exported == 0:
         raise BankRefusedError("No payouts are pending.")
-    if wanted is not None and exported != len(set(wanted)):
+    if selected is not None and exported != len(set(selected)):
         raise BankRefusedError("Some of the selected payouts are no longer pending. Check the list again.")
     batch = await payouts_store.batch(work.tx, batch_id)
     if batch is None:

@@ -20,7 +20,7 @@ PREPARE = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, $11), $9, 'prepared', $10, $10)
     ON CONFLICT (id) DO NOTHING
 """
-KEPT = "SELECT id FROM bank_payouts WHERE id = ANY ($1::uuid[])"
+FIND_STORED = "SELECT id FROM bank_payouts WHERE id = ANY ($1::uuid[])"
 PAYOUT_COLUMNS = """p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
            m.business_name, p.batch_id, p.prepared_at, p.ended_because"""
 LIST = f"""
@@ -95,9 +95,9 @@ REFUSE = """
 """
 
 
-async def kept(tx: Tx, payout_ids: Sequence[UUID]) -> set[UUID]:
+async def find_stored(tx: Tx, payout_ids: Sequence[UUID]) -> set[UUID]:
     """Which of these payouts exist."""
-    return {row["id"] for row in await tx.fetch(KEPT, payout_ids)}
+    return {row["id"] for row in await tx.fetch(FIND_STORED, payout_ids)}
 
 
 async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, now: datetime) -> None:
@@ -142,11 +142,11 @@ async def listed_batch(db: Pool, batch_id: UUID, catalogue: Catalogue) -> Listed
 
 
 async def export(
-    tx: Tx, batch_id: UUID, account: BankAccount, wanted: Sequence[UUID] | None, context: OperatorContext
+    tx: Tx, batch_id: UUID, account: BankAccount, selected: Sequence[UUID] | None, context: OperatorContext
 ) -> int:
     """Assign prepared payouts, all or the selected ones, to a new batch. Returns their number."""
     await tx.execute(KEEP_BATCH, batch_id, account.iban, account.bic, account.holder, context.operator, context.at)
-    return await tx.execute(EXPORT, batch_id, wanted, context.at)
+    return await tx.execute(EXPORT, batch_id, selected, context.at)
 
 
 async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
@@ -175,12 +175,12 @@ async def suspended_in(db: Pool, batch_id: UUID) -> list[UUID]:
 async def hold(tx: Tx, payout_id: UUID) -> StoredPayout | None:
     """Lock a payout."""
     row = await tx.fetchrow(LOCK, payout_id)
-    return None if row is None else _kept(row)
+    return None if row is None else _from_row(row)
 
 
 async def hold_batch(tx: Tx, batch_id: UUID) -> list[StoredPayout]:
     """Lock all payouts of a batch."""
-    return [_kept(row) for row in await tx.fetch(HOLD_BATCH, batch_id)]
+    return [_from_row(row) for row in await tx.fetch(HOLD_BATCH, batch_id)]
 
 
 async def confirm(tx: Tx, payout_id: UUID, now: datetime) -> bool:
@@ -231,7 +231,7 @@ def _batch(row: Row, catalogue: Catalogue) -> ListedBatch:
     )
 
 
-def _kept(row: Row) -> StoredPayout:
+def _from_row(row: Row) -> StoredPayout:
     return StoredPayout(
         id=row["id"],
         kind=row["kind"],

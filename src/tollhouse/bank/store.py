@@ -74,12 +74,12 @@ class Waiting(Struct, frozen=True):
 async def keep_statement(tx: Tx, statement: Statement, context: OperatorContext) -> tuple[UUID, bool]:
     """Insert a statement unless it is known. Returns its id and whether it is new."""
     identities = [entry.identity.hex() for entry in statement.entries]
-    said = (statement.iban, statement.statement_id, statement.currency, statement.opening_minor, statement.closing_minor)
-    digest = hashlib.sha256(msgspec.json.encode([*said, identities])).digest()
+    values = (statement.iban, statement.statement_id, statement.currency, statement.opening_minor, statement.closing_minor)
+    digest = hashlib.sha256(msgspec.json.encode([*values, identities])).digest()
     days = [entry.booked_on for entry in statement.entries]
     span = (min(days, default=None), max(days, default=None), len(days))
     own_id = new_id()
-    if await tx.execute(KEEP_STATEMENT, own_id, *said, *span, digest, context.operator, context.at) == 1:
+    if await tx.execute(KEEP_STATEMENT, own_id, *values, *span, digest, context.operator, context.at) == 1:
         return own_id, True
     row = await tx.fetchrow(STATEMENT_OF, digest)
     if row is None:
@@ -92,16 +92,16 @@ async def keep_entry(tx: Tx, entry: Entry, statement_id: UUID) -> UUID | None:
     own_id = new_id()
     what = (entry.side, entry.currency, entry.amount_minor, entry.booked_on, entry.is_reversal)
     names = (entry.batch_id, entry.bank_reference)
-    kept = await tx.execute(KEEP_ENTRY, own_id, entry.identity, statement_id, *what, *names)
-    return own_id if kept == 1 else None
+    inserted = await tx.execute(KEEP_ENTRY, own_id, entry.identity, statement_id, *what, *names)
+    return own_id if inserted == 1 else None
 
 
 async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part, placed: Placed) -> None:
     """Insert a transfer of a new entry with its outcome."""
     words = " ".join(filter(None, (part.structured, part.unstructured)))
     whose = (part.end_to_end_id, part.other_name, part.other_iban, words, part.return_reason)
-    taken = (placed.outcome, placed.payout_id, placed.reason)
-    await tx.execute(KEEP_PART, part_id, entry_id, nth, part.amount_minor, placed.reference, *whose, *taken)
+    result = (placed.outcome, placed.payout_id, placed.reason)
+    await tx.execute(KEEP_PART, part_id, entry_id, nth, part.amount_minor, placed.reference, *whose, *result)
 
 
 async def unmatched(db: Pool, catalogue: Catalogue, limit: int | None = None, offset: int = 0) -> list[ListedTransfer]:

@@ -9,7 +9,7 @@ from tollhouse.environments.payment_settings import Branding
 HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 SHEET = """\
 .consent {{ border-block-start: .25rem solid {color}; }}
-.btn.primary {{ background: {color}; border-color: var(--field); color: {words}; }}
+.btn.primary {{ background: {color}; border-color: var(--field); color: {text_color}; }}
 """
 BLACK_TEXT_MIN_LUMINANCE = Decimal("0.1791")
 """The luminance at which black and white text have equal contrast, 4.58 to 1."""
@@ -17,8 +17,8 @@ BLACK_TEXT_MIN_LUMINANCE = Decimal("0.1791")
 
 def sheet(accent_color: str) -> str:
     """The stylesheet with the merchant's colour. The button text is black or white, whichever has more contrast."""
-    words = "#000" if _luminance(accent_color) > BLACK_TEXT_MIN_LUMINANCE else "#fff"
-    return SHEET.format(color=accent_color, words=words)
+    text_color = "#000" if _luminance(accent_color) > BLACK_TEXT_MIN_LUMINANCE else "#fff"
+    return SHEET.format(color=accent_color, text_color=text_color)
 
 
 def logo_origin(branding: Branding) -> str | None:
@@ -36,7 +36,7 @@ def mailto_link(branding: Branding) -> str | None:
 
 def _luminance(color: str) -> Decimal:
     """The relative luminance of WCAG 2.2, from 0 for black to 1 for white."""
-    red, green, blue = (_linear(int(color[place : place + 2], 16)) for place in (1, 3, 5))
+    red, green, blue = (_linear(int(color[offset : offset + 2], 16)) for offset in (1, 3, 5))
     return Decimal("0.2126") * red + Decimal("0.7152") * green + Decimal("0.0722") * blue
 
 

@@ -51,7 +51,7 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
         before = await store.count_period(tx, env, selected.before)
         balances = await list_balances(tx, env)
         currency, choices = await _selected_currency(tx, env, query.currency, now, balances, request.services.catalogue)
-        facts: dict[str, Any] = {
+        context: dict[str, Any] = {
             "setup": await store.get_setup_progress(tx, env),
             "undelivered": await store.count_undelivered(tx, env, request.now - UNDELIVERED_SINCE, UNDELIVERED_SHOWN),
             "latest": [
@@ -78,7 +78,7 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
         debt=currency.format(balance.debt_minor) if balance.debt_minor else "",
         picture=draw_charts(now, before, selected, currency, formats_of(request), request.services.catalogue),
         most=UNDELIVERED_SHOWN,
-        **facts,
+        **context,
     )
 
 

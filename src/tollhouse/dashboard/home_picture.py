@@ -40,12 +40,12 @@ class OverviewCharts(Struct, frozen=True):
 
 
 def draw_charts(
-    now: PeriodTotals, before: PeriodTotals, period: Period, currency: Currency, own: Formats, catalogue: Catalogue
+    now: PeriodTotals, before: PeriodTotals, period: Period, currency: Currency, formats: Formats, catalogue: Catalogue
 ) -> OverviewCharts:
     """Draw the charts of one currency in the reader's formats."""
     sums = now.by_part(currency.code, len(period.now.starts))
     earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
-    names = [own.part(start, period.unit) for start in period.now.starts]
+    names = [formats.part(start, period.unit) for start in period.now.starts]
     methods = now.by_method(currency.code)
     shares = [one.gross_minor for one in methods]
     return OverviewCharts(
@@ -53,17 +53,17 @@ def draw_charts(
             [one.gross_minor for one in sums],
             names,
             earlier,
-            described=lambda minor: f"{own.amount(currency.format(minor))} {currency.code}",
-            written=own.short_amount(currency.decimals),
+            described=lambda minor: f"{formats.amount(currency.format(minor))} {currency.code}",
+            written=formats.short_amount(currency.decimals),
         ),
         parts=tuple(
             PartRow(
-                names[place],
+                names[index],
                 one.succeeded,
                 currency.format(one.gross_minor),
-                currency.format(earlier[place]) if place < len(earlier) else "",
+                currency.format(earlier[index]) if index < len(earlier) else "",
             )
-            for place, one in enumerate(sums)
+            for index, one in enumerate(sums)
         ),
         mix=strips(shares),
         methods=tuple(

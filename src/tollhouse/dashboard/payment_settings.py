@@ -128,7 +128,7 @@ def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
     return form_errors_of(
         error,
         form.values,
-        said={(one.field, one.code): one.message for one in error.field_errors},
+        texts={(one.field, one.code): one.message for one in error.field_errors},
     )
 
 

@@ -203,11 +203,11 @@ def _method_rows(found: list[MethodSummary], catalogue: Catalogue) -> dict[str, 
 
 
 def _charts(
-    parts: list[Summary], selection: ReportSelection, currency: Currency, own: Formats, catalogue: Catalogue
+    parts: list[Summary], selection: ReportSelection, currency: Currency, formats: Formats, catalogue: Catalogue
 ) -> dict[str, Any]:
     """The chart of gross volume and fees, if there is something to see, and its table."""
     unit: Unit = "day" if selection.group_by == "day" else "month"
-    names = [own.part(part.period.start, unit) for part in parts]
+    names = [formats.part(part.period.start, unit) for part in parts]
     gross = [max(part.lines["payments_gross"], 0) for part in parts]
     taken = [max(-sum(part.lines[line] for line in tables.FEES), 0) for part in parts]
     return {
@@ -215,8 +215,8 @@ def _charts(
             gross,
             names,
             taken if any(taken) else (),
-            described=lambda minor: f"{own.amount(currency.format(minor))} {currency.code}",
-            written=own.short_amount(currency.decimals),
+            described=lambda minor: f"{formats.amount(currency.format(minor))} {currency.code}",
+            written=formats.short_amount(currency.decimals),
         )
         if len(parts) > 1 and any(gross)
         else None,

@@ -26,8 +26,8 @@ def time_range_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, dateti
 
 
 def _errors(first: str, since: date | None, last: str, until: date | None) -> Iterator[FieldError]:
-    for name, typed, day in (("from", first, since), ("to", last, until)):
-        if typed and day is None:
+    for name, text, day in (("from", first, since), ("to", last, until)):
+        if text and day is None:
             yield FieldError(name, "invalid_value", messages.A_DAY)
     if since is not None and until is not None and since > until:
         yield FieldError("to", "out_of_range", messages.NOT_BEFORE_FIRST_DAY)

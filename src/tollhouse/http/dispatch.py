@@ -85,10 +85,10 @@ class Dispatcher:
             "request": request,
         }
         if operation.query is not None:
-            facts = _facts(request, caller)
-            supply["query"] = decode_query(request.query, operation.query, facts)
+            context = _context(request, caller)
+            supply["query"] = decode_query(request.query, operation.query, context)
             if "page" in operation.needs:
-                supply["page"] = page_request_of(supply["query"], facts)
+                supply["page"] = page_request_of(supply["query"], context)
         if key is None and not operation.in_transaction:
             return await _call(operation, supply, parsed)
 
@@ -137,13 +137,13 @@ async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> An
     if operation.accepts is not None:
         # If an object is looked up, the rules of the body are checked before: 422 comes before 404.
         supply["body"] = decode_body(
-            parsed, operation.accepts, _facts(request, supply["caller"]), always_check_rules=bool(request.params)
+            parsed, operation.accepts, _context(request, supply["caller"]), always_check_rules=bool(request.params)
         )
     supply |= _path_values(request, operation)
     return await operation.handler(**{name: supply[name] for name in operation.needs})
 
 
-def _facts(request: Request, caller: Any) -> ValidationContext:
+def _context(request: Request, caller: Any) -> ValidationContext:
     return ValidationContext(caller, request.path, request.services.settings, request.services.catalogue, request.now)
 
 

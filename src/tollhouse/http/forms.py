@@ -32,8 +32,8 @@ class Form:
 
     def amount(self, name: str) -> str:
         """An amount with a decimal comma or point. `1,000` is ambiguous and stays unchanged, so validation rejects it."""
-        typed = self.one(name) or ""
-        return typed.replace(",", ".") if DECIMAL_COMMA.fullmatch(typed) else typed
+        text = self.one(name) or ""
+        return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text
 
     def require_no_repeats(self, names: Iterable[str]) -> None:
         """Raises `InvalidRequest` if one of these parameters was sent twice, even with equal values."""

@@ -34,10 +34,10 @@ class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):
         """The URL of the page after this row, with the same filters; empty if there are no parameters."""
         usual = type(self)()
         members = [(field.encode_name, field.name) for field in msgspec.structs.fields(self) if field.name != "before"]
-        asked = {shown: getattr(self, name) for shown, name in members if getattr(self, name) != getattr(usual, name)}
+        changed = {shown: getattr(self, name) for shown, name in members if getattr(self, name) != getattr(usual, name)}
         if before is not None:
-            asked["before"] = before
-        return "?" + urlencode(asked) if asked else ""
+            changed["before"] = before
+        return "?" + urlencode(changed) if changed else ""
 
 
 async def read_in_batches(read: Callable[[T | None], Awaitable[list[T]]], at_once: int) -> AsyncIterator[list[T]]:

@@ -31,13 +31,13 @@ RANGE = re.compile(
 
 def preferred(accepted: str) -> str:
     """The preferred supported language of an `Accept-Language` header. `de-AT` is German, `*` is English."""
-    wanted: list[tuple[int, str]] = []
+    ranges: list[tuple[int, str]] = []
     for one in accepted.split(",")[:RANGES_READ]:
         match = RANGE.fullmatch(one)
         if match is not None:
             name = ENGLISH if match["language"] == "*" else match["language"].lower()
-            wanted.append((_thousandths(match["weight"] or "1"), name))
-    known = [(weight, name) for weight, name in wanted if weight and name in LANGUAGES]
+            ranges.append((_thousandths(match["weight"] or "1"), name))
+    known = [(weight, name) for weight, name in ranges if weight and name in LANGUAGES]
     return max(known, key=lambda one: one[0])[1] if known else ENGLISH
 
 

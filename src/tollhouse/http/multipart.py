@@ -13,10 +13,10 @@ NAME = re.compile(rb'^content-disposition: *form-data; *name="([^"\r\n]*)"', re.
 
 def parse_multipart(content_type: str, raw: bytes) -> dict[str, bytes]:
     """The value of each field. Raises `InvalidRequest` if the body is malformed or ambiguous."""
-    said = BOUNDARY.search(content_type)
-    if said is None:
+    found = BOUNDARY.search(content_type)
+    if found is None:
         raise InvalidRequest("The Content-Type must have a boundary.")
-    boundary = b"\r\n--" + (said[1] or said[2]).encode("latin-1")
+    boundary = b"\r\n--" + (found[1] or found[2]).encode("latin-1")
     before, *pieces = (b"\r\n" + raw).split(boundary, FIELDS_MAX + 1)
     if before or not pieces or pieces.pop() not in {b"--", b"--\r\n"}:
         raise InvalidRequest("The form is incomplete or has more than 20 fields.")

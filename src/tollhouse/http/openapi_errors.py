@@ -35,8 +35,8 @@ class ErrorComponents:
 
     def _schema(self, kind: type[ApiError]) -> str:
         name = f"{kind.code.title().replace('_', '')}Refusal"
-        said = {"type": "object", "properties": {"error": {"type": "string", "enum": [kind.code]}}}
-        self.schemas.setdefault(name, {"allOf": [{"$ref": REF.format(name=ERROR_RESPONSE)}, said]})
+        body = {"type": "object", "properties": {"error": {"type": "string", "enum": [kind.code]}}}
+        self.schemas.setdefault(name, {"allOf": [{"$ref": REF.format(name=ERROR_RESPONSE)}, body]})
         return name
 
     def _example(self, kind: type[ApiError]) -> str:
@@ -47,7 +47,7 @@ class ErrorComponents:
             return known
         count = sum(code == kind.code for code, _ in self._named)
         name = kind.code if count == 0 else f"{kind.code}_{count + 1}"
-        said: Json = {"error": kind.code, "error_description": message, "request_id": REQUEST_ID}
+        body: Json = {"error": kind.code, "error_description": message, "request_id": REQUEST_ID}
         self._named[kind.code, message] = name
-        self.examples[name] = {"summary": message, "value": said | EXTRA_MEMBERS.get(kind.code, {})}
+        self.examples[name] = {"summary": message, "value": body | EXTRA_MEMBERS.get(kind.code, {})}
         return name

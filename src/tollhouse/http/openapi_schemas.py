@@ -47,13 +47,13 @@ class Schemas:
         shown, components = _shortly_named(*msgspec.json.schema_components(kinds, ref_template=REF))
         self._shown = dict(zip(kinds, shown, strict=True))
         self.components: Json = {ERROR_RESPONSE: ERROR_SCHEMA, FIELD_ERROR: FIELD_ERROR_SCHEMA, **components}
-        asked, given = set(_structs(sent)), set(_structs(answered))
-        for kind in asked | given:
+        requested, answered_types = set(_structs(sent)), set(_structs(answered))
+        for kind in requested | answered_types:
             name = kind.__name__ if kind.__name__ in components else _short_name(_full_name(kind))
             components[name] |= {"title": name, "description": inspect.getdoc(kind)}
-            if kind in given:
+            if kind in answered_types:
                 _show_times(components[name], kind)
-            if kind in given - asked and not kind.__struct_config__.omit_defaults:
+            if kind in answered_types - requested and not kind.__struct_config__.omit_defaults:
                 _require_defaults(components[name])
             _remove_null_default(components[name])
 

@@ -77,10 +77,10 @@ def page_links(query: PageQuery, *, more: bool) -> PageLinks:
     """The links to the neighboring pages, with the same filters."""
     usual = type(query)()
     members = ((field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name != "page")
-    asked = {shown: getattr(query, name) for shown, name in members if getattr(query, name) != getattr(usual, name)}
+    changed = {shown: getattr(query, name) for shown, name in members if getattr(query, name) != getattr(usual, name)}
 
     def address(number: int) -> str:
-        return "?" + urlencode(asked | {"page": number})
+        return "?" + urlencode(changed | {"page": number})
 
     return PageLinks(query.page, address(query.page - 1) if query.page > 1 else "", address(query.page + 1) if more else "")
 

@@ -36,8 +36,8 @@ SHORTCUTS = Preference("shortcuts", ("on", "off"))
 
 def preference_of(request: Request, choice: Preference) -> str:
     """The stored choice; empty if there is none or it is invalid."""
-    kept = cookie_parser(request.headers.get("cookie") or "").get(choice.cookie, "")
-    return kept if kept in choice.values else ""
+    value = cookie_parser(request.headers.get("cookie") or "").get(choice.cookie, "")
+    return value if value in choice.values else ""
 
 
 def return_path(request: Request) -> str:

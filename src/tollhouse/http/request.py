@@ -26,16 +26,16 @@ class Headers:
 
     def get(self, name: str) -> str | None:
         """The first header of this name."""
-        wanted = name.encode()
+        encoded = name.encode()
         for line_name, value in self._lines:
-            if line_name == wanted:
+            if line_name == encoded:
                 return value.decode("latin-1")
         return None
 
     def getlist(self, name: str) -> list[str]:
         """All headers of this name."""
-        wanted = name.encode()
-        return [value.decode("latin-1") for line_name, value in self._lines if line_name == wanted]
+        encoded = name.encode()
+        return [value.decode("latin-1") for line_name, value in self._lines if line_name == encoded]
 
 
 class Request:

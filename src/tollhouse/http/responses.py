@@ -44,9 +44,9 @@ class JsonResponse(Response):
 class ErrorPage(ApiError):
     """An error with its own page for browsers; other clients get the usual JSON."""
 
-    def __init__(self, template: str, headers: Mapping[str, str] | None = None, **facts: Any) -> None:
+    def __init__(self, template: str, headers: Mapping[str, str] | None = None, **context: Any) -> None:
         self.template = template
-        self.facts = facts
+        self.context = context
         super().__init__(headers=headers)
 
 
@@ -63,14 +63,14 @@ def page(
     *,
     allow_external_redirect: bool = False,
     image_origin: str | None = None,
-    **facts: Any,
+    **context: Any,
 ) -> Response:
     """An HTML page in the language and time zone of the request.
 
     `allow_external_redirect` lets its form redirect to another site: browsers apply `form-action` to redirects.
     `image_origin` is another origin of images.
     """
-    facts |= {
+    context |= {
         "request_id": request.request_id,
         "back": return_path(request),
         "theme": preference_of(request, THEME),
@@ -78,7 +78,7 @@ def page(
     }
     language = language_of(request)
     html = BasePath(path_of(request.services.settings)).html(
-        request.services.templates.render(template, language, request.zone, **facts)
+        request.services.templates.render(template, language, request.zone, **context)
     )
     policy = CSP if image_origin is None else f"{CSP} {image_origin}"
     headers = PAGE_HEADERS | {
@@ -103,15 +103,15 @@ def error_response(request: Request, error: ApiError, *, html: bool) -> Response
     """An error in JSON, or as a page for a browser."""
     if html:
         if isinstance(error, ErrorPage):
-            response = page(request, error.template, error.status, **error.facts)
+            response = page(request, error.template, error.status, **error.context)
         else:
-            facts: dict[str, Any] = {
+            context: dict[str, Any] = {
                 "code": error.code,
                 "number": error.status,
                 "message": error.message,
                 "field_errors": error.field_errors,
             }
-            response = page(request, "http/error.html", error.status, **facts)
+            response = page(request, "http/error.html", error.status, **context)
         response.headers.update(error.headers)
         return response
     body: dict[str, Any] = {"error": error.code, "error_description": str(error.message), "request_id": request.request_id}

@@ -38,9 +38,9 @@ class Templates:
         self._code = {language: MemoryBytecodeCache() for language in LANGUAGES}
         self._pages = lru_cache(CACHED_READERS_MAX)(self._of)
 
-    def render(self, page: str, language: str = ENGLISH, zone: tzinfo = UTC, /, **facts: Any) -> str:
+    def render(self, page: str, language: str = ENGLISH, zone: tzinfo = UTC, /, **context: Any) -> str:
         """The HTML of `page` with this context, in the time zone `zone`. A missing variable is an error."""
-        return self._pages(language, zone).get_template(page).render(**facts)
+        return self._pages(language, zone).get_template(page).render(**context)
 
     def _of(self, language: str, zone: tzinfo) -> Environment:
         texts = self._texts(language)
@@ -55,22 +55,22 @@ class Templates:
         )
         pages.policies["ext.i18n.trimmed"] = True
         pages.install_gettext_translations(texts.translations, newstyle=True)  # type: ignore[attr-defined]  # the extension's
-        own = Formats(language, zone)
+        formats = Formats(language, zone)
         pages.filters.update(
             translate=texts.translate,
-            amount=own.amount,
-            currency_name=own.currency_name,  # pyright: ignore[reportArgumentType]
-            number=own.number,
-            percent=own.percent,
-            day=own.day,
-            long_day=own.long_day,
-            short_day=own.short_day,
-            month=own.month,
-            moment=own.moment,
+            amount=formats.amount,
+            currency_name=formats.currency_name,  # pyright: ignore[reportArgumentType]
+            number=formats.number,
+            percent=formats.percent,
+            day=formats.day,
+            long_day=formats.long_day,
+            short_day=formats.short_day,
+            month=formats.month,
+            moment=formats.moment,
             iso=iso,
-            hour=own.hour,
-            second=own.second,
-            o_clock=own.o_clock,
+            hour=formats.hour,
+            second=formats.second,
+            o_clock=formats.o_clock,
         )
         pages.globals.update(css_version=self._css_version, language=language, languages=LANGUAGES)  # pyright: ignore[reportArgumentType]
         return pages

@@ -95,8 +95,8 @@ async def approve(
     tx: Tx, transfer_id: UUID, approvals: Approvals, review: Review, reviewed_at: datetime | None, note: str | None
 ) -> None:
     """Write the approvals and the review of a locked transfer."""
-    said = (list(approvals.given), approvals.by_command, approvals.needed, review, reviewed_at, note)
-    await tx.execute(APPROVE, transfer_id, *said)
+    values = (list(approvals.given), approvals.by_command, approvals.needed, review, reviewed_at, note)
+    await tx.execute(APPROVE, transfer_id, *values)
 
 
 async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> bool:

@@ -92,8 +92,8 @@ class Tx:
             await statement.fetch(*args)
         finally:
             self.deadline = math.inf
-        words = (statement.get_statusmsg() or "").split()
-        return int(words[-1]) if words and words[-1].isdigit() else 0
+        tag = (statement.get_statusmsg() or "").split()
+        return int(tag[-1]) if tag and tag[-1].isdigit() else 0
 
     async def run(self, sql: str) -> None:
         """Run statements without arguments, unprepared."""

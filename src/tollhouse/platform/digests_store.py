@@ -44,14 +44,14 @@ def _changes(kind: str, table: str) -> str:
     """Rows that differ from their digest. Events are dropped by month of creation: the first 48 bits of their id."""
     month = """to_char(to_timestamp(('x' || left(replace(asked.id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)
                         AT TIME ZONE 'UTC', 'YYYYMM')"""
-    kept = f"to_regclass('webhook_events_' || {month}) IS NOT NULL" if kind == "event" else "true"
+    is_kept = f"to_regclass('webhook_events_' || {month}) IS NOT NULL" if kind == "event" else "true"
     return f"""
         SELECT format('{kind} %s %s', asked.id, CASE WHEN t.id IS NULL THEN 'was deleted'
                       WHEN d.id IS NULL THEN 'was not written by the program' ELSE 'was changed' END) AS line
         FROM unnest($1::uuid[]) AS asked (id)
         LEFT JOIN {table} t ON t.id = asked.id
         LEFT JOIN row_digests d ON d.kind = '{kind}' AND d.id = asked.id
-        WHERE CASE WHEN t.id IS NULL THEN d.id IS NOT NULL AND {kept} ELSE row_digest(t) IS DISTINCT FROM d.digest END
+        WHERE CASE WHEN t.id IS NULL THEN d.id IS NOT NULL AND {is_kept} ELSE row_digest(t) IS DISTINCT FROM d.digest END
     """
 
 

@@ -81,11 +81,11 @@ class HttpProtocol(HttpToolsProtocol):
         """Parse in pieces, so that an oversized head is rejected before more of it is parsed."""
         if self._receiving is Receiving.NOTHING:
             self._begin_head()
-        place = 0
-        while place < len(data) and not self._over(len(data) - place):
+        offset = 0
+        while offset < len(data) and not self._over(len(data) - offset):
             room = REQUEST_HEADER_BYTES_MAX - (self._head_bytes if self._receiving is Receiving.HEAD else 0)
-            piece = data if room >= len(data) else data[place : place + room]
-            place += len(piece)
+            piece = data if room >= len(data) else data[offset : offset + room]
+            offset += len(piece)
             self._head_bytes += len(piece)
             self._framing_bytes += len(piece)
             super().data_received(piece)
@@ -187,13 +187,13 @@ class HttpProtocol(HttpToolsProtocol):
         if not waiting:
             self._stalled = None
             return
-        taken = self._output.written - waiting
+        sent = self._output.written - waiting
         if self._stalled is None:
-            self._stalled = now, taken
+            self._stalled = now, sent
         since, taken_then = self._stalled
         if now - since >= self._settings.response_timeout_s:
             self._stalled = None
-            if taken - taken_then < (now - since) * RESPONSE_BYTES_PER_S_MIN:
+            if sent - taken_then < (now - since) * RESPONSE_BYTES_PER_S_MIN:
                 log.warning("response_abandoned", reason="the client does not read")
                 self.abort()
 

@@ -111,9 +111,9 @@ def _describe_loss(count: int) -> bytes:
 def _redact_and_date(_logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
     """Keep the listed fields, replace others by their type, and add request, level and time."""
     line = {name: value if name in ALLOWED else "[redacted]" for name, value in entry.items()}
-    asked = request_id.get()
-    if asked is not None:
-        line["request_id"] = asked
+    current_id = request_id.get()
+    if current_id is not None:
+        line["request_id"] = current_id
     line["level"] = method
     line["timestamp"] = clock.now()
     return line

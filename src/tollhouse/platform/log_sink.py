@@ -127,24 +127,24 @@ class LogSink:
         written = self._write_all(data)
         if written is not None:
             self._torn = written > 0
-            whole = 0
+            written_lines = 0
             for line in lines:
                 written -= len(line)
-                whole += written >= 0
-            self.lose(len(lines) - whole)
+                written_lines += written >= 0
+            self.lose(len(lines) - written_lines)
         else:
             self._stuck = False
 
     def _write_all(self, data: bytes) -> int | None:
         """Write everything. None on success, otherwise the number of bytes written before the error."""
-        place = 0
-        while place < len(data):
+        offset = 0
+        while offset < len(data):
             try:
-                place += os.write(self._descriptor, data[place:])
+                offset += os.write(self._descriptor, data[offset:])
             except BlockingIOError:
                 self._wait_for_room()
             except OSError:
-                return place
+                return offset
         return None
 
     def _wait_for_room(self) -> None:

@@ -232,12 +232,12 @@ class _CheckedNames(AbstractResolver):
         """Nothing to close."""
 
 
-async def _drain(content: aiohttp.StreamReader, kept: bytearray | None) -> None:
+async def _drain(content: aiohttp.StreamReader, body: bytearray | None) -> None:
     left = DELIVERY_BODY_BYTES_MAX
     while left > 0 and (read := await content.read(left)):
         left -= len(read)
-        if kept is not None:
-            kept += read
+        if body is not None:
+            body += read
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:

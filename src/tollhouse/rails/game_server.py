@@ -66,8 +66,8 @@ def read(outcome: Outcome, ordered: int) -> GrantAnswer:
     return UNKNOWN
 
 
-def _delivered(said: DeliveryBody, ordered: int) -> GrantAnswer:
-    quantity = ordered if said.delivered_quantity is None else said.delivered_quantity
-    if not 1 <= quantity <= ordered or not said.reference.isprintable():
+def _delivered(body: DeliveryBody, ordered: int) -> GrantAnswer:
+    quantity = ordered if body.delivered_quantity is None else body.delivered_quantity
+    if not 1 <= quantity <= ordered or not body.reference.isprintable():
         return UNKNOWN
-    return GrantAnswer(outcome="granted", reference=said.reference, delivered_quantity=quantity)
+    return GrantAnswer(outcome="granted", reference=body.reference, delivered_quantity=quantity)

@@ -82,12 +82,12 @@ async def request(
     )
     changed = await settlement.change(work.tx, held, "refund requested", work.now)
     await _notify_balance(work, changed, refund, posted)
-    about = new_values(
+    changed_values = new_values(
         amount=work.services.catalogue.priced(amount_minor, refund.currency),
         reason=refund.reason,
         external_id=refund.external_id,
     )
-    await record.event(work, env, "refund.requested", subject=current.id, changed=about)
+    await record.event(work, env, "refund.requested", subject=current.id, changed=changed_values)
     return refund, changed
 
 
@@ -97,13 +97,13 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     out = gate.outgoing_side(await gate.release(work.tx, refund_id, work.now))
     refund = await _end(work.tx, env, refund_id, "pending", "succeeded", None, work.now)
     changed = await _change(work.tx, current, refund, "refunded", work.now, refunded=refund.amount_minor, freed=True)
-    given = _from_unapplied(current, refund, out)
+    extra_postings = _from_unapplied(current, refund, out)
     if refund.hold_id is None:
-        posted = await post(work, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), given))
+        posted = await post(work, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), extra_postings))
     else:
         of_merchant = refund.amount_minor - refund.unapplied_minor
         captures = (HoldCapture("refund", of_merchant, out),)
-        _, posted = await holds.capture(work, env, refund.hold_id, captures, extra_postings=given)
+        _, posted = await holds.capture(work, env, refund.hold_id, captures, extra_postings=extra_postings)
     await notify.payment(work, "payment.refunded", changed, refund=refund)
     await _notify_balance(work, changed, refund, posted)
     return refund
@@ -163,8 +163,8 @@ async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
 
 async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime) -> OutgoingTransfer:
     """Create the outgoing transfer. It is reviewed and counts towards the daily limit unless it goes to the payer."""
-    current, goes_to, amount_minor = preview.payment, preview.destination, preview.amount_minor
-    method, needed = goes_to.method, goes_to.approvals_needed(amount_minor)
+    current, target, amount_minor = preview.payment, preview.destination, preview.amount_minor
+    method, needed = target.method, target.approvals_needed(amount_minor)
     transfer = OutgoingTransfer(
         id=refund_id,
         kind="refund",
@@ -172,9 +172,9 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
         rail=current.rail,
         currency=current.currency,
         amount_minor=amount_minor,
-        receiver=goes_to.account,
-        receiver_name=goes_to.name,
-        payer_account=goes_to.payer_account,
+        receiver=target.account,
+        receiver_name=target.name,
+        payer_account=target.payer_account,
         count=None if method is None else await limits.count(tx, current.env, method, amount_minor, now),
         review="required" if needed else "not_required",
         approvals=Approvals((), 0, needed),
@@ -189,9 +189,9 @@ async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundSta
     if found is None:
         raise NotFound
     current = await settlement.lock(tx, env, found.transaction_id)
-    now_is = next(one.status for one in current.refunds if one.id == refund_id)
-    if now_is != status:
-        raise InvalidState(now_is)
+    status_now = next(one.status for one in current.refunds if one.id == refund_id)
+    if status_now != status:
+        raise InvalidState(status_now)
     return current
 
 

@@ -45,13 +45,13 @@ async def preview_refund(
     refused = find_obstacle(current, rails, work.now, work.services.catalogue)
     if refused is not None:
         raise refused
-    goes_to = await destination(work.tx, current, new, rails, work.services.catalogue, may_withdraw=may_withdraw)
+    target = await destination(work.tx, current, new, rails, work.services.catalogue, may_withdraw=may_withdraw)
     amount_minor = asked_minor or current.refundable_minor
     if not 0 < amount_minor <= current.refundable_minor:
         raise RefundTooLarge({"remaining_minor": current.refundable_minor, "currency": current.currency})
-    if goes_to.method is not None:
-        limits.ensure_amount(goes_to.method, amount_minor)
-    preview = RefundPreview(current, goes_to, amount_minor, min(amount_minor, current.unapplied_refundable_minor))
+    if target.method is not None:
+        limits.ensure_amount(target.method, amount_minor)
+    preview = RefundPreview(current, target, amount_minor, min(amount_minor, current.unapplied_refundable_minor))
     if preview.credited_minor:
         await ensure_funds(work.tx, env, current.currency, preview.credited_minor)
     return preview

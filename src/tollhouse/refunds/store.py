@@ -134,9 +134,9 @@ async def schedule_poll(db: Pool, due: DueRefund, at: datetime, provider_referen
 async def insert_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback) -> None:
     """Insert a chargeback. A transaction has at most one that is open."""
     env = transaction.env
-    facts = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
+    values = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
     await tx.execute(
-        INSERT_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *facts
+        INSERT_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *values
     )
 
 

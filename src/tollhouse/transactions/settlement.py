@@ -91,10 +91,10 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     if not current.is_acceptable:
         raise InvalidState(current.status_at(work.now))
     # A database constraint enforces the balance limit; its violation rolls everything back.
-    taken = verdict.accept(current)
-    fee_minor = max(current.fee_minor, work.services.catalogue.fees_of(current.method_id).of(taken.credited_minor))
-    taken = msgspec.structs.replace(taken, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
-    accepted = await change(work.tx, taken, "accepted", work.now)
+    accepted = verdict.accept(current)
+    fee_minor = max(current.fee_minor, work.services.catalogue.fees_of(current.method_id).of(accepted.credited_minor))
+    accepted = msgspec.structs.replace(accepted, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
+    accepted = await change(work.tx, accepted, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
     if current.status == "refund_required":
         await link_store.record_payment(work.tx, env, current.payment_link_id, current.id, current.unapplied_minor, work.now)
@@ -188,14 +188,14 @@ async def _take_unmatched(work: Work, beside: Transaction, unmatched_id: UUID, o
 
 async def _follow(tx: Tx, current: Transaction, observation: Observation, now: datetime) -> Transaction | None:
     """Record that money is on its way, or no longer is. No money moves and no event is recorded."""
-    facts = {"confirmations": observation.confirmations, "required_confirmations": observation.required_confirmations}
+    progress = {"confirmations": observation.confirmations, "required_confirmations": observation.required_confirmations}
     if observation.outcome == "vanished":
         gone = msgspec.structs.replace(current, status="pending", confirmations=None, required_confirmations=None)
         return await change(tx, gone, "vanished", now) if current.status == "processing" else None
     in_time = current.status == "processing" or (current.status == "pending" and current.link_status_at(now) == "active")
     if not in_time:
         return None
-    return await change(tx, msgspec.structs.replace(current, status="processing", **facts), None, now)
+    return await change(tx, msgspec.structs.replace(current, status="processing", **progress), None, now)
 
 
 async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -> None:

@@ -135,8 +135,8 @@ async def insert_unmatched(
 ) -> None:
     """Insert an unmatched payment beside the payment whose reference the money carried."""
     env, currency = beside.env, observation.currency or beside.currency
-    facts = (observation.external_ref, currency, observation.amount_minor, reason, now)
-    await tx.execute(INSERT_UNMATCHED, transaction_id, env.merchant_id, env.mode, beside.id, *facts)
+    values = (observation.external_ref, currency, observation.amount_minor, reason, now)
+    await tx.execute(INSERT_UNMATCHED, transaction_id, env.merchant_id, env.mode, beside.id, *values)
 
 
 async def record_observation(tx: Tx, of: Transaction, observation: Observation, transaction_id: UUID, now: datetime) -> bool:

@@ -87,12 +87,12 @@ def end_unpaid(transaction: Transaction) -> Transaction:
 
 def accept(transaction: Transaction) -> Transaction:
     """The payment after the merchant accepted the unapplied amount."""
-    taken = msgspec.structs.replace(
+    accepted = msgspec.structs.replace(
         transaction,
         credited_minor=transaction.credited_minor + transaction.unapplied_minor,
         unapplied_minor=0,
     )
-    return with_derived_status(taken)
+    return with_derived_status(accepted)
 
 
 def fail(transaction: Transaction, failure_code: str) -> Transaction:

@@ -131,7 +131,7 @@ def _entry(node: Node, iban: str, seen: Counter[bytes], decimals: Mapping[str, i
     if bank_reference is not None:
         name = msgspec.json.encode([*key, bank_reference])
     else:
-        name = msgspec.json.encode([*key, [_facts(part) for part in parts]])
+        name = msgspec.json.encode([*key, [_values(part) for part in parts]])
     # Equal entries are distinct: they are numbered in the order of the file.
     nth, seen[name] = seen[name], seen[name] + 1
     return Entry(
@@ -149,8 +149,8 @@ def _entry(node: Node, iban: str, seen: Counter[bytes], decimals: Mapping[str, i
 
 def _parts(details: list[Node], side: Side, amount_minor: int, entry: Node, decimals: Mapping[str, int]) -> tuple[Part, ...]:
     """The transfers of an entry if they add up to it; otherwise one part with the facts of the entry."""
-    words = entry.text("AddtlNtryInf") or ""
-    whole = Part(amount_minor=amount_minor, unstructured=words, return_reason=_return_reason(entry))
+    text = entry.text("AddtlNtryInf") or ""
+    whole = Part(amount_minor=amount_minor, unstructured=text, return_reason=_return_reason(entry))
     if not details:
         return (whole,)
     if len(details) == 1:
@@ -184,10 +184,10 @@ def _return_reason(node: Node) -> str | None:
     return "" if node.text("BkTxCd/Domn/Fmly/SubFmlyCd") == RETURNED else None
 
 
-def _facts(part: Part) -> list[object]:
+def _values(part: Part) -> list[object]:
     """The identity of a transfer for which the bank gives none. Stored ids are derived from it, so it must not change."""
-    said = (part.end_to_end_id, part.bank_reference, part.structured, part.unstructured)
-    return [part.amount_minor, *said, part.other_name, part.other_iban, part.return_reason]
+    members = (part.end_to_end_id, part.bank_reference, part.structured, part.unstructured)
+    return [part.amount_minor, *members, part.other_name, part.other_iban, part.return_reason]
 
 
 def _free_text(node: Node) -> Iterator[str]:
