@@ -1,5 +1,6 @@
 """Names and texts use the field's words: the ones below must not come back. `docs/glossary.md` lists the terms in use."""
 
+import ast
 import io
 import re
 import tokenize
@@ -44,3 +45,13 @@ def test_names_are_the_fields(path: Path) -> None:
 @pytest.mark.parametrize("path", [*PAGES, *DOCUMENTS], ids=lambda path: str(path.relative_to(HERE)))
 def test_texts_are_plain(path: Path) -> None:
     assert banned_words(path.read_text()) == []
+
+
+def test_no_two_classes_share_a_name() -> None:
+    """A reader who finds a class by its name finds the one."""
+    places: dict[str, list[str]] = {}
+    for path in sorted((HERE / "src").rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(HERE)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

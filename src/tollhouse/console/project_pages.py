@@ -35,7 +35,7 @@ TOO_LATE = "No changes were made: the project was changed since you opened it. I
 Decide = Callable[[Work, UUID, OperatorContext, datetime], Awaitable[OperatorAction]]
 
 
-class ProjectsQuery(PageQuery, frozen=True):
+class ProjectQueueQuery(PageQuery, frozen=True):
     """The status of the projects; by default those in review."""
 
     status: Literal["all", "in_review", "approved", "rejected"] = "in_review"
@@ -47,7 +47,7 @@ class ProjectsQuery(PageQuery, frozen=True):
 
 
 @OPERATIONS.add("GET", "/operator/projects", guard=operator_page)
-async def projects(request: Request, caller: Operator, query: ProjectsQuery) -> Response:
+async def projects(request: Request, caller: Operator, query: ProjectQueueQuery) -> Response:
     """Projects, newest first."""
     found = await store.projects(request.services.db, status=query.filter, limit=query.fetch, offset=query.offset)
     rows, more = query.cut(found)

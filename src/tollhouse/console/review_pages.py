@@ -34,7 +34,7 @@ ReviewStatus = Literal["required", "approved", "rejected"]
 Decide = Callable[[Services, reviews.Kind, UUID, OperatorContext, int], Awaitable[OperatorAction]]
 
 
-class WithdrawalsQuery(PageQuery, frozen=True):
+class WithdrawalQueueQuery(PageQuery, frozen=True):
     """The status of the withdrawals; by default those pending review."""
 
     status: Literal["pending_review", "approved", "processing", "completed", "failed", "canceled"] = "pending_review"
@@ -46,7 +46,7 @@ class RefundsQuery(PageQuery, frozen=True):
     review: ReviewStatus = "required"
 
 
-class Subject(Struct, frozen=True, kw_only=True):
+class ReviewedTransfer(Struct, frozen=True, kw_only=True):
     """A withdrawal or refund in review. `values` are those its own template shows."""
 
     env: MerchantEnv
@@ -63,12 +63,12 @@ class Queue(Struct, frozen=True):
 
     name: str
     kind: reviews.Kind
-    load: Callable[[Pool, UUID], Awaitable[Subject | None]]
+    load: Callable[[Pool, UUID], Awaitable[ReviewedTransfer | None]]
 
 
-async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> Subject:
+async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> ReviewedTransfer:
     found = await review_store.get(db, withdrawal_id)
-    return Subject(
+    return ReviewedTransfer(
         env=found.env,
         version=found.version,
         approvals=found.approvals,
@@ -79,7 +79,7 @@ async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> Subject:
     )
 
 
-async def _load_refund(db: Pool, refund_id: UUID) -> Subject | None:
+async def _load_refund(db: Pool, refund_id: UUID) -> ReviewedTransfer | None:
     owner = await refund_store.find_by_id(db, refund_id)
     if owner is None:
         return None
@@ -87,7 +87,7 @@ async def _load_refund(db: Pool, refund_id: UUID) -> Subject | None:
     found, transfer = await refund_store.get(db, env, refund_id), await outgoing_store.get(db, refund_id)
     if found is None or transfer is None:
         return None
-    return Subject(
+    return ReviewedTransfer(
         env=env,
         version=found.version,
         approvals=transfer.approvals.given,
@@ -103,7 +103,7 @@ REFUNDS = Queue("refunds", reviews.REFUNDS, _load_refund)
 
 
 @OPERATIONS.add("GET", "/operator/withdrawals", guard=operator_page)
-async def withdrawals(request: Request, caller: Operator, query: WithdrawalsQuery) -> Response:
+async def withdrawals(request: Request, caller: Operator, query: WithdrawalQueueQuery) -> Response:
     """Withdrawals of all merchants, oldest first."""
     rows, more = query.cut(
         await review_store.list_queue(

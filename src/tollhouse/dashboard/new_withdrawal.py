@@ -60,7 +60,7 @@ FEE_MODES = {"deduct": "Deduct the fees from the amount", "add": "Add the fees t
 QUOTE_RENEWED = "The quote has expired. Review the new costs before you confirm."
 
 
-class MethodChoice(Struct, frozen=True):
+class MethodOption(Struct, frozen=True):
     """A method, the available balance in its currency, and why it is unavailable; empty where it is available."""
 
     method: WithdrawalMethod
@@ -143,10 +143,10 @@ async def confirm(request: Request, caller: Person, mode: str, method_id: str) -
 
 def _choice(
     method: WithdrawalMethod, env: MerchantEnv, available_minor: int, rails: Rails, catalogue: Catalogue
-) -> MethodChoice:
+) -> MethodOption:
     reason = methods.unavailable_reason(method, env.mode, rails, catalogue)
     message = "" if reason is None else REASONS[reason]
-    return MethodChoice(method, catalogue.format_amount(available_minor, method.currency), message, available_minor > 0)
+    return MethodOption(method, catalogue.format_amount(available_minor, method.currency), message, available_minor > 0)
 
 
 def _method(method_id: str, env: MerchantEnv, catalogue: Catalogue) -> WithdrawalMethod:

@@ -70,7 +70,7 @@ class Call(Struct, frozen=True):
         return self.kind if duration_ms <= PROMPT_MS else max(self.kind, kind_of(duration_ms))
 
 
-class Batch(Struct, frozen=True):
+class ClaimBatch(Struct, frozen=True):
     """Up to `limit` rows of a destination to claim from a lane, for calls of this kind."""
 
     lane: Lane
@@ -82,19 +82,19 @@ class Batch(Struct, frozen=True):
 class Allocation(Struct):
     """Batches to claim, destinations without a free slot of their kind, and whether a bulkhead or the claim is full."""
 
-    batches: list[Batch] = field(default_factory=list[Batch])
+    batches: list[ClaimBatch] = field(default_factory=list[ClaimBatch])
     deferred: list[int] = field(default_factory=list[int])
     full: bool = False
 
 
-class Observation(Struct, frozen=True):
+class LastCall(Struct, frozen=True):
     """The outcome of a destination's last call."""
 
     kind: CallKind
     delivered: bool
 
 
-UNKNOWN = Observation(CallKind.PROBE, delivered=False)
+UNKNOWN = LastCall(CallKind.PROBE, delivered=False)
 
 
 def kind_of(duration_ms: int) -> CallKind:
@@ -106,11 +106,11 @@ class DestinationHealth:
     """The last call to each destination, in the memory of this worker."""
 
     def __init__(self) -> None:
-        self._observations: OrderedDict[int, Observation] = OrderedDict()
+        self._observations: OrderedDict[int, LastCall] = OrderedDict()
 
     def observe(self, key: int, duration_ms: int, *, delivered: bool) -> None:
         """Record a call that ended, or that has been under way for this long."""
-        self._observations[key] = Observation(kind_of(duration_ms), delivered)
+        self._observations[key] = LastCall(kind_of(duration_ms), delivered)
         self._observations.move_to_end(key)
         if len(self._observations) > REMEMBERED_MAX:
             self._observations.popitem(last=False)
@@ -153,7 +153,7 @@ class Slots:
             if free > 0:
                 self._occupy(kind, key, free)
                 left -= free
-                allocation.batches.append(Batch(lane, key, free, kind))
+                allocation.batches.append(ClaimBatch(lane, key, free, kind))
             elif kind is not CallKind.PROMPT:
                 allocation.deferred.append(key)
             allocation.full = allocation.full or left == 0 or self._used[kind] >= BULKHEADS[kind].calls

@@ -13,7 +13,7 @@ from contextlib import suppress
 import msgspec
 
 from tollhouse.events import delivery_store, signed_request
-from tollhouse.events.bulkheads import Allocation, Batch, Call, CallKind, DestinationHealth, Lane, Slots
+from tollhouse.events.bulkheads import Allocation, ClaimBatch, Call, CallKind, DestinationHealth, Lane, Slots
 from tollhouse.events.results import DATABASE_ERRORS, LEASE, AttemptResult, ResultWriter, release_claims
 from tollhouse.events.signed_request import Claim, claim_from_row
 from tollhouse.http.services import Services
@@ -129,7 +129,7 @@ class DeliveryWorker:
         if len(self._results) > UNWRITTEN_MAX:
             return 0, False
         slots = Slots((call for _, call in self._calls.values()), self._health, _now_ms())
-        batches: list[Batch] = []
+        batches: list[ClaimBatch] = []
         full = more = False
         lanes = await self._due_lanes()
         self._retries_are_prompt = self._retries_are_prompt and len(lanes) == 1
@@ -159,7 +159,7 @@ class DeliveryWorker:
             task.add_done_callback(self._ended)
         return len(rows), more or (full and bool(rows))
 
-    def _drop_exhausted(self, batches: list[Batch], claimed_rows: list[Row]) -> None:
+    def _drop_exhausted(self, batches: list[ClaimBatch], claimed_rows: list[Row]) -> None:
         """Keep only prompt destinations that filled their batch: they can be claimed again without a walk."""
         claimed = Counter((row["lane"], row["destination_key"]) for row in claimed_rows)
         self._drop_known(
