@@ -13,7 +13,7 @@ from contextlib import suppress
 import msgspec
 
 from tollhouse.events import delivery_store, signed_request
-from tollhouse.events.bulkheads import Allocation, ClaimBatch, Call, CallKind, DestinationHealth, Lane, Slots
+from tollhouse.events.bulkheads import Allocation, Call, CallKind, ClaimBatch, DestinationHealth, Lane, Slots
 from tollhouse.events.results import DATABASE_ERRORS, LEASE, AttemptResult, ResultWriter, release_claims
 from tollhouse.events.signed_request import Claim, claim_from_row
 from tollhouse.http.services import Services
