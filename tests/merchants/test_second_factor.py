@@ -31,7 +31,7 @@ async def test_from_setting_it_up_to_signing_in(alice: Actor) -> None:
         assert (await other.send("GET", "/test/home")).ok(303).location == "/signin"
         assert "Enter your code" in await seen(other, "/signin/2fa")
         refused = (await other.form("/signin/2fa", {"code": "000000"})).ok(401)
-        assert "This code is wrong" in refused.text
+        assert "This code is incorrect" in refused.text
         came_in = (await other.form("/signin/2fa", {"code": authenticator.code()})).ok(303)
         assert came_in.location == "/"
         assert {cookie.key for cookie in other.http.cookie_jar if "device" not in cookie.key} == {"tollhouse_session"}
@@ -88,7 +88,7 @@ async def test_a_backup_code_stands_in_once(alice: Actor) -> None:
 async def test_new_backup_codes_make_the_old_ones_worthless(alice: Actor) -> None:
     authenticator = await enrol(alice)
     path = f"{ROOT}/backup-codes"
-    assert "This code is wrong" in (await alice.form(path, {"code": "000000"})).ok(401).text
+    assert "This code is incorrect" in (await alice.form(path, {"code": "000000"})).ok(401).text
     made = BACKUP_CODE.findall((await alice.form(path, {"code": authenticator.code()})).ok().text)
     assert len(set(made) - set(authenticator.backup_codes)) == 10
     (await log_in(alice, authenticator.backup_codes[0])).refused("invalid_code", 401)
@@ -99,7 +99,7 @@ async def test_it_counts_from_the_first_code_on(alice: Actor) -> None:
     first = await set_up(alice)
     (await log_in(alice)).ok()
     second = await set_up(alice)
-    assert "This code is wrong" in (await alice.form(f"{ROOT}/confirm", {"code": first.code()})).ok(401).text
+    assert "This code is incorrect" in (await alice.form(f"{ROOT}/confirm", {"code": first.code()})).ok(401).text
     (await log_in(alice)).ok()
     codes = await asyncio.gather(*(alice.form(f"{ROOT}/confirm", {"code": second.code()}) for _ in range(3)))
     assert sorted(answer.status for answer in codes) == [200, 303, 303]
@@ -121,7 +121,7 @@ async def test_it_is_switched_off_by_a_code(alice: Actor) -> None:
     assert (await alice.send("GET", f"{ROOT}/off")).ok(303).location == ROOT
     authenticator = await enrol(alice)
     assert alice.email in await seen(alice, f"{ROOT}/off")
-    assert "This code is wrong" in (await alice.form(f"{ROOT}/off", {"code": "1"})).ok(401).text
+    assert "This code is incorrect" in (await alice.form(f"{ROOT}/off", {"code": "1"})).ok(401).text
     assert (await alice.form(f"{ROOT}/off", {"code": authenticator.code()})).ok(303).location == f"{ROOT}?done=off"
     assert "Two-factor authentication is off" in await seen(alice, f"{ROOT}?done=off")
     assert (await alice.form(f"{ROOT}/off", {"code": authenticator.code()})).ok(303).location == ROOT
@@ -175,7 +175,7 @@ async def test_one_comes_back_to_the_authorization_request(alice: Actor, bob: Ac
 
 async def test_the_operator_lets_in_who_lost_every_code(alice: Actor) -> None:
     words = ("operator", "merchants", "drop-second-factor", "--email", alice.email.upper())
-    assert (await tollhouse(alice.service, *words, "--reason", "Called us")).talk.endswith("has no second factor.")
+    assert (await tollhouse(alice.service, *words, "--reason", "Called us")).talk.endswith("does not use two-factor authentication.")
     await enrol(alice)
     done = await tollhouse(alice.service, *words, "--reason", "Called us", "--json")
     assert (done.status, done.json["action"], done.json["reason"]) == (0, "second_factor_removed", "Called us")

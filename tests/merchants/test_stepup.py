@@ -270,7 +270,7 @@ async def test_with_a_second_factor_the_code_is_asked_for_too(alice: Actor) -> N
     await grow_old(alice)
     assert 'name="stepup_code"' in await seen(alice, f"/stepup?to={KEYS}")
     fields = {"to": KEYS, "stepup_password": PASSWORD}
-    assert "This code is wrong" in (await alice.form("/stepup", fields)).ok(401).text
+    assert "This code is incorrect" in (await alice.form("/stepup", fields)).ok(401).text
     (await alice.form("/stepup", fields | {"stepup_code": "000000"})).ok(401)
     (await post(alice, KEYS, 403, name="shop", stepup_password=PASSWORD)).refused("recent_authentication_required")
     code = authenticator.code()
