@@ -175,7 +175,9 @@ async def test_one_comes_back_to_the_authorization_request(alice: Actor, bob: Ac
 
 async def test_the_operator_lets_in_who_lost_every_code(alice: Actor) -> None:
     words = ("operator", "merchants", "drop-second-factor", "--email", alice.email.upper())
-    assert (await tollhouse(alice.service, *words, "--reason", "Called us")).talk.endswith("does not use two-factor authentication.")
+    assert (await tollhouse(alice.service, *words, "--reason", "Called us")).talk.endswith(
+        "does not use two-factor authentication."
+    )
     await enrol(alice)
     done = await tollhouse(alice.service, *words, "--reason", "Called us", "--json")
     assert (done.status, done.json["action"], done.json["reason"]) == (0, "second_factor_removed", "Called us")
