@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from tests.running import new_database
-from tollhouse.platform import embedded
+from tollhouse.platform import embedded, migrations
 from tollhouse.platform.migrations import Migration, MigrationsDisagreeError, apply, in_folder
 
 TABLE = "CREATE TABLE cups (id int, mood text); INSERT INTO cups SELECT n, 'full; of' FROM generate_series(1, 100) AS n;"
@@ -52,23 +52,23 @@ async def value(dsn: str, statement: str, *args: object) -> object:
 
 async def test_statements_that_need_no_transaction_run_one_by_one(database: str, tmp_path: Path) -> None:
     mood = "-- transactional: false\nALTER TYPE mood ADD VALUE IF NOT EXISTS 'sad';\nUPDATE cups SET mood = 'sad'::mood"
-    migrations = written(tmp_path, cups=TABLE, index=INDEX, type="CREATE TYPE mood AS ENUM ('glad')", sad=mood)
-    assert await apply(database, migrations) == ["0001_cups.sql", "0002_index.sql", "0003_type.sql", "0004_sad.sql"]
+    files = written(tmp_path, cups=TABLE, index=INDEX, type="CREATE TYPE mood AS ENUM ('glad')", sad=mood)
+    assert await apply(database, files) == ["0001_cups.sql", "0002_index.sql", "0003_type.sql", "0004_sad.sql"]
     assert await value(database, INDEXES, True) == 1
     assert await value(database, "SELECT count(*) FROM cups WHERE mood = 'sad'") == 100
-    assert await apply(database, migrations) == []
+    assert await apply(database, files) == []
 
 
 async def test_a_failed_statement_leaves_the_file_unrecorded_and_its_invalid_index_is_replaced(
     database: str, tmp_path: Path
 ) -> None:
-    migrations = written(tmp_path, cups=TWICE, index=INDEX)
+    files = written(tmp_path, cups=TWICE, index=INDEX)
     with pytest.raises(asyncpg.UniqueViolationError):
-        await apply(database, migrations)
+        await apply(database, files)
     assert await value(database, INDEXES, False) == 1
     assert await value(database, "SELECT max(number) FROM schema_migrations") == 1
     await value(database, "DELETE FROM cups WHERE mood = 'twice'")
-    assert await apply(database, migrations) == ["0002_index.sql"]
+    assert await apply(database, files) == ["0002_index.sql"]
     assert (await value(database, INDEXES, True), await value(database, INDEXES, False)) == (1, 0)
 
 
@@ -76,19 +76,19 @@ async def test_an_invalid_index_that_a_file_keeps_is_an_error(database: str, tmp
     careless = INDEX.replace("DROP INDEX CONCURRENTLY IF EXISTS cups_id;", "").replace(
         "cups_id ON", "IF NOT EXISTS cups_id ON"
     )
-    migrations = written(tmp_path, cups=TWICE, index=careless)
+    files = written(tmp_path, cups=TWICE, index=careless)
     with pytest.raises(asyncpg.UniqueViolationError):
-        await apply(database, migrations)
+        await apply(database, files)
     with pytest.raises(MigrationsDisagreeError, match=r"0002_index\.sql left the index cups_id invalid"):
-        await apply(database, migrations)
+        await apply(database, files)
 
 
 async def test_a_migrator_that_is_killed_between_two_statements_is_continued_by_the_next(
     database: str, tmp_path: Path
 ) -> None:
     slow = INDEX + "CREATE TABLE IF NOT EXISTS reached ();\nSELECT pg_advisory_xact_lock(7);\nUPDATE cups SET mood = 'done'"
-    migrations = written(tmp_path, cups=TABLE, index=slow)
-    await apply(database, migrations[:1])
+    files = written(tmp_path, cups=TABLE, index=slow)
+    await apply(database, files[:1])
     blocking = await asyncpg.connect(database)
     await blocking.execute("SELECT pg_advisory_lock(7)")
     migrator = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, database, str(tmp_path))
@@ -98,17 +98,24 @@ async def test_a_migrator_that_is_killed_between_two_statements_is_continued_by_
     await migrator.wait()
     await blocking.close()
     assert await value(database, "SELECT max(number) FROM schema_migrations") == 1
-    assert await apply(database, migrations) == ["0002_index.sql"]
+    assert await apply(database, files) == ["0002_index.sql"]
     assert await value(database, "SELECT mood FROM cups WHERE id = 1") == "done"
 
 
 async def test_two_migrators_exclude_each_other(database: str, tmp_path: Path) -> None:
-    migrations = written(
-        tmp_path, cups=TABLE, index=INDEX, once="-- transactional: false\nINSERT INTO cups VALUES (0, 'once')"
-    )
-    done = await asyncio.gather(*(apply(database, migrations) for _ in range(3)))
+    files = written(tmp_path, cups=TABLE, index=INDEX, once="-- transactional: false\nINSERT INTO cups VALUES (0, 'once')")
+    done = await asyncio.gather(*(apply(database, files) for _ in range(3)))
     assert sorted(name for names in done for name in names) == ["0001_cups.sql", "0002_index.sql", "0003_once.sql"]
     assert await value(database, "SELECT count(*) FROM cups WHERE mood = 'once'") == 1
+
+
+async def test_waiting_for_another_migrator_ends(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrations, "MIGRATES_WITHIN_S", 1)
+    other = await asyncpg.connect(database)
+    await other.execute("SELECT pg_advisory_lock($1)", migrations.LOCK_KEY)
+    with pytest.raises(MigrationsDisagreeError, match="another process is still migrating"):
+        await apply(database, written(tmp_path, cups=TABLE))
+    await other.close()
 
 
 @pytest.mark.parametrize(
@@ -116,9 +123,9 @@ async def test_two_migrators_exclude_each_other(database: str, tmp_path: Path) -
 )
 @pytest.mark.parametrize("head", ["", "-- transactional: false\n"])
 async def test_no_file_may_begin_or_end_a_transaction(database: str, tmp_path: Path, head: str, control: str) -> None:
-    migrations = written(tmp_path, cups=f"{head}{TABLE}\n{control};\nSELECT 1")
+    files = written(tmp_path, cups=f"{head}{TABLE}\n{control};\nSELECT 1")
     with pytest.raises(MigrationsDisagreeError, match=r"0001_cups\.sql must not begin or end a transaction"):
-        await apply(database, migrations)
+        await apply(database, files)
     assert await value(database, "SELECT to_regclass('cups')") is None
 
 

@@ -33,7 +33,7 @@ TRIES_AGAIN_AFTER_S = 1
 APPLIED = "SELECT number, digest FROM schema_migrations ORDER BY number"
 LAST = "SELECT number, digest FROM schema_migrations ORDER BY number DESC LIMIT 1"
 MIGRATES_WITHIN_S = 3600
-"""The time limit of one statement of a migration."""
+"""The time limit of one statement of a migration, and of waiting for another process."""
 INVALID_INDEXES = """
     SELECT relname FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE NOT indisvalid AND strpos($1, relname) > 0
 """
@@ -177,14 +177,15 @@ async def _locked_transaction(raw: "asyncpg.Connection[asyncpg.Record]") -> Asyn
     """A transaction that holds the lock.
 
     Who must wait asks again instead: a waiting statement has a snapshot, and a CREATE INDEX CONCURRENTLY of the other
-    migrator would wait for it.
+    migrator would wait for it. Raises `MigrationsDisagreeError` after `MIGRATES_WITHIN_S`.
     """
-    while True:
+    for _ in range(MIGRATES_WITHIN_S // TRIES_AGAIN_AFTER_S):
         async with raw.transaction():
             if await raw.fetchval(TRY_LOCK, LOCK_KEY):
                 yield
                 return
         await asyncio.sleep(TRIES_AGAIN_AFTER_S)
+    raise MigrationsDisagreeError("another process is still migrating the database")
 
 
 async def _run_outside_transaction(dsn: str, migration: Migration, statements: list[str]) -> None:
