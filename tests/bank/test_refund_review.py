@@ -189,7 +189,7 @@ async def test_the_dashboard_follows_the_same_rules(alice: Actor, bank: Bank) ->
     (await alice.form(f"{path}/confirm", typed | {"key": key, "seen": str(seen)})).ok(303)
     [made] = (await payment(alice, payment_id))["refunds"]
     assert (made["review"], made["receiver"]) == ("required", OTHER_IBAN)
-    assert "In review by an operator." in (await alice.send("GET", f"/live/payments/{payment_id}")).ok().text
+    assert "Under review by an operator." in (await alice.send("GET", f"/live/payments/{payment_id}")).ok().text
 
 
 async def test_operators_decide_on_their_pages(alice: Actor, bank: Bank, olga: Actor) -> None:

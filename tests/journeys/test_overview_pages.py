@@ -49,9 +49,9 @@ HOME = """
         - rowgroup:
           - row /Test payment in EUR/
           - row /SEPA bank transfer/
-  - region "Latest payments":
+  - region "Recent payments":
     - link "All payments"
-    - group "Latest payments":
+    - group "Recent payments":
       - table
 """
 BALANCES = """

@@ -39,7 +39,7 @@ SETUP = """
   - paragraph
   - textbox "Code"
   - paragraph:
-    - button "Turn on"
+    - button "Turn on two-factor authentication"
 """
 SESSIONS = """
 - paragraph:
@@ -79,10 +79,10 @@ async def switch_on(someone: Visitor) -> Authenticator:
     await someone.see("security-setup")
     authenticator = Authenticator((await page.inner_text("#key")).replace(" ", ""), [])
     await page.fill("#code", "000000")
-    await someone.click("Turn on")
+    await someone.click("Turn on two-factor authentication")
     await someone.glance("security-setup-wrong")
     await page.fill("#code", authenticator.code())
-    await someone.click("Turn on")
+    await someone.click("Turn on two-factor authentication")
     await someone.see("security-codes")
     authenticator.backup_codes = await page.locator("li code").all_inner_texts()
     assert len(authenticator.backup_codes) == 10
@@ -155,8 +155,8 @@ async def switch_off(someone: Visitor, alice: Actor, authenticator: Authenticato
     await page.fill("#code", await authenticator.next_code(alice))
     await someone.click("Generate new backup codes")
     await page.click("text=I have saved my backup codes")
-    await page.click("text=Turn off")
+    await page.click("text=Turn off two-factor authentication")
     await someone.see("security-switch-off")
     await page.fill("#code", await authenticator.next_code(alice))
-    await someone.click("Turn off")
+    await someone.click("Turn off two-factor authentication")
     await someone.glance("security-switched-off")

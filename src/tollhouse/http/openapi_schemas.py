@@ -17,7 +17,7 @@ ERROR_RESPONSE = "ApiError"
 FIELD_ERROR = "FieldError"
 FIELD_ERROR_SCHEMA: Json = {
     "title": FIELD_ERROR,
-    "description": "One refused member of a body or parameter: where (`redirect_uris.0`), a code, and a sentence.",
+    "description": "An invalid member or parameter: its path (`redirect_uris.0`), a code and a message.",
     "type": "object",
     "properties": {"field": {"type": "string"}, "code": {"type": "string"}, "message": {"type": "string"}},
     "required": ["field", "code", "message"],
@@ -27,8 +27,8 @@ ERROR_SCHEMA: Json = {
     "description": "The body of every error response. `errors` lists each invalid field.",
     "type": "object",
     "properties": {
-        "error": {"type": "string", "description": "The code, for programs."},
-        "error_description": {"type": "string", "description": "The explanation, for people."},
+        "error": {"type": "string", "description": "The error code, for programs."},
+        "error_description": {"type": "string", "description": "The explanation, for people. The text can change."},
         "request_id": {"type": "string", "format": "uuid"},
         "errors": {"type": "array", "items": {"$ref": REF.format(name=FIELD_ERROR)}},
         "scope": {"type": "string", "description": "With `missing_scope`, the scope that is required."},

@@ -18,7 +18,7 @@ HEAD: Json = {
     "api_version": {"type": "string", "enum": ["v2"]},
     "sequence": {"type": "integer", "description": "Increases with each event of the same object.", "examples": [1]},
 }
-SIGNED = "Lower-case hexadecimal HMAC-SHA256 of the raw body, with the signing secret as its key."
+SIGNED = "Lowercase hexadecimal HMAC-SHA256 of the raw body, with the signing secret as its key."
 SENT_HEADERS: Mapping[str, tuple[str, Json]] = {
     "X-Service-Event-Id": ("ID of the event, as `id` in the body.", {"type": "string", "format": "uuid"}),
     "X-Service-Event-Type": ("Type of the event, as `type` in the body.", {"type": "string"}),

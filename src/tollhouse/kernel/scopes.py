@@ -38,7 +38,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         "payments:write",
         "Create and cancel payment links; refund eligible payments.",
         "write",
-        "Create payments and refunds",
+        "Create payment links and refunds",
         "It can refund payments from your balance.",
     ),
     Permission(4, "balances:read", "Read balances and ledger entries.", "read", "Read balances"),

@@ -78,7 +78,7 @@ def _sent_credentials(request: Request, form: Form) -> SentCredentials:
     if header:
         sent = _parse_basic(header[0])
         if client_id is not None and client_id != sent.client_id:
-            raise InvalidRequest("`client_id` in the body must be the client id of the Authorization header.")
+            raise InvalidRequest("`client_id` in the body must be the client ID of the Authorization header.")
         return sent
     if client_id is None:
         raise InvalidClient(detail="no credential")
