@@ -109,7 +109,7 @@ async def account(borrowed: Borrowed, scope: Any, _receive: Any) -> bytes:
     """Read an account by token, and note the use where it is due."""
     token = next(value for name, value in scope["headers"] if name == b"authorization")[7:]
     now = datetime.now(UTC)
-    row = await borrowed.row(BEARER, hashlib.sha256(token).digest(), now, now + HORIZON)
+    row = await borrowed.row(BEARER, hashlib.sha256(token).digest(), now, HORIZON)
     if row["last_used_at"] <= now - MINUTE:
         await borrowed.row(RECORD_GRANT_USE, row["grant_id"], now)
     return ENCODER.encode(

@@ -67,7 +67,7 @@ SELECT_CLIENT = _with(FIND_CREDENTIALS, f"'{CLIENT}'")
 SCRIPTS: dict[Action, list[str]] = {
     "account": [
         rf"\set grant random(0, {GRANTS - 1})",
-        _with(BEARER, "sha256(('access ' || :grant::text)::bytea)", "now()", "now() + interval '16 minutes'"),
+        _with(BEARER, "sha256(('access ' || :grant::text)::bytea)", "now()", "interval '16 minutes'"),
     ],
     "refresh": [
         rf"\set grant :client_id + {CONNECTIONS} * (:i % {GRANTS // CONNECTIONS})",
