@@ -13,7 +13,7 @@ from tests.withdrawals.steps import TO_NINA, fund, withdraw
 from tollhouse import main
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes, new_values
-from tollhouse.audit_log.cleaning import delete_old_events
+from tollhouse.audit_log.jobs import delete_old_events
 from tollhouse.kernel import actor, clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id

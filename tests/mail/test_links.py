@@ -12,7 +12,7 @@ from tests.cast import PASSWORD, Actor, application, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tests.mail.mail_worker import MailWorker
 from tests.merchants.authenticator import elsewhere, enrol, log_in
-from tollhouse.identity import cleaning, sessions_store
+from tollhouse.identity import jobs, sessions_store
 from tollhouse.kernel import clock
 
 NEW = "a quite different staple"
@@ -249,7 +249,7 @@ async def test_a_new_device_is_reported_once(mail_worker: MailWorker, dora: Acto
     assert "Firefox on Linux, 127.0.0.1" in reported.text
     assert f"{mail_worker.service.url}/settings/sessions" in reported.text
     await mail_worker.sql("UPDATE known_devices SET last_seen_at = last_seen_at - interval '90 days'")
-    await cleaning.delete_devices(mail_worker.services)
+    await jobs.delete_devices(mail_worker.services)
     (await log_in(dora)).ok()
     assert len(await mail_worker.mail_to(dora)) == 3
 

@@ -11,7 +11,7 @@ from tests.cast import Actor, application, sign_up
 from tests.running import Service
 from tollhouse.http.services import Services
 from tollhouse.idempotency import jobs as idempotency_jobs
-from tollhouse.identity import cleaning as identity_cleaning
+from tollhouse.identity import jobs as identity_jobs
 from tollhouse.oauth import jobs
 from tollhouse.platform import partitions
 
@@ -87,11 +87,11 @@ async def test_used_codes_are_kept_for_the_lifetime_of_their_grant(services: Ser
 async def test_expired_sessions_are_deleted(services: Services, service: Service, bob: Actor) -> None:
     async with sign_up(service, "eve", "Eve's Eggs") as eve:
         (await eve.dashboard("POST", "/logout")).ok(204)
-        await identity_cleaning.delete_sessions(services)
+        await identity_jobs.delete_sessions(services)
         mine = "user_id = (SELECT id FROM users WHERE email = $1)"
         assert len(await eve.sql(f"SELECT 1 FROM sessions WHERE {mine}", eve.email)) == 1  # noqa: S608
         await eve.sql(f"UPDATE sessions SET last_seen_at = now() - interval '12 hours' WHERE {mine}", eve.email)  # noqa: S608
-        await identity_cleaning.delete_sessions(services)
+        await identity_jobs.delete_sessions(services)
         assert await eve.sql(f"SELECT 1 FROM sessions WHERE {mine}", eve.email) == []  # noqa: S608
     (await bob.dashboard("GET", "/session")).ok()
 
@@ -105,9 +105,9 @@ async def test_failures_and_idempotency_keys_are_deleted(services: Services, bob
         if key == "old":
             await bob.sql("UPDATE idempotency_keys SET created_at = now() - interval '30 days'")
             await bob.sql("UPDATE failed_attempts SET forget_at = now()")
-            await identity_cleaning.delete_failures(services)
+            await identity_jobs.delete_failures(services)
             assert await count(bob, "failed_attempts") == 0
-    await identity_cleaning.delete_failures(services)
+    await identity_jobs.delete_failures(services)
     assert await count(bob, "failed_attempts") == 2
     await idempotency_jobs.delete_old_keys(services)
     assert await count(bob, "idempotency_keys") == 1
