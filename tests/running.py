@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
@@ -145,3 +146,10 @@ class Service:
             await asyncio.sleep(0.01)
         self._started.set()
         await asyncio.gather(*tasks)
+
+
+async def with_limits(make_service: Callable[..., Service], **changes: str) -> Service:
+    """A service that limits attempts, on the shared database, where what other tests attempted is forgotten."""
+    service = make_service(**({"TOLLHOUSE_RATE_LIMITS": "on"} | changes))
+    await service.sql("DELETE FROM failed_attempts")
+    return service

@@ -10,7 +10,7 @@ import pytest
 from tests.cast import CALLBACK, HIDDEN, MERCHANT, PASSWORD, Actor, Answer, application, consent, sign_up
 from tests.forms import hidden, post, seen
 from tests.merchants.authenticator import enrol, grow_old, set_up
-from tests.running import Service
+from tests.running import Service, with_limits
 from tollhouse.api import OPERATIONS
 from tollhouse.identity.guards import SessionGuard, visitor
 
@@ -134,7 +134,7 @@ async def test_the_confirmation_is_of_the_session_and_from_our_own_pages(alice: 
 
 
 async def test_guesses_at_the_confirmation_are_counted(make_service: Callable[..., Service]) -> None:
-    limited = make_service(TOLLHOUSE_RATE_LIMITS="on", TOLLHOUSE_RATE_SIGNIN_ACCOUNT="3")
+    limited = await with_limits(make_service, TOLLHOUSE_RATE_SIGNIN_ACCOUNT="3")
     async with sign_up(limited, "ann", "Ann's Apples") as ann:
         for _ in range(3):
             (await ann.dashboard("POST", CONFIRM, {"password": "a wrong password"})).refused("invalid_credentials", 401)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_form, sign_up
 from tests.merchants.authenticator import enrol, grow_old, log_in
-from tests.running import Service
+from tests.running import Service, with_limits
 from tollhouse.identity.throttle import ErrorDelay, RateLimited, RequestMeter
 
 LOGIN = "/api/v2/merchant/login"
@@ -135,7 +135,7 @@ async def test_a_device_is_known_at_its_own_account_alone(dora: Actor, strict: S
 
 
 async def test_sign_ups_of_an_address_are_limited_before_they_cost_anything(make_service: Callable[..., Service]) -> None:
-    limited = make_service(TOLLHOUSE_RATE_LIMITS="on", TOLLHOUSE_RATE_SIGNUP_ADDRESS="2")
+    limited = await with_limits(make_service, TOLLHOUSE_RATE_SIGNUP_ADDRESS="2")
     async with sign_up(limited, "dora", "Dora's Deli") as dora:
         await dora.sql("DELETE FROM failed_attempts")
 
@@ -172,7 +172,7 @@ async def test_errors_are_held_back_but_no_more_than_so_many_at_once() -> None:
 
 
 async def test_authorization_requests_without_a_session_are_limited(make_service: Callable[..., Service]) -> None:
-    limited = make_service(TOLLHOUSE_RATE_LIMITS="on", TOLLHOUSE_RATE_AUTHORIZE_ADDRESS="2")
+    limited = await with_limits(make_service, TOLLHOUSE_RATE_AUTHORIZE_ADDRESS="2")
     async with sign_up(limited, "dora", "Dora's Deli") as dora:
         app = await application(dora)
         path = app.authorize_path("payments:read")
@@ -188,7 +188,7 @@ async def test_authorization_requests_without_a_session_are_limited(make_service
 
 @pytest.mark.parametrize("setting", ["SIGNUP_ADDRESS", "AUTHORIZE_ADDRESS"])
 async def test_a_limit_of_0_is_none(make_service: Callable[..., Service], setting: str) -> None:
-    free = make_service(TOLLHOUSE_RATE_LIMITS="on", **{f"TOLLHOUSE_RATE_{setting}": "0"})
+    free = await with_limits(make_service, **{f"TOLLHOUSE_RATE_{setting}": "0"})
     async with sign_up(free, "dora", "Dora's Deli") as dora:
         app = await application(dora)
         for _ in range(3):
@@ -250,7 +250,7 @@ async def test_refreshing_gives_no_second_helping(dora: Actor) -> None:
 
 @pytest.mark.parametrize("setting", [{"TOLLHOUSE_RATE_LIMITS": "off"}, {"TOLLHOUSE_RATE_API": "0"}])
 async def test_the_minute_can_be_without_limit(make_service: Callable[..., Service], setting: dict[str, str]) -> None:
-    lax = make_service(**({"TOLLHOUSE_RATE_LIMITS": "on", "TOLLHOUSE_RATE_API": "1"} | setting))
+    lax = await with_limits(make_service, **({"TOLLHOUSE_RATE_API": "1"} | setting))
     async with sign_up(lax, "alice", "Alice's Coffee") as alice:
         for _ in range(3):
             (await alice.get("/account")).ok()

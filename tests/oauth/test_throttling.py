@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from tests.cast import Actor, Answer, Application, application, post_form, sign_up
-from tests.running import Service
+from tests.running import Service, with_limits
 
 TOKEN, REVOKE = "/api/v2/oauth/token", "/api/v2/oauth/revoke"
 LIMIT = 5
@@ -127,7 +127,7 @@ async def test_table_stores_no_names(app: Application, owner: Actor) -> None:
 
 @pytest.mark.parametrize("setting", [{"TOLLHOUSE_RATE_LIMITS": "off"}, {"TOLLHOUSE_RATE_CLIENT_AUTH": "0"}])
 async def test_limit_can_be_disabled(make_service: Callable[..., Service], setting: dict[str, str]) -> None:
-    lax = make_service(**({"TOLLHOUSE_RATE_LIMITS": "on", "TOLLHOUSE_RATE_CLIENT_AUTH": "1"} | setting))
+    lax = await with_limits(make_service, **({"TOLLHOUSE_RATE_CLIENT_AUTH": "1"} | setting))
     async with sign_up(lax, "bob", "Bob's Books") as bob:
         app = await application(bob)
         for _ in range(3):
