@@ -145,3 +145,9 @@ def test_a_value_in_a_text_is_escaped() -> None:
     pages.install_gettext_translations(GERMAN.translations, newstyle=True)  # type: ignore[attr-defined]  # the extension's
     shown = pages.from_string('{{ _("Back to %(shop)s", shop=shop) }}').render(shop="<b>A & B</b>")
     assert shown == "Zurück zu &lt;b&gt;A &amp; B&lt;/b&gt;"
+
+
+def test_sentences_have_a_space_between_them() -> None:
+    """Jinja drops the line break after a tag: a text and the condition of the next sentence stand on one line."""
+    sentence_then_condition = re.compile(r"\.\{% endtrans %\}\n\s*\{% (?:if|trans)\b")
+    assert [path.name for path in texts.TEMPLATES if sentence_then_condition.search(path.read_text())] == []

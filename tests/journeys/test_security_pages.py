@@ -130,6 +130,7 @@ async def prove_again(someone: Visitor, alice: Actor, authenticator: Authenticat
     await page.fill("#stepup_code", authenticator.backup_codes[0])
     await someone.click("Confirm password")
     assert (await page.inner_text("#new-key")).startswith("th_live_")
+    await expect(page.get_by_role("button", name="Copy New API key")).to_be_visible()
 
 
 async def end_a_session(someone: Visitor, alice: Actor, authenticator: Authenticator) -> None:

@@ -152,8 +152,8 @@ def test_an_instance_with_an_account_has_the_rail() -> None:
         ({"TOLLHOUSE_BANK_IBAN": "US64SVBKUS6S3300958879"}, "TOLLHOUSE_BANK_IBAN must be the IBAN"),
         ({"TOLLHOUSE_BANK_BIC": "COBA"}, "TOLLHOUSE_BANK_BIC must be a BIC"),
         ({"TOLLHOUSE_BANK_HOLDER": "x" * 71}, "TOLLHOUSE_BANK_HOLDER must be a name"),
-        ({"TOLLHOUSE_BANK_HOLDER": ""}, "are set together"),
-        ({"TOLLHOUSE_BANK_IBAN": ""}, "are set together"),
+        ({"TOLLHOUSE_BANK_HOLDER": ""}, "must be set together"),
+        ({"TOLLHOUSE_BANK_IBAN": ""}, "must be set together"),
     ],
 )
 def test_what_cannot_be_an_account(changes: dict[str, Any], says: str) -> None:

@@ -36,9 +36,9 @@ function say(button, word, more) {
   }, SAID_FOR_MS);
 }
 
-// A field has a label; what stands in a list of facts is named before it.
+// A text may have its name in data-copy. A field has a label; a text in a list of facts is named before it.
 function nameOf(text) {
-  return (text.labels ? text.labels[0] : text.closest("div").querySelector("dt")).textContent;
+  return text.dataset.copy || (text.labels ? text.labels[0] : text.closest("div").querySelector("dt")).textContent;
 }
 
 const texts = document.querySelectorAll("main [data-copy]");
