@@ -47,7 +47,7 @@ for (const text of texts) {
   const button = document.createElement("button");
   const what = document.createElement("span");
   button.type = "button";
-  button.className = text.labels ? "btn" : "copy";
+  button.className = text.labels || text.dataset.copy ? "btn" : "copy";
   what.className = "vh";
   what.textContent = ` ${name}`;
   button.append(copy, what);
