@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
@@ -118,3 +120,11 @@ def test_chapters_are_links_to_the_documentation() -> None:
     chapters = sorted((HERE / "src" / "tollhouse" / "docs" / "chapters").iterdir())
     assert chapters
     assert not [path.name for path in chapters if not path.is_symlink()], "a copy becomes outdated: link to docs/"
+
+
+def test_every_benchmark_and_experiment_can_be_imported() -> None:
+    """The suite does not run them; a module that was moved is found here."""
+    files = [path.relative_to(HERE) for part in ("benchmarks", "chaos") for path in (HERE / part).rglob("*.py")]
+    names = [".".join(path.with_suffix("").parts) for path in files if path.name != "__init__.py"]
+    run = [sys.executable, "-c", "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]", *names]
+    subprocess.run(run, cwd=HERE, check=True)

@@ -83,9 +83,9 @@ def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.money", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two short rounds, under a minute")
-    parser.add_argument("--rounds", type=int, help="rounds of each deed")
+    parser.add_argument("--rounds", type=int, help="rounds of each action")
     parser.add_argument("--seconds", type=float, help="length of a round")
-    parser.add_argument("--deed", choices=ACTIONS, help="this deed alone")
+    parser.add_argument("--action", choices=ACTIONS, help="this action alone")
     parser.add_argument("--json", action="store_true", help="print JSON")
     chosen = parser.parse_args()
     plan = Plan(
@@ -161,7 +161,7 @@ def by_pgbench(market: Market, pgbench: Pgbench) -> Measure:
 
 
 async def measure_action(plan: Plan, market: Market, action: Action, crowd: Crowd, who: dict[str, Measure]) -> list[Row]:
-    """All rounds of a deed, taking turns; every other time the other way about."""
+    """All rounds of an action, taking turns; every other time the other way about."""
     rounds: dict[str, list[Round]] = {name: [] for name in who}
     for name in ("tollhouse", "bare"):
         await who[name](action, crowd, WARM_UP_S)

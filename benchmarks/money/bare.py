@@ -77,7 +77,7 @@ class Action:
 
 
 class Bare:
-    """As many connections as the product has, lent last-in-first-out."""
+    """As many connections as the product has, borrowed last-in-first-out."""
 
     def __init__(self, dsn: str, actions: dict[str, Action]) -> None:
         self.dsn, self.actions = dsn, actions

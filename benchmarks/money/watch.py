@@ -1,4 +1,4 @@
-"""Watching the product: one request of each deed, in this process, with an ear at its connections."""
+"""Watching the product: one request of each action, in this process, with an ear at its connections."""
 
 import logging
 from collections.abc import Awaitable, Sequence
@@ -20,10 +20,12 @@ from tollhouse.kernel import clock, tokens
 from tollhouse.platform import config
 
 KEY = "the-key-of-the-request-that-is-watched"
+HOST = b"localhost:8000"
+"""Of the default base URL: pages answer at their own host only."""
 
 
 class Watched(Struct):
-    """What each deed says, and a payment that waits, as a pattern for more."""
+    """What each action says, and a payment that waits, as a pattern for more."""
 
     traces: dict[Action, Trace]
     waiting: UUID | None = None
@@ -84,7 +86,7 @@ class Shopper:
         return await self._request(PATHS["capture"].format(payment_id), CAPTURE.encode(), 200)
 
     async def _request(self, path: str, body: bytes, status: int, extra: list[tuple[bytes, bytes]] | None = None) -> bytes:
-        headers = [(b"x-api-key", self._shop.api_key.encode()), *(extra or [])]
+        headers = [(b"host", HOST), (b"x-api-key", self._shop.api_key.encode()), *(extra or [])]
         if body and not any(name == b"content-type" for name, _ in headers):
             headers.append((b"content-type", b"application/json"))
         method = "POST" if body else "GET"

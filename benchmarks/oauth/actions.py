@@ -1,4 +1,4 @@
-"""What is measured: three deeds, and how each is asked of a server."""
+"""What is measured: three actions, and how each is asked of a server."""
 
 from typing import Literal
 
@@ -39,7 +39,7 @@ class Load(Struct, frozen=True):
 
 
 def job(action: Action, side: Side, port: int, seconds: float) -> Job:
-    """This deed on this side, for the server on this port."""
+    """This action on this side, for the server on this port."""
     match action:
         case "account":
             before = f"GET /api/v2/integration/account HTTP/1.1\r\n{KEEP_ALIVE}Authorization: Bearer "

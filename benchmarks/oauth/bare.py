@@ -72,7 +72,7 @@ class Borrowed:
 
 
 class Bare:
-    """As many connections as the product has, lent last-in-first-out."""
+    """As many connections as the product has, borrowed last-in-first-out."""
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
@@ -96,7 +96,7 @@ class Bare:
         await send({"type": "http.response.body", "body": body})
 
     async def lend(self, action: Callable[[Borrowed, Any, Any], Awaitable[bytes]], scope: Any, receive: Any) -> bytes:
-        """Do a deed with a connection."""
+        """Do an action with a connection."""
         async with self.room:
             borrowed = self.idle.pop()
             try:

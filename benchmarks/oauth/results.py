@@ -16,7 +16,7 @@ class Round(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """All rounds of a deed: the medians, the slowest and the quickest, and the median ratio to the bare application.
+    """All rounds of an action: the medians, the slowest and the quickest, and the median ratio to the bare application.
 
     `cpu_us` is the processor time of the server process for one request. Its ratio holds on a busy machine too.
     """
@@ -70,7 +70,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 def table(rows: list[Row]) -> str:
     """Readable, one line a row."""
-    titles = f"{'deed':<9} {'who':<12} {'requests/s':>24} {'p50 ms':>7} {'p99 ms':>7}"
+    titles = f"{'action':<9} {'who':<12} {'requests/s':>24} {'p50 ms':>7} {'p99 ms':>7}"
     lines = [f"{titles} {'of the bare application':>24} {'cpu us':>7} {'ratio':>6}"]
     for row in rows:
         rate = f"{row.per_s:,.0f} [{row.per_s_min:,.0f}-{row.per_s_max:,.0f}]"

@@ -1,6 +1,6 @@
 """A long history, made of one real payment: as many more, with their links, postings, events, requests and audit lines.
 
-The rows are copies in SQL, without triggers: what is measured here reads, and what a deed costs is measured elsewhere.
+The rows are copies in SQL, without triggers: what is measured here reads, and what an action costs is measured elsewhere.
 """
 
 from typing import Any

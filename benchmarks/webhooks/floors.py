@@ -10,8 +10,6 @@ import sys
 import time
 from typing import Self
 
-from tollhouse.api.worker import run, work
-
 from benchmarks.webhooks.harness import MERCHANTS, OBJECT
 from tollhouse import main
 from tollhouse.events import delivery
@@ -24,6 +22,7 @@ from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform import config, log
 from tollhouse.platform.config import Settings
 from tollhouse.platform.outbound import Outbound, Outcome
+from tollhouse.worker import run, work
 
 SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="  # noqa: S105 - of nobody
 
