@@ -10,9 +10,10 @@ from tollhouse.balance_payments.errors import CaptureTooLarge, SelfPayment
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
 from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import ApplicationGuard, scope
 from tollhouse.identity.model import ApplicationRequired, Caller, ConfidentialClientRequired
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -57,20 +58,20 @@ async def make_balance_payment(caller: Caller, body: NewBalancePayment, work: Wo
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, errors=(ValidationFailed,))
 async def list_balance_payments(
-    caller: Caller, query: BalancePaymentsQuery, page: PageRequest, db: Pool, now: datetime, services: Services
+    caller: Caller, query: BalancePaymentsQuery, page: PageRequest, db: Pool, now: datetime, catalogue: Catalogue
 ) -> BalancePaymentList:
     """List balance payments, newest first. An access token lists those of its application, an API key lists all."""
     rows = await store.list_payments(db, caller.env, caller.client_id, query, now, page.window)
     found, more, cursor = page.cut(rows)
-    return BalancePaymentList([payment_view(one, now, services.catalogue) for one in found], more, cursor)
+    return BalancePaymentList([payment_view(one, now, catalogue) for one in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, errors=(NotFound,))
 async def read_balance_payment(
-    caller: Caller, payment_id: UUID, db: Pool, now: datetime, services: Services
+    caller: Caller, payment_id: UUID, db: Pool, now: datetime, catalogue: Catalogue
 ) -> BalancePaymentView:
     """Retrieve a balance payment."""
-    return payment_view(await store.get(db, caller.env, caller.client_id, payment_id), now, services.catalogue)
+    return payment_view(await store.get(db, caller.env, caller.client_id, payment_id), now, catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(

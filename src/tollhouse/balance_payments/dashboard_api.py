@@ -9,9 +9,10 @@ from tollhouse.balance_payments.errors import CaptureTooLarge, RevokedApplicatio
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -31,20 +32,20 @@ async def list_owned_balance_payments(
     page: PageRequest,
     db: Pool,
     now: datetime,
-    services: Services,
+    catalogue: Catalogue,
 ) -> BalancePaymentList:
     """List the payments to an application's owner, newest first."""
     application = await store.get_application(db, caller.merchant_id, client_id)
     found, more, cursor = page.cut(await store.list_received(db, application, query, now, page.window))
-    return BalancePaymentList([payment_view(one, now, services.catalogue) for one in found], more, cursor)
+    return BalancePaymentList([payment_view(one, now, catalogue) for one in found], more, cursor)
 
 
 @DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in, errors=(NotFound,))
 async def read_owned_balance_payment(
-    caller: Person, client_id: str, payment_id: UUID, db: Pool, now: datetime, services: Services
+    caller: Person, client_id: str, payment_id: UUID, db: Pool, now: datetime, catalogue: Catalogue
 ) -> BalancePaymentView:
     """Retrieve a balance payment of an application."""
-    return payment_view(await store.get_received(db, caller.merchant_id, client_id, payment_id), now, services.catalogue)
+    return payment_view(await store.get_received(db, caller.merchant_id, client_id, payment_id), now, catalogue)
 
 
 @DASHBOARD_OPERATIONS.add(

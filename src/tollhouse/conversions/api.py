@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.conversions import actions, prices, store
 from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
@@ -19,7 +20,7 @@ from tollhouse.conversions.views import (
 )
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -55,10 +56,10 @@ class ConversionList(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/conversion-pairs", guard=scope("conversions:read"))
 async def list_pairs(
-    caller: Caller, page: CataloguePageRequest, db: Pool, now: datetime, services: Services
+    caller: Caller, page: CataloguePageRequest, db: Pool, now: datetime, catalogue: Catalogue
 ) -> ConversionPairList:
     """List the currency pairs, unavailable pairs with the reason."""
-    found, more, cursor = page.pick(services.catalogue.pairs(), lambda pair: f"{pair.from_currency} {pair.to_currency}")
+    found, more, cursor = page.pick(catalogue.pairs(), lambda pair: f"{pair.from_currency} {pair.to_currency}")
     codes = frozenset(code for pair in found for code in (pair.from_currency, pair.to_currency))
     known = await prices.list_prices(db, caller.env.mode, codes, now)
     return ConversionPairList([pair_view(prices.rate_of_pair(pair, known, now), caller.env) for pair in found], more, cursor)
@@ -73,10 +74,10 @@ async def list_pairs(
     errors=(ValidationFailed, *PAIR_ERRORS),
 )
 async def quote_conversion(
-    caller: Caller, body: NewConversionQuote, tx: Tx, now: datetime, services: Services
+    caller: Caller, body: NewConversionQuote, tx: Tx, now: datetime, catalogue: Catalogue
 ) -> ConversionQuoteView:
     """Quote a conversion, guaranteed for 30 seconds. No money is reserved."""
-    return conversion_quote_view(await actions.quote(tx, caller.env, body, now, services.catalogue), services.catalogue)
+    return conversion_quote_view(await actions.quote(tx, caller.env, body, now, catalogue), catalogue)
 
 
 @OPERATIONS.add(
@@ -101,14 +102,14 @@ async def convert(caller: Caller, body: NewConversion, work: Work) -> Conversion
 
 @OPERATIONS.add("GET", "/conversions", guard=scope("conversions:read"))
 async def list_conversions(
-    caller: Caller, query: ConversionsQuery, page: PageRequest, db: Pool, services: Services
+    caller: Caller, query: ConversionsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> ConversionList:
     """List conversions, newest first."""
     found, more, cursor = page.cut(await store.list_conversions(db, caller.env, query, page.window))
-    return ConversionList([conversion_view(one, services.catalogue) for one in found], more, cursor)
+    return ConversionList([conversion_view(one, catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/conversions/{conversion_id}", guard=scope("conversions:read"), errors=(NotFound,))
-async def read_conversion(caller: Caller, conversion_id: UUID, db: Pool, services: Services) -> ConversionView:
+async def read_conversion(caller: Caller, conversion_id: UUID, db: Pool, catalogue: Catalogue) -> ConversionView:
     """Retrieve a conversion."""
-    return conversion_view(await store.get(db, caller.env, conversion_id), services.catalogue)
+    return conversion_view(await store.get(db, caller.env, conversion_id), catalogue)

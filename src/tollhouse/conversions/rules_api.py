@@ -4,6 +4,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.errors import RuleChanged, RuleConflict
 from tollhouse.conversions.model import RuleCreator
@@ -11,7 +12,7 @@ from tollhouse.conversions.rules import ConversionRuleUpdate, NewConversionRule
 from tollhouse.conversions.views import ConversionRuleView
 from tollhouse.http.lists import ListPageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -30,10 +31,10 @@ class ConversionRuleList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/conversion-rules", guard=scope("conversions:read"))
-async def list_rules(caller: Caller, page: ListPageRequest, db: Pool, services: Services) -> ConversionRuleList:
+async def list_rules(caller: Caller, page: ListPageRequest, db: Pool, catalogue: Catalogue) -> ConversionRuleList:
     """List conversion rules, newest first."""
     found, more, cursor = page.cut(await rules_store.list_rules(db, caller.env, page.window))
-    return ConversionRuleList([ConversionRuleView.of(one, services.catalogue) for one in found], more, cursor)
+    return ConversionRuleList([ConversionRuleView.of(one, catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add(
@@ -51,9 +52,9 @@ async def make_rule(caller: Caller, body: NewConversionRule, work: Work) -> Conv
 
 
 @OPERATIONS.add("GET", "/conversion-rules/{rule_id}", guard=scope("conversions:read"), errors=(NotFound,))
-async def read_rule(caller: Caller, rule_id: UUID, db: Pool, services: Services) -> ConversionRuleView:
+async def read_rule(caller: Caller, rule_id: UUID, db: Pool, catalogue: Catalogue) -> ConversionRuleView:
     """Retrieve a conversion rule."""
-    return ConversionRuleView.of(await rules_store.get(db, caller.env, rule_id), services.catalogue)
+    return ConversionRuleView.of(await rules_store.get(db, caller.env, rule_id), catalogue)
 
 
 @OPERATIONS.add(

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.fulfillments import actions, simulator, statistics, store
 from tollhouse.fulfillments.errors import ProductUnavailable
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
@@ -14,7 +15,7 @@ from tollhouse.fulfillments.store import FulfillmentsQuery
 from tollhouse.fulfillments.views import FulfillmentView, ProductView, product_view
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import TestCredentialGuard, scope
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -51,14 +52,12 @@ class FulfillmentList(Struct, frozen=True):
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillment-products", guard=READ)
 async def list_fulfillment_products(
-    caller: Caller, page: CataloguePageRequest, services: Services
+    caller: Caller, page: CataloguePageRequest, catalogue: Catalogue
 ) -> FulfillmentProductList:
     """List the products, unavailable products with the reason."""
-    every = services.catalogue.products_in(caller.env.mode)
+    every = catalogue.products_in(caller.env.mode)
     found, more, cursor = page.pick(every, lambda product: product.product_id)
-    return FulfillmentProductList(
-        [product_view(product, caller.env.mode, services.catalogue) for product in found], more, cursor
-    )
+    return FulfillmentProductList([product_view(product, caller.env.mode, catalogue) for product in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -83,25 +82,25 @@ async def order_fulfillment(caller: Caller, body: NewFulfillment, work: Work) ->
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments", guard=READ, errors=(ValidationFailed,))
 async def list_fulfillments(
-    caller: Caller, query: FulfillmentsQuery, page: PageRequest, db: Pool, services: Services
+    caller: Caller, query: FulfillmentsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> FulfillmentList:
     """List fulfillments, newest first."""
     found, more, cursor = page.cut(await store.list_fulfillments(db, caller.env, query, page.window))
-    return FulfillmentList([FulfillmentView.of(one, services.catalogue) for one in found], more, cursor)
+    return FulfillmentList([FulfillmentView.of(one, catalogue) for one in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, errors=(ValidationFailed,))
 async def read_fulfillment_statistics(
-    caller: Caller, query: StatisticsQuery, db: Pool, now: datetime, services: Services
+    caller: Caller, query: StatisticsQuery, db: Pool, now: datetime, catalogue: Catalogue
 ) -> FulfillmentStatistics:
     """Retrieve statistics of the deliveries ordered in a period, in total and by day, product or status."""
-    return await statistics.compute(db, caller.env, query, now, services.catalogue)
+    return await statistics.compute(db, caller.env, query, now, catalogue)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/{fulfillment_id}", guard=READ, errors=(NotFound,))
-async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool, services: Services) -> FulfillmentView:
+async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool, catalogue: Catalogue) -> FulfillmentView:
     """Retrieve a fulfillment."""
-    return FulfillmentView.of(await store.get(db, caller.env, fulfillment_id), services.catalogue)
+    return FulfillmentView.of(await store.get(db, caller.env, fulfillment_id), catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(

@@ -81,6 +81,7 @@ class Dispatcher:
             "caller": caller,
             "db": request.services.db,
             "now": request.now,
+            "catalogue": request.services.catalogue,
             "services": request.services,
             "request": request,
         }

@@ -4,9 +4,9 @@ Routing, guards, decoding, errors, `docs/routes.txt` and the API reference are d
 has a guard.
 
 A handler is a function that names what it needs as parameters: `caller`, `body`, `query`, `page` (of a list), `work` or `tx`
-(a transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `services`, `request`, and the
-`{names}` of its path. It returns a Struct, a Response, or an `ApiError` that is sent after the commit. What a handler reads
-from `request` itself or puts into a Response is declared as `reads` and `responses`.
+(a transaction, committed when the handler returns), `db` (the pool, for reads), `now`, `catalogue`, `services`, `request`,
+and the `{names}` of its path. It returns a Struct, a Response, or an `ApiError` that is sent after the commit. What a
+handler reads from `request` itself or puts into a Response is declared as `reads` and `responses`.
 """
 
 import inspect
@@ -27,7 +27,7 @@ RecentAuthentication = Literal["no", "live", "always", "by_content"]
 the path or the body), always, or depending on the content of the request."""
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-SUPPLIED = frozenset({"caller", "body", "query", "page", "work", "tx", "db", "now", "services", "request"})
+SUPPLIED = frozenset({"caller", "body", "query", "page", "work", "tx", "db", "now", "catalogue", "services", "request"})
 
 
 class Surface(Struct, frozen=True):

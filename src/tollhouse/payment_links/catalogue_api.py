@@ -129,9 +129,9 @@ class ProjectList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/currencies", guard=any_credential)
-async def list_currencies(caller: Caller, page: CataloguePageRequest, services: Services) -> CurrencyList:
+async def list_currencies(caller: Caller, page: CataloguePageRequest, catalogue: Catalogue) -> CurrencyList:
     """List currencies with their decimals, chains and supported operations."""
-    shown, more, cursor = page.pick(list(services.catalogue.currencies.values()), lambda one: one.code)
+    shown, more, cursor = page.pick(list(catalogue.currencies.values()), lambda one: one.code)
     return CurrencyList([_currency(one, caller.env) for one in shown], more, cursor)
 
 

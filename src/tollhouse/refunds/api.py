@@ -5,9 +5,10 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.lists import ListPageRequest, ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -78,30 +79,30 @@ async def request_refund(caller: Caller, transaction_id: UUID, body: NewRefund, 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), errors=(NotFound,))
 async def list_refunds_of(
-    caller: Caller, transaction_id: UUID, page: ListPageRequest, db: Pool, services: Services
+    caller: Caller, transaction_id: UUID, page: ListPageRequest, db: Pool, catalogue: Catalogue
 ) -> RefundList:
     """List the refunds of a transaction, newest first."""
     if await transaction_store.get(db, caller.env, transaction_id) is None:
         raise NotFound
     filters = RefundFilter(transaction_id=transaction_id)
     found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
-    return RefundList([refund_view(one, caller.env, services.catalogue) for one in found], more, cursor)
+    return RefundList([refund_view(one, caller.env, catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
 async def list_refunds(
-    caller: Caller, query: RefundListQuery, page: PageRequest, db: Pool, services: Services
+    caller: Caller, query: RefundListQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> RefundList:
     """List refunds, newest first."""
     filters = msgspec.convert(query, RefundFilter, from_attributes=True)
     found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
-    return RefundList([refund_view(one, caller.env, services.catalogue) for one in found], more, cursor)
+    return RefundList([refund_view(one, caller.env, catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), errors=(NotFound,))
-async def read_refund(caller: Caller, refund_id: UUID, db: Pool, services: Services) -> RefundView:
+async def read_refund(caller: Caller, refund_id: UUID, db: Pool, catalogue: Catalogue) -> RefundView:
     """Read a refund."""
     refund = await store.get(db, caller.env, refund_id)
     if refund is None:
         raise NotFound
-    return refund_view(refund, caller.env, services.catalogue)
+    return refund_view(refund, caller.env, catalogue)

@@ -4,10 +4,10 @@ from datetime import datetime
 
 from starlette.responses import Response
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.environments import store as projects
 from tollhouse.http.csv_table import MEDIA_TYPE, attachment
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import messages
@@ -29,14 +29,14 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     formats=("text/csv",),
 )
 async def financial_summary(
-    caller: Caller, query: SummaryQuery, db: Pool, now: datetime, services: Services
+    caller: Caller, query: SummaryQuery, db: Pool, now: datetime, catalogue: Catalogue
 ) -> FinancialReport | Response:
     """What changed the balances in an interval, by currency, from the ledger alone; as JSON or CSV."""
-    interval = query.interval(now, services.catalogue)
+    interval = query.interval(now, catalogue)
     if query.project_id is not None and await projects.status_of(db, caller.env, query.project_id) is None:
         raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))
     found = await summaries(db, caller.env, interval, query.group_by, query.currency, query.project_id)
     if query.format == "csv":
         name = f"financial-summary-{interval.start:%Y%m%d}-{interval.end:%Y%m%d}.csv"
-        return Response(as_csv(found, services.catalogue), 200, attachment(name), media_type=MEDIA_TYPE)
-    return report(found, caller.env, interval, query.group_by, services.catalogue)
+        return Response(as_csv(found, catalogue), 200, attachment(name), media_type=MEDIA_TYPE)
+    return report(found, caller.env, interval, query.group_by, catalogue)

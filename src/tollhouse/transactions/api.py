@@ -7,9 +7,10 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound
@@ -61,23 +62,23 @@ async def cancel_link(caller: Caller, link_id: UUID, work: Work) -> LinkView:
 
 @OPERATIONS.add("GET", "/transactions", guard=scope("payments:read"))
 async def list_transactions(
-    caller: Caller, query: TransactionsQuery, page: PageRequest, db: Pool, now: datetime, services: Services
+    caller: Caller, query: TransactionsQuery, page: PageRequest, db: Pool, now: datetime, catalogue: Catalogue
 ) -> TransactionList:
     """List transactions, newest first."""
     filters = msgspec.convert(query, TransactionFilter, from_attributes=True)
     found, more, cursor = page.cut(await store.list_transactions(db, caller.env, filters, now, page.window))
-    return TransactionList([transaction_view(one, now, services.catalogue) for one in found], more, cursor)
+    return TransactionList([transaction_view(one, now, catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_transaction(
-    caller: Caller, transaction_id: UUID, db: Pool, now: datetime, services: Services
+    caller: Caller, transaction_id: UUID, db: Pool, now: datetime, catalogue: Catalogue
 ) -> TransactionView:
     """Read a transaction."""
     transaction = await store.get(db, caller.env, transaction_id)
     if transaction is None:
         raise NotFound
-    return transaction_view(transaction, now, services.catalogue)
+    return transaction_view(transaction, now, catalogue)
 
 
 @OPERATIONS.add(

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.lists import CataloguePageRequest, ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound
@@ -46,43 +46,41 @@ class EntryList(Struct, frozen=True):
 
 
 @OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
-async def list_balances(caller: Caller, page: CataloguePageRequest, db: Pool, services: Services) -> BalanceList:
+async def list_balances(caller: Caller, page: CataloguePageRequest, db: Pool, catalogue: Catalogue) -> BalanceList:
     """List the balances in all currencies, as of one moment."""
     found = {balance.currency: balance for balance in await store.list_balances(db, caller.env)}
     every = [
         found.get(one.code, Balance(one.code))
-        for one in services.catalogue.currencies.values()
+        for one in catalogue.currencies.values()
         if one.operations.balances or one.code in found
     ]
     shown, more, cursor = page.pick(every, lambda balance: balance.currency)
-    views = [
-        balance_view(balance, caller.env, services.catalogue.currencies[balance.currency].decimals) for balance in shown
-    ]
+    views = [balance_view(balance, caller.env, catalogue.currencies[balance.currency].decimals) for balance in shown]
     return BalanceList(views, more, cursor)
 
 
 @OPERATIONS.add("GET", "/balances/{code}", guard=scope("balances:read"), errors=(NotFound,))
-async def read_balance(caller: Caller, code: str, db: Pool, services: Services) -> BalanceView:
+async def read_balance(caller: Caller, code: str, db: Pool, catalogue: Catalogue) -> BalanceView:
     """Read the balance in one currency."""
-    known = services.catalogue.currencies.get(code)
+    known = catalogue.currencies.get(code)
     if known is None:
         raise NotFound
     return balance_view(await store.get_balance(db, caller.env, code), caller.env, known.decimals)
 
 
 @OPERATIONS.add("GET", "/ledger", guard=scope("balances:read"))
-async def list_entries(caller: Caller, query: EntriesQuery, page: PageRequest, db: Pool, services: Services) -> EntryList:
+async def list_entries(caller: Caller, query: EntriesQuery, page: PageRequest, db: Pool, catalogue: Catalogue) -> EntryList:
     """List ledger entries, newest first."""
     entry_filter = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
     found, more, cursor = page.cut(await store.list_entries(db, caller.env, entry_filter, page.window))
-    views = [entry_view(entry, caller.env, services.catalogue.currencies[entry.currency].decimals) for entry in found]
+    views = [entry_view(entry, caller.env, catalogue.currencies[entry.currency].decimals) for entry in found]
     return EntryList(views, more, cursor)
 
 
 @OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), errors=(NotFound,))
-async def read_entry(caller: Caller, entry_id: UUID, db: Pool, services: Services) -> EntryView:
+async def read_entry(caller: Caller, entry_id: UUID, db: Pool, catalogue: Catalogue) -> EntryView:
     """Read a ledger entry."""
     entry = await store.get_entry(db, caller.env, entry_id)
     if entry is None:
         raise NotFound
-    return entry_view(entry, caller.env, services.catalogue.currencies[entry.currency].decimals)
+    return entry_view(entry, caller.env, catalogue.currencies[entry.currency].decimals)

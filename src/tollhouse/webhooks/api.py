@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Deprecated, Operations
 from tollhouse.http.request import Request
@@ -97,18 +98,20 @@ async def send_test_event(caller: Caller, body: NewTestEvent, work: Work) -> Eve
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events", guard=READ, errors=(ValidationFailed,))
-async def list_events(caller: Caller, query: ListEventsQuery, page: PageRequest, db: Pool, services: Services) -> EventList:
+async def list_events(
+    caller: Caller, query: ListEventsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
+) -> EventList:
     """Events with their delivery state, newest first."""
     event_filter = EventFilter(query.status, query.type, query.resource_id)
     shown, more, cursor = page.cut(await store.list_events(db, caller.env, event_filter, page.window))
-    return EventList([event_view(event, services.catalogue) for event in shown], more, cursor)
+    return EventList([event_view(event, catalogue) for event in shown], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, errors=(NotFound,))
-async def read_event(caller: Caller, event_id: UUID, db: Pool, services: Services) -> EventWithHistory:
+async def read_event(caller: Caller, event_id: UUID, db: Pool, catalogue: Catalogue) -> EventWithHistory:
     """One event with its delivery history."""
     event, history = await actions.get_event(db, caller.env, event_id)
-    return event_with_history(event, history, services.catalogue)
+    return event_with_history(event, history, catalogue)
 
 
 @INTEGRATION_OPERATIONS.add(

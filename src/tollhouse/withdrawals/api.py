@@ -4,6 +4,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services, Work
@@ -101,17 +102,17 @@ async def request_withdrawal(caller: Caller, body: NewWithdrawal, work: Work) ->
 
 @OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
 async def list_withdrawals(
-    caller: Caller, query: WithdrawalsQuery, page: PageRequest, db: Pool, services: Services
+    caller: Caller, query: WithdrawalsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> WithdrawalList:
     """List withdrawals, newest first."""
     found, more, cursor = page.cut(await store.list_withdrawals(db, caller.env, query, page.window))
-    return WithdrawalList([withdrawal_view(one, services.catalogue) for one in found], more, cursor)
+    return WithdrawalList([withdrawal_view(one, catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/withdrawals/{withdrawal_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
-async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool, services: Services) -> WithdrawalView:
+async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool, catalogue: Catalogue) -> WithdrawalView:
     """Retrieve a withdrawal."""
-    return withdrawal_view(await store.get(db, caller.env, withdrawal_id), services.catalogue)
+    return withdrawal_view(await store.get(db, caller.env, withdrawal_id), catalogue)
 
 
 @OPERATIONS.add(
