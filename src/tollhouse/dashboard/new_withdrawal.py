@@ -100,13 +100,8 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
 async def fill_in(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """The form of a method."""
     env = caller.env(mode)
-    return await _form(
-        request,
-        caller,
-        env,
-        _method(method_id, env, request.services.catalogue),
-        _parse_form(Form([]), _method(method_id, env, request.services.catalogue)),
-    )
+    method = _method(method_id, env, request.services.catalogue)
+    return await _form(request, caller, env, method, _parse_form(Form([]), method))
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
