@@ -9,12 +9,13 @@ from starlette.responses import Response
 from tollhouse.console import overview_store, store, users
 from tollhouse.console.layout import ROOT, render
 from tollhouse.console.overview import many, size
+from tollhouse.http.form_errors import by_field
 from tollhouse.http.forms import Form, parse_form
 from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
-from tollhouse.http.responses import page, see_other
+from tollhouse.http.responses import page, see_other, with_headers_of
 from tollhouse.identity import mfa_pending, operators
 from tollhouse.identity.guards import anyone, visitor
 from tollhouse.identity.model import Operator
@@ -45,8 +46,7 @@ async def sign_in(request: Request) -> Response:
         return mfa_pending.set_cookie(request, response, "operator_signin", required.holder_id)
     except ApiError as error:
         response = page(request, "console/signin.html", error.status, to=to, email=email, message=error.message)
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, response)
     return operators.set_cookie(request, see_other(to), secret)
 
 
@@ -71,8 +71,7 @@ async def sign_in_by_code(request: Request) -> Response:
         return see_other(operators.SIGN_IN)
     except ApiError as error:
         response = page(request, "console/signin_code.html", error.status, to=to, message=error.message)
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, response)
     return mfa_pending.clear_cookie(request, operators.set_cookie(request, see_other(to), secret), "operator_signin")
 
 
@@ -102,7 +101,7 @@ async def join(request: Request, secret: str) -> Response:
             error.status,
             email=await users.invited_email(request, secret),
             message=error.message,
-            field_errors={field_error.field: field_error.message for field_error in error.field_errors},
+            field_errors=by_field(error),
         )
     return operators.set_cookie(request, see_other(ROOT), session)
 

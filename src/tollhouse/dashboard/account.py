@@ -5,10 +5,11 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.http.form_errors import by_field
 from tollhouse.http.forms import Form, flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import page, see_other
+from tollhouse.http.responses import page, see_other, with_headers_of
 from tollhouse.http.services import Work
 from tollhouse.identity import mfa_pending, sessions, stepup
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
@@ -18,9 +19,8 @@ from tollhouse.identity.sign_in import finish_sign_in
 from tollhouse.identity.sign_in import sign_in as sign_in_user
 from tollhouse.identity.verified import EmailUnverified
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import ApiError, AuthenticationRequired, FieldError, ValidationFailed
+from tollhouse.kernel.errors import ApiError, AuthenticationRequired, ValidationFailed
 from tollhouse.kernel.scopes import PERMISSIONS
-from tollhouse.kernel.text import Translatable
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignUp
 
@@ -68,8 +68,7 @@ async def sign_in(request: Request) -> Response:
             message=error.message,
             notice="",
         )
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, response)
     return sessions.set_cookie(request, see_other(_continue_path(form)), secret)
 
 
@@ -98,8 +97,7 @@ async def sign_in_by_code(request: Request) -> Response:
         response = page(
             request, "dashboard/account/signin_code.html", error.status, request=_request(form), message=error.message
         )
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, response)
     return mfa_pending.clear_cookie(request, sessions.set_cookie(request, see_other(_continue_path(form)), secret), "signin")
 
 
@@ -149,10 +147,9 @@ async def sign_up(request: Request) -> Response:
             email=new.email,
             business_name=new.business_name,
             message=error.message,
-            field_errors=_by_field(error.field_errors) | ({"email": error.message} if isinstance(error, EmailTaken) else {}),
+            field_errors=by_field(error) | ({"email": error.message} if isinstance(error, EmailTaken) else {}),
         )
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, response)
     return sessions.set_cookie(request, see_other(_continue_path(form)), secret)
 
 
@@ -214,7 +211,7 @@ async def _keys_page(
         permissions=KEY_PERMISSIONS,
         ticked=[one.scope for one in KEY_PERMISSIONS] if new is None or new.scopes is None else new.scopes,
         message=error.message if error else "",
-        field_errors=_by_field(error.field_errors) if error else {},
+        field_errors=by_field(error),
         keys=[key for key in await store.list_api_keys(request.services.db, caller.merchant_id) if key.mode == env.mode],
     )
 
@@ -233,7 +230,3 @@ def _continue_path(form: Form) -> str:
 def _with_request(path: str, form: Form) -> str:
     request = _request(form)
     return f"{path}?{urlencode({'request': request})}" if request else path
-
-
-def _by_field(field_errors: tuple[FieldError, ...]) -> dict[str, Translatable]:
-    return {error.field: error.message for error in field_errors}

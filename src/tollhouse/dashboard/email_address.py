@@ -7,7 +7,7 @@ from tollhouse.http.form_errors import NO_ERRORS, FormErrors
 from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import page, see_other
+from tollhouse.http.responses import page, see_other, with_headers_of
 from tollhouse.identity import email_verification
 from tollhouse.identity.guards import anyone, signed_in_page, visitor
 from tollhouse.identity.model import Person
@@ -51,9 +51,7 @@ async def send_link(request: Request, caller: Person) -> Response:
     try:
         await email_verification.send_link(request, caller)
     except RateLimited as error:
-        response = _page(request, caller, FormErrors(error.message, status=error.status))
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, _page(request, caller, FormErrors(error.message, status=error.status)))
     return see_other(f"{ADDRESS}?done=sent")
 
 

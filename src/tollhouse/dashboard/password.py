@@ -6,7 +6,7 @@ from tollhouse.http.form_errors import NO_ERRORS, NOT_SAVED, FormErrors, form_er
 from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import page, see_other
+from tollhouse.http.responses import page, see_other, with_headers_of
 from tollhouse.identity import passwords
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.identity.model import InvalidCredentials, Person
@@ -32,9 +32,7 @@ async def request_reset(request: Request) -> Response:
     try:
         await passwords.request_reset(request, email.strip())
     except ApiError as error:
-        response = _forgot(request, email, form_errors_of(error, ("email",)))
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, _forgot(request, email, form_errors_of(error, ("email",))))
     return _forgot(request, email.strip(), is_sent=True)
 
 
@@ -79,9 +77,7 @@ async def change(request: Request, caller: Person) -> Response:
     except PasswordChanged as error:
         return await _password(request, caller, FormErrors(error.message, status=error.status))
     except ApiError as error:
-        response = await _password(request, caller, form_errors_of(error, ("present", "password")))
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, await _password(request, caller, form_errors_of(error, ("present", "password"))))
     return see_other("/settings/password?done=changed")
 
 

@@ -6,6 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.http.form_errors import by_field
 from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import page_links
@@ -165,7 +166,7 @@ async def _settings(
         source_ip=services.settings.webhook_source_ip,
         url=url,
         message=error.message if error else "",
-        field_errors={field_error.field: field_error.message for field_error in error.field_errors} if error else {},
+        field_errors=by_field(error),
     )
     response.headers.update(error.headers if error else {})
     return response

@@ -45,6 +45,11 @@ def form_errors_of(
     return FormErrors(message, by_field, error.status)
 
 
+def by_field(error: ApiError | None) -> dict[str, Translatable]:
+    """The messages of an error by field, for a form that has all of its fields."""
+    return {one.field: one.message for one in error.field_errors} if error else {}
+
+
 def _for_people(field_error: FieldError, name: str) -> Translatable:
     """The message for people; those of members of a JSON Schema are written for programs."""
     if "." not in name:

@@ -99,6 +99,12 @@ def see_other(location: str) -> Response:
     return Response(status_code=303, headers={"Location": location})
 
 
+def with_headers_of(error: ApiError, response: Response) -> Response:
+    """The page that shows this error, with the headers of the error, such as `Retry-After`."""
+    response.headers.update(error.headers)
+    return response
+
+
 def error_response(request: Request, error: ApiError, *, html: bool) -> Response:
     """An error in JSON, or as a page for a browser."""
     if html:
@@ -112,8 +118,7 @@ def error_response(request: Request, error: ApiError, *, html: bool) -> Response
                 "field_errors": error.field_errors,
             }
             response = page(request, "http/error.html", error.status, **context)
-        response.headers.update(error.headers)
-        return response
+        return with_headers_of(error, response)
     body: dict[str, Any] = {"error": error.code, "error_description": str(error.message), "request_id": request.request_id}
     body.update(error.members)
     if error.field_errors:
