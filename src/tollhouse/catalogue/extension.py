@@ -48,9 +48,10 @@ from tollhouse.catalogue.methods import Method
 from tollhouse.catalogue.products import GameServer, Product
 from tollhouse.catalogue.provider_fields import schema_error
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.messages import SUBJECT
 from tollhouse.platform.config import InvalidSettingsError
-from tollhouse.platform.decoding import Reader, type_of
+from tollhouse.platform.decoding import decode
 from tollhouse.platform.targets import InvalidTargetError, parse_target
 
 SETTING = "TOLLHOUSE_CATALOGUE_FILE"
@@ -222,14 +223,11 @@ def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None
         errors.append(f"{member}: must be a table")
         return None
     before: dict[str, Any] = {} if built_in is None else msgspec.to_builtins(built_in)
-    entry = _merge(before, facts) | name  # pyright: ignore[reportUnknownArgumentType]
     try:
-        return msgspec.convert(entry, kind)
-    except msgspec.ValidationError:
-        reader = Reader()
-        reader.read(entry, type_of(kind), "")
-    errors += [f"{member}.{one.field}: {str(one.message).removeprefix(SUBJECT)}" for one in reader.field_errors]
-    return None
+        return decode(_merge(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
+    except ValidationFailed as error:
+        errors += [f"{member}.{one.field}: {str(one.message).removeprefix(SUBJECT)}" for one in error.field_errors]
+        return None
 
 
 def _merge(before: dict[str, Any], entries: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def decode_body(
 ) -> Any:
     """The validated Struct of a parsed body. Raises `ValidationFailed` with every field error.
 
-    If types do not fit, the rules are checked as well if there are `facts`; `always_check_rules`: always.
+    If types do not fit, the rules are checked as well if there is a `context`; `always_check_rules`: always.
     """
     if not isinstance(parsed, dict):
         raise ValidationFailed(FieldError("", "invalid_type", "The body must be a JSON object."))

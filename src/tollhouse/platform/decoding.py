@@ -6,7 +6,7 @@ So the rules of a request are checked together with its types, and one response 
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import msgspec
@@ -15,9 +15,10 @@ from msgspec import inspect as types
 
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import parse_time
-from tollhouse.kernel.errors import FieldError
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.text import Translatable
 
+T = TypeVar("T")
 WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 NEUTRAL_ID = "00000000-0000-0000-0000-000000000000"
 NEUTRAL_TIME = "2000-01-01T00:00:00Z"
@@ -125,6 +126,18 @@ class Reader:
             self._error(path, code, message)
             return neutral(kind)
         return parse_time(read) if isinstance(kind, types.DateTimeType) else read
+
+
+def decode(members: dict[str, Any], kind: type[T]) -> T:
+    """The Struct of these members. Raises `ValidationFailed` with every member that does not fit."""
+    try:
+        return msgspec.convert(members, kind)
+    except msgspec.ValidationError:
+        reader = Reader()
+        read = reader.read(members, type_of(kind), "")
+    if reader.field_errors:
+        raise ValidationFailed(*reader.field_errors)
+    return msgspec.convert(read, kind)
 
 
 def neutral(kind: types.Type) -> Any:  # noqa: PLR0911 - one line a type
