@@ -57,7 +57,7 @@ def create_services(
 async def verify(settings: Settings) -> None:
     """Compare program and settings with the database: its schema, its keys, the decimals that money counts in.
 
-    Raises `MigrationsDisagreeError` and `SettingsRefusedError`, with what to do.
+    Raises `MigrationsDisagreeError` and `InvalidSettingsError`, with what to do.
     """
     services = create_services(settings, connections=1)
     try:

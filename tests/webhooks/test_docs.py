@@ -13,6 +13,7 @@ import pytest
 from tests.cast import Actor
 from tests.receiver import Receiver
 from tests.webhooks.conftest import Open
+from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.events.signing import signature, standard_headers
 from tollhouse.http.dispatch import IdempotencyKeyRequired
 from tollhouse.kernel import limits
@@ -108,6 +109,12 @@ def test_states_and_errors_are_all_described() -> None:
     rows = ROW.findall(errors)[1:]
     assert rows[0] == ("`http_500`, and so on", str(labels.describe_error("http_500")))
     assert {name.strip("`"): words for name, words in rows[1:]} == {name: str(text) for name, text in labels.ERRORS.items()}
+
+
+async def test_the_reference_lists_the_event_types(alice: Actor) -> None:
+    assert "[API reference](/docs/api) lists the event types" in section("## Delivery request")
+    events = (await alice.anonymously("GET", "/docs/api.md")).ok().text.partition("## Events\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^- \[([^\]]+)\]", events, re.MULTILINE) == [*EVENT_TYPES, TEST_EVENT]
 
 
 async def test_the_states_are_those_of_the_database(alice: Actor) -> None:

@@ -14,7 +14,7 @@ from tollhouse.kernel.text import Translatable
 
 
 class Catalogue(Struct, frozen=True):
-    """Built once from the settings (`extension.read`). `conversion_pairs` has the pairs whose terms are not the defaults."""
+    """Built once from the settings (`extension.load`). `conversion_pairs` has the pairs whose terms are not the defaults."""
 
     currencies: Mapping[str, Currency]
     methods: Mapping[str, Method]

@@ -111,7 +111,7 @@ async def update_status_if(
 
 
 async def record_approval(tx: Tx, env: MerchantEnv, refund_id: UUID, look_at: datetime | None, now: datetime) -> None:
-    """Record an approval. `next_poll_at`: when the worker submits it; None while approvals are missing."""
+    """Record an approval. `look_at`: when the worker submits it; None while approvals are missing."""
     await tx.execute(RECORD_APPROVAL, env.merchant_id, env.mode, refund_id, look_at, now)
 
 
