@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import BytecodeCache, Environment, FileSystemLoader, PrefixLoader, StrictUndefined, select_autoescape
 from jinja2.bccache import Bucket
 
+from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.texts import Texts
@@ -72,7 +73,7 @@ class Templates:
             second=formats.second,
             o_clock=formats.o_clock,
         )
-        pages.globals.update(css_version=self._css_version, language=language, languages=LANGUAGES)  # pyright: ignore[reportArgumentType]
+        pages.globals.update(css_version=self._css_version, icon=icon, language=language, languages=LANGUAGES)  # pyright: ignore[reportArgumentType]
         return pages
 
 
