@@ -1578,6 +1578,8 @@ CREATE TABLE public.users (
     verified_at timestamp with time zone,
     password_changed_at timestamp with time zone,
     password_reset_at timestamp with time zone,
+    dashboard_mode text,
+    CONSTRAINT users_dashboard_mode_check CHECK ((dashboard_mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT users_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
 );
 CREATE TABLE public.webhook_attempts (

@@ -50,7 +50,10 @@ async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, servi
     seen = Observation(
         reference=f"ticket-{paid['id']}", outcome="confirmed", external_ref=str(uuid4()), amount_minor=420, currency="EUR"
     )
+    assert (await alice.send("GET", "/")).ok(303).location == "/test/home"
     assert await settlement.observe(services, courier.name, courier.mode, seen, clock.now()) is not None
+    assert (await alice.send("GET", "/")).ok(303).location == "/live/home", "a merchant with live payments opens live"
+    assert 'href="/live/home"' in (await alice.send("GET", "/settings/business")).ok().text
 
     path = f"/transactions/{paid['id']}/refunds"
     missing = (await alice.post(path, {}, key="r", mode="live")).refused("receiver_required", 422)

@@ -11,7 +11,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other, with_headers_of
 from tollhouse.http.services import Work
-from tollhouse.identity import mfa_pending, sessions, stepup
+from tollhouse.identity import mfa_pending, modes, sessions, stepup
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.identity.model import Person, SignInFirst
 from tollhouse.identity.second_factor import SecondFactorChanged, SecondFactorRequired
@@ -31,8 +31,9 @@ NOTICES = {"reset": "Your password was changed. Sign in with your new password."
 
 @OPERATIONS.add("GET", "/", guard=anyone)
 async def start(request: Request) -> Response:
-    """The overview for a user with a session, the sign-in page for others."""
-    return see_other("/test/home" if await sessions.current_person(request) else "/signin")
+    """The home page for a user with a session, the sign-in page for others."""
+    person = await sessions.current_person(request)
+    return see_other("/signin" if person is None else f"/{await modes.mode_of(request, person)}/home")
 
 
 @OPERATIONS.add("GET", "/signin", guard=anyone)

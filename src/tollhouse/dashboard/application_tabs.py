@@ -45,7 +45,6 @@ def tab_page(
         context.pop("template", f"dashboard/applications/app_{tab}.html"),
         status,
         person=person,
-        mode="test",
         here="apps",
         client=client,
         tab=tab,

@@ -26,7 +26,7 @@ PURPOSE = b"new application:"
 async def list_page(request: Request, caller: Person) -> Response:
     """The applications of this merchant."""
     owned = await clients_store.list_owned(request.services.db, caller.merchant_id, request.now)
-    return page(request, "dashboard/applications/apps.html", person=caller, mode="test", here="apps", clients=owned)
+    return page(request, "dashboard/applications/apps.html", person=caller, here="apps", clients=owned)
 
 
 @OPERATIONS.add("GET", "/developers/apps/new", guard=signed_in_page)
@@ -53,7 +53,6 @@ async def register(request: Request, caller: Person) -> Response:
         request,
         "dashboard/applications/app_registered.html",
         person=caller,
-        mode="test",
         here="apps",
         client=client,
         secret=client.client_secret or "",
@@ -70,7 +69,6 @@ def _form_page(request: Request, person: Person, form: ApplicationForm, error: V
         "dashboard/applications/app_new.html",
         error.status if error else 200,
         person=person,
-        mode="test",
         here="apps",
         signed_client_id=f"{client_id}.{form_tokens.sign(request.services.keys, PURPOSE, person, client_id)}",
         **form_context(form, error),

@@ -88,7 +88,6 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
         "dashboard/audit_log/list.html",
         form_errors.status,
         person=caller,
-        mode="test",
         here="audit",
         query=query,
         form_errors=form_errors,

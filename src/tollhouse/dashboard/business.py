@@ -53,7 +53,6 @@ def _page(
         "dashboard/account/business.html",
         form_errors.status,
         person=person,
-        mode="test",
         here="business",
         business=new,
         seen=seen,

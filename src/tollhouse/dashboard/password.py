@@ -108,7 +108,6 @@ async def _password(request: Request, person: Person, form_errors: FormErrors = 
         "dashboard/account/password.html",
         form_errors.status,
         person=person,
-        mode="test",
         here="security",
         seen=await passwords.version(request, person.user_id),
         form_errors=form_errors,

@@ -18,7 +18,7 @@ ROOT = "/settings/security"
 
 
 def _account(request: Request, person: Person) -> TwoFactorAccount:
-    render = partial(page, request, frame="http/shell.html", person=person, mode="test", here="security")
+    render = partial(page, request, frame="http/shell.html", person=person, here="security")
 
     async def notify(work: Work, event: FactorEvent) -> None:
         if event == "factor_on":

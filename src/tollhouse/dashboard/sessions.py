@@ -44,7 +44,6 @@ async def sessions(request: Request, caller: Person) -> Response:
         request,
         "dashboard/account/sessions.html",
         person=caller,
-        mode="test",
         here="security",
         sessions=sorted(views, key=lambda one: not one.is_current),
         more=len(active) > SESSIONS_SHOWN,

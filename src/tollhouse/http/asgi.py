@@ -139,6 +139,8 @@ class AsgiApplication:
         if request.method == "HEAD" and "GET" in methods and methods["GET"].surface.head:
             operation = methods["GET"]
         surface = next(iter(methods.values())).surface if methods else None
+        if operation is not None:
+            request.page_path, request.switch_path = self._routes.page_paths(request.path, operation)
         try:
             if surface is not None and surface.cors and request.method == "OPTIONS":
                 response = Response(status_code=204)

@@ -12,13 +12,14 @@ handler reads from `request` itself or puts into a Response is declared as `read
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeVar, get_type_hints, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, get_args, get_type_hints, runtime_checkable
 from uuid import UUID
 
 from msgspec import Struct, structs
 
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 
 Idempotency = Literal["no", "honoured", "required"]
@@ -27,6 +28,9 @@ RecentAuthentication = Literal["no", "live", "always", "by_content"]
 the path or the body), always, or depending on the content of the request."""
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
+IN_ONE_MODE, IN_BOTH_MODES = "/{mode}/", ("/developers/", "/settings/")
+"""How the paths of dashboard pages begin: of an environment, and of the account. The latter may follow a mode, which
+selects the environment of the menu: `/live/settings/business`."""
 SUPPLIED = frozenset({"caller", "body", "query", "page", "work", "tx", "db", "now", "catalogue", "services", "request"})
 
 
@@ -240,6 +244,8 @@ class Routes:
             self._place(operation)
         fixed = {operation.full_path for operation in operations if "{" not in operation.full_path}
         self._fixed = {path: self._walk(path) for path in fixed}
+        gets = {operation.full_path for operation in operations if operation.method == "GET"}
+        self._pages = {operation.full_path: _page_segments(operation.full_path, gets) for operation in operations}
 
     def find(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
         """The operations of this path by method, and the values of its `{names}`. Empty if there is no such path.
@@ -248,7 +254,20 @@ class Routes:
         """
         if "\0" in path:
             return {}, {}
-        return self._fixed.get(path) or self._walk(path)
+        found = self._fixed.get(path) or self._walk(path)
+        mode, rest = _split_mode(path)
+        if found[0] or not mode or not rest.startswith(IN_BOTH_MODES):
+            return found
+        methods, values = self._fixed.get(rest) or self._walk(rest)
+        return methods, {**values, "mode": mode} if methods else {}
+
+    def page_paths(self, path: str, operation: Operation) -> tuple[str, str]:
+        """The page of a request, and the path that exists in both modes, without its mode: see `Request`."""
+        of_page, of_both = self._pages[operation.full_path]
+        mode, rest = _split_mode(path)
+        segments = rest.split("/")[1:]
+        page = "/".join(["", *([mode] if mode else []), *segments[:of_page]]) if of_page else ""
+        return page, "/".join(["", *segments[:of_both]]) if of_both else ""
 
     def _walk(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
         node, values = self._root, list[str]()
@@ -274,6 +293,23 @@ class Routes:
             raise ValueError(f"{operation.method} {operation.full_path} is declared twice")
         node.methods[operation.method] = operation
         node.names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+
+
+def _split_mode(path: str) -> tuple[str, str]:
+    """The mode that a path begins with, or an empty text, and the rest."""
+    mode, slash, rest = path[1:].partition("/")
+    return (mode, slash + rest) if mode in get_args(Mode) else ("", path)
+
+
+def _page_segments(pattern: str, gets: set[str]) -> tuple[int, int]:
+    """How many segments after the mode name the page, and the page that exists in both modes. An object has one mode."""
+    if not pattern.startswith((IN_ONE_MODE, *IN_BOTH_MODES)):
+        return 0, 0
+    start = "/{mode}" if pattern.startswith(IN_ONE_MODE) else ""
+    segments = pattern.removeprefix(start).split("/")[1:]
+    pages = [n for n in range(len(segments), 0, -1) if "/".join([start, *segments[:n]]) in gets]
+    shared = [n for n in pages if not start or not any(segment.startswith("{") for segment in segments[:n])]
+    return next(iter(pages), 0), next(iter(shared), 0)
 
 
 class _Node:

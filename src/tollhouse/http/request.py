@@ -10,7 +10,7 @@ from tollhouse.http.multipart import FORM_WITH_FILES, parse_multipart
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import SYSTEM, Actor, ActorKind
 from tollhouse.kernel.errors import InvalidRequest, UnsupportedMediaType
-from tollhouse.kernel.ids import new_id_text
+from tollhouse.kernel.ids import Mode, new_id_text
 from tollhouse.kernel.text import Text
 
 T = TypeVar("T")
@@ -43,8 +43,11 @@ class Request:
 
     `caller` is the authenticated caller, also if the request is then refused. `actor` is recorded as the author of its
     actions: the system until a guard knows better. `zone` is the time zone of pages: UTC unless
-    a signed-in person has chosen one. `cookies_to_set` (name, value, seconds) are added to the response, also to an error.
-    `request_id` is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store the latter.
+    a signed-in person has chosen one. `mode` is the environment of a page of the dashboard, None on others. `page_path` is
+    the page of this request, of a form the one above it; `switch_path` that page without its mode, or the list of its
+    object; both are empty outside of the dashboard. `cookies_to_set` (name, value, seconds) are added to the response, also
+    to an error. `request_id` is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store
+    the latter.
     """
 
     __slots__ = (
@@ -54,7 +57,9 @@ class Request:
         "cookies_to_set",
         "headers",
         "method",
+        "mode",
         "now",
+        "page_path",
         "params",
         "path",
         "query",
@@ -62,6 +67,7 @@ class Request:
         "request_id",
         "server_request_id",
         "services",
+        "switch_path",
         "zone",
     )  # fmt: skip
 
@@ -92,6 +98,9 @@ class Request:
         self.caller: object = None
         self.actor = SYSTEM
         self.zone: tzinfo = UTC
+        self.mode: Mode | None = None
+        self.page_path = ""
+        self.switch_path = ""
         self.cookies_to_set: list[tuple[str, str, int]] = []
 
     async def transact(self, action: Callable[[Work], Awaitable[T]]) -> T:

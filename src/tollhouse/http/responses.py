@@ -68,8 +68,10 @@ def page(
     """An HTML page in the language and time zone of the request.
 
     `allow_external_redirect` lets its form redirect to another site: browsers apply `form-action` to redirects.
-    `image_origin` is another origin of images.
+    `image_origin` is another origin of images. Pages of the dashboard know their `mode`, and by `switch_to` the path of the
+    same page in the other mode, or of the list that its object belongs to.
     """
+    context = {"mode": request.mode, "switch_to": _path_in_other_mode(request)} | context
     context |= {
         "request_id": request.request_id,
         "back": return_path(request),
@@ -87,6 +89,13 @@ def page(
         "Vary": "Accept-Language, Cookie",
     }
     return Response(html, status, headers, media_type="text/html")
+
+
+def _path_in_other_mode(request: Request) -> str:
+    """Empty outside of the dashboard."""
+    if request.mode is None or not request.switch_path:
+        return ""
+    return f"/{'test' if request.mode == 'live' else 'live'}{request.switch_path}"
 
 
 def formats_of(request: Request) -> Formats:

@@ -2,7 +2,7 @@
 
 from tollhouse.http import cookies
 from tollhouse.http.request import Request
-from tollhouse.identity import stepup, store
+from tollhouse.identity import modes, stepup, store
 from tollhouse.identity.model import (
     AccountSuspended,
     ApplicationRequired,
@@ -106,6 +106,8 @@ class SessionGuard:
         cookies.require_same_origin(request)
         if person.suspended and not self.while_suspended and request.method not in cookies.SAFE:
             raise AccountSuspended
+        if self._page:
+            request.mode = await modes.mode_of(request, person)
         return person
 
     async def reauthenticate(self, request: Request, caller: Person) -> Person:
@@ -116,7 +118,9 @@ class SessionGuard:
         return caller
 
     async def record_use(self, request: Request, caller: Person) -> None:
-        """Sessions record their last use themselves."""
+        """Remember the mode of the page. Sessions record their last use themselves."""
+        if self._page:
+            await modes.remember_mode(request, caller)
 
 
 class PublicGuard:

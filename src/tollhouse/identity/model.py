@@ -37,7 +37,8 @@ class Person(Struct, frozen=True):
     """A user of the dashboard, from an active session.
 
     `session_id` is constant during a session; `session_hash` changes when the user confirms the password, which also sets
-    `authenticated_at`. `language` is that of emails, `verified` whether the email address is.
+    `authenticated_at`. `language` is that of emails, `verified` whether the email address is, `remembered_mode` the mode of
+    the last page.
     """
 
     user_id: UserId
@@ -53,6 +54,7 @@ class Person(Struct, frozen=True):
     time_zone: str
     language: str
     verified: bool
+    remembered_mode: Mode | None
 
     @property
     def zone(self) -> tzinfo:

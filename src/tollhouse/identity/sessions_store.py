@@ -6,14 +6,14 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.identity.model import Person
-from tollhouse.kernel.ids import MerchantId, UserId
+from tollhouse.kernel.ids import MerchantId, Mode, UserId
 from tollhouse.kernel.limits import ACTIVITY_EVERY_S, SESSION_IDLE_S
 from tollhouse.platform.db import Pool, Row, Tx
 
 PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
            m.suspended_at, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
-           u.language, u.verified_at IS NOT NULL AS verified, s.public_id,
+           u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode, s.public_id,
            coalesce(s.proved_at, s.created_at) AS authenticated_at
     FROM sessions s JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
@@ -38,6 +38,10 @@ REVOKE_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_has
 REVOKE_ALL = "UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"
 FIND_BY_EMAIL = "SELECT id, merchant_id, email, language, password_hash FROM users WHERE email_key = $1"
 SET_LANGUAGE = "UPDATE users SET language = $2 WHERE id = $1 AND language <> $2"
+SET_MODE = "UPDATE users SET dashboard_mode = $2 WHERE id = $1 AND dashboard_mode IS DISTINCT FROM $2"
+HAS_LIVE_PAYMENTS = """
+    SELECT true FROM transactions WHERE merchant_id = $1 AND mode = 'live' AND succeeded_at IS NOT NULL LIMIT 1
+"""
 
 ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
 IDLE = timedelta(seconds=SESSION_IDLE_S)
@@ -75,6 +79,7 @@ async def find_person(db: Pool, id_hash: bytes, address: str, now: datetime) -> 
         row["time_zone"],
         row["language"],
         row["verified"],
+        row["dashboard_mode"],
     )
 
 
@@ -131,6 +136,16 @@ async def revoke_all(tx: Tx, user_id: UUID, now: datetime) -> None:
 async def set_language(db: Pool, user_id: UserId, language: str) -> None:
     """Set the language of emails to this user."""
     await db.execute(SET_LANGUAGE, user_id, language)
+
+
+async def set_mode(db: Pool, user_id: UserId, mode: Mode) -> None:
+    """Set the mode of the last page that this user opened."""
+    await db.execute(SET_MODE, user_id, mode)
+
+
+async def has_live_payments(db: Pool, merchant_id: MerchantId) -> bool:
+    """Whether a live payment of the merchant has succeeded."""
+    return await db.fetchrow(HAS_LIVE_PAYMENTS, merchant_id) is not None
 
 
 async def find_by_email(db: Pool | Tx, email_key: str) -> Row | None:
