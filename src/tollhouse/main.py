@@ -1,9 +1,6 @@
 """The composition root, which alone knows all packages: builds the services and the web application from the settings."""
 
 from collections.abc import Sequence
-from pathlib import Path
-
-from starlette.staticfiles import StaticFiles
 
 from tollhouse import key_checks
 from tollhouse.api import OPERATIONS
@@ -28,7 +25,6 @@ from tollhouse.rails.configured import Rails, configured_rails
 from tollhouse.request_log.recorder import Recorder
 from tollhouse.slices import SLICES
 
-STATIC = Path(__file__).parent / "http" / "static"
 WEB_POOL = 10
 WATCH_EVERY_S = 900
 
@@ -86,7 +82,6 @@ def build(services: Services) -> AsgiApplication:
         OPERATIONS,
         idempotency=DatabaseIdempotencyStore(),
         recorder=recorder,
-        static=StaticFiles(directory=STATIC),
         after_start=after_start,
         before_stop=before_stop,
     )

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
 
 from tests.cast import Actor
-from tollhouse import main
 from tollhouse.http.asgi import AsgiApplication
 from tollhouse.http.operations import PAGES, Operation, Operations
 from tollhouse.http.request import Request
@@ -49,7 +47,6 @@ async def call(services: Services, operations: Operations, method: str, path: st
         operations,
         idempotency=DatabaseIdempotencyStore(),
         recorder=NoRecorder(),
-        static=StaticFiles(directory=main.STATIC),
         after_start=nothing,
         before_stop=nothing,
     )

@@ -5,6 +5,7 @@ import pytest
 from tests.cast import Actor
 from tests.forms import FOREIGN, seen
 from tests.payments.shop import open_link, visit
+from tollhouse.http.static_files import static
 
 OFF = "Turn on keyboard shortcuts"
 SCRIPT = "/static/shortcuts.js"
@@ -60,8 +61,8 @@ async def test_a_tab_says_that_it_is_only_a_test(alice: Actor) -> None:
     for path in ("/test/payments", link["url"].removeprefix(alice.service.url)):
         page = await seen(alice, path)
         assert "<title>TEST · " in page, path
-        assert 'href="/static/mark-test.svg"' in page, path
+        assert f'href="{static("mark-test.svg")}"' in page, path
     for path in ("/live/payments", "/settings/business", "/docs"):
         page = await seen(alice, path)
         assert "<title>TEST" not in page, path
-        assert 'href="/static/mark.svg"' in page, path
+        assert f'href="{static("mark.svg")}"' in page, path

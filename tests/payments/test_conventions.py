@@ -11,6 +11,7 @@ from tests.payments.bank import play, purse, refund, sell
 from tests.payments.shop import COFFEE, approve_project, balance, events, open_link
 from tests.running import CATALOGUE
 from tollhouse.catalogue.methods import Fees
+from tollhouse.http.static_files import static
 
 
 @pytest.mark.covers("P-7", "P-14", "P-15", "P-92")
@@ -149,7 +150,7 @@ async def test_a_customer_without_a_name_sees_how_a_single_use_link_stands(alice
         "Partly paid",
         "Send the remaining 0.04 EUR",
         "data:image/svg+xml",
-        "/static/poll.js",
+        static("poll.js"),
         'data-state="underpaid"',
     ):
         assert shown in page.text, shown

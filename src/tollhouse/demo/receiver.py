@@ -1,7 +1,6 @@
 """The other side of the demo: a page on which arriving webhooks can be watched, and the sample application's callback."""
 
 from collections import deque
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -10,10 +9,11 @@ from aiohttp import web
 from msgspec import Struct
 
 from tollhouse.demo.seed import DemoCredentials
+from tollhouse.http.static_files import ROOT as STATIC
+from tollhouse.http.static_files import static_files
 from tollhouse.http.templates import Templates
 
 KEPT = 50
-STATIC = Path(__file__).parent.parent / "http" / "static"
 
 
 class ReceivedWebhook(Struct, frozen=True):
@@ -42,7 +42,7 @@ class WebhookReceiver:
         app.router.add_get("/", self._watch)
         app.router.add_post("/hook", self._take)
         app.router.add_get("/callback", self._callback)
-        app.router.add_static("/static", STATIC)
+        app.router.add_get(f"{STATIC}{{name:.+}}", _static_file)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", port).start()
@@ -94,6 +94,14 @@ class WebhookReceiver:
         return web.Response(
             text=self._templates.render(template, base_url=self._base_url, **facts), content_type="text/html"
         )
+
+
+async def _static_file(request: web.Request) -> web.Response:
+    sent = request.headers
+    found = static_files().response(request.match_info["name"], sent.get("Accept-Encoding"), sent.get("If-None-Match"))
+    if found is None:
+        raise web.HTTPNotFound
+    return web.Response(body=bytes(found.body), status=found.status_code, headers=found.headers)
 
 
 def _short(value: Any) -> Any:

@@ -9,10 +9,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from tollhouse.http import cookies
@@ -22,6 +20,8 @@ from tollhouse.http.operations import Operation, Routes
 from tollhouse.http.request import Headers, Request
 from tollhouse.http.responses import error_response, json_response
 from tollhouse.http.services import Services
+from tollhouse.http.static_files import ROOT as STATIC
+from tollhouse.http.static_files import static_files
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import (
     ApiError,
@@ -47,7 +47,6 @@ PREFLIGHT = (
     (b"access-control-allow-headers", b"Authorization, Content-Type, Idempotency-Key, X-API-Key"),
     (b"access-control-max-age", b"86400"),
 )
-STATIC = "/static/"
 Hook = Callable[[], Awaitable[None]]
 
 
@@ -69,7 +68,6 @@ class AsgiApplication:
         *,
         idempotency: IdempotencyStore,
         recorder: RequestRecorder,
-        static: StaticFiles,
         after_start: Hook,
         before_stop: Hook,
     ) -> None:
@@ -77,7 +75,6 @@ class AsgiApplication:
         self._routes = Routes(operations)
         self._dispatcher = Dispatcher(idempotency)
         self._recorder = recorder
-        self._static = static
         self._hooks = (after_start, before_stop)
         self._always = security_headers(services.settings)
         self._base = BasePath(path_of(services.settings))
@@ -97,31 +94,21 @@ class AsgiApplication:
         return path.startswith(STATIC) or bool(self._routes.find(path)[0])
 
     async def _serve_static(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send a static file, or an error in the usual format. Browsers cache files and revalidate them by ETag."""
+        """Send a static file, or an error in the usual format."""
         request = self._build_request(scope)
         request_id.set(request.request_id)
         try:
-            response = await self._file(request, scope)
+            response = _static_response(request)
         except Exception as exc:  # noqa: BLE001 - the last line, as in `_serve`
             response = self._refuse(request, exc, html=request.wants_html)
             response.raw_headers.append(NO_STORE)
         response.raw_headers += [(b"x-request-id", request.request_id.encode()), SAME_ORIGIN, *self._always]
         await response(scope, receive, send)
 
-    async def _file(self, request: Request, scope: Scope) -> Response:
-        if request.method not in {"GET", "HEAD"}:
-            raise MethodNotAllowed(headers={"Allow": "GET, HEAD"})
-        if "\0" in request.path:
-            raise NotFound
-        inside = {**scope, "root_path": STATIC[:-1]}
-        try:
-            return await self._static.get_response(self._static.get_path(inside), inside)
-        except HTTPException:  # no such file, or not readable
-            raise NotFound from None
-
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         await self._hooks[0]()
+        static_files()
         # Objects that exist now stay: exclude them from garbage collection.
         gc.collect()
         gc.freeze()
@@ -226,6 +213,17 @@ class AsgiApplication:
                 headers.append((b"access-control-allow-methods", ", ".join(sorted({*methods, "OPTIONS"})).encode()))
                 headers += PREFLIGHT
         response.raw_headers = self._base.headers(headers)
+
+
+def _static_response(request: Request) -> Response:
+    if request.method not in {"GET", "HEAD"}:
+        raise MethodNotAllowed(headers={"Allow": "GET, HEAD"})
+    accept_encoding = ",".join(request.headers.getlist("accept-encoding"))
+    name = request.path.removeprefix(STATIC)
+    response = static_files().response(name, accept_encoding, request.headers.get("if-none-match"))
+    if response is None:
+        raise NotFound
+    return response
 
 
 def _request_id(sent: str | None) -> str | None:

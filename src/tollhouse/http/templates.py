@@ -1,6 +1,5 @@
 """HTML from Jinja templates, by language and time zone. Templates are in `<package>/templates`; all output is escaped."""
 
-import hashlib
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
 from importlib import resources
@@ -13,6 +12,7 @@ from jinja2.bccache import Bucket
 from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.local_formats import Formats
+from tollhouse.http.static_files import static
 from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 
@@ -32,9 +32,6 @@ class Templates:
         self._loader = PrefixLoader(
             {part: FileSystemLoader(str(resources.files(f"tollhouse.{part}") / "templates")) for part in PARTS}
         )
-        static = resources.files("tollhouse.http") / "static"
-        css = sorted((one.name, one.read_bytes()) for one in static.iterdir() if one.name.endswith(".css"))
-        self._css_version = hashlib.sha256(b"".join(rules for _, rules in css)).hexdigest()[:12]
         self._texts = cache(Texts)
         self._code = {language: MemoryBytecodeCache() for language in LANGUAGES}
         self._pages = lru_cache(CACHED_READERS_MAX)(self._of)
@@ -73,7 +70,7 @@ class Templates:
             second=formats.second,
             o_clock=formats.o_clock,
         )
-        pages.globals.update(css_version=self._css_version, icon=icon, language=language, languages=LANGUAGES)  # pyright: ignore[reportArgumentType]
+        pages.globals.update(css_version="", icon=icon, static=static, language=language, languages=LANGUAGES)  # pyright: ignore[reportArgumentType]
         return pages
 
 
