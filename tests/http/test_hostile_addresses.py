@@ -98,7 +98,9 @@ async def test_what_is_not_among_our_files_is_refused_as_everywhere(
 async def test_a_file_is_sent_as_ever(alice: Actor) -> None:
     file = (await alice.anonymously("GET", "/static/app.css")).ok()
     assert file.headers["Cache-Control"] == "no-cache"
-    assert (await alice.anonymously("HEAD", "/static/app.css")).ok().headers["Content-Length"] == file.headers["Content-Length"]
+    assert (await alice.anonymously("HEAD", "/static/app.css")).ok().headers["Content-Length"] == file.headers[
+        "Content-Length"
+    ]
     (await alice.anonymously("GET", "/static/app.css", headers={"If-None-Match": file.headers["ETag"]})).ok(304)
 
 
