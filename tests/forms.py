@@ -1,6 +1,7 @@
 """Pages and forms of the dashboard, as a browser without scripts gets and posts them."""
 
 import html
+from urllib.parse import urlencode
 
 from tests.cast import HIDDEN, Actor, Answer
 
@@ -10,6 +11,11 @@ FOREIGN = {"Sec-Fetch-Site": "cross-site"}
 async def seen(actor: Actor, path: str, status: int = 200) -> str:
     """The page, as people read it."""
     return html.unescape((await actor.send("GET", path, headers={"Accept": "text/html"})).ok(status).text)
+
+
+def signed_out(path: str) -> str:
+    """Where somebody without a session is sent from this page."""
+    return f"/signin?{urlencode({'to': path})}"
 
 
 async def post(actor: Actor, path: str, status: int = 303, /, **fields: str) -> Answer:
@@ -37,7 +43,7 @@ async def refuses_strangers(actor: Actor, stranger: Actor, *paths: str) -> None:
     """Nobody else sees these pages, no mode but the own two, and nobody without a session."""
     for path in paths:
         await seen(stranger, path, 404)
-        assert (await actor.anonymously("GET", path)).ok(303).location == "/signin"
+        assert (await actor.anonymously("GET", path)).ok(303).location == signed_out(path)
         await seen(actor, path.replace("/test/", "/live/"), 404)
         await seen(actor, path.replace("/test/", "/prod/"), 404)
 
@@ -45,7 +51,7 @@ async def refuses_strangers(actor: Actor, stranger: Actor, *paths: str) -> None:
 async def refuses_foreign_forms(actor: Actor, *paths: str) -> None:
     """These are posted from our own pages alone, with a session, and not by a suspended merchant."""
     for path in paths:
-        assert (await actor.anonymously("POST", path)).ok(303).location == "/signin"
+        assert (await actor.anonymously("POST", path)).ok(303).location.partition("?")[0] == "/signin"
         (await actor.send("POST", path, data={"amount": "1.00"}, headers=FOREIGN)).refused("cross_origin_forbidden", 403)
     await actor.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", actor.merchant_id)
     for path in paths:

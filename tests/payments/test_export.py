@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tests.forms import seen
+from tests.forms import seen, signed_out
 from tests.payments.bank import attempt, sell
 from tests.payments.shop import open_link
 from tests.running import Service
@@ -82,7 +82,7 @@ async def test_nobody_elses(alice: Actor, carol: Actor) -> None:
     await sell(alice)
     assert await exported(carol) == []
     for path in ("/test/payments.csv", "/test/payments/export"):
-        assert (await alice.anonymously("GET", path)).ok(303).location == "/signin"
+        assert (await alice.anonymously("GET", path)).ok(303).location == signed_out(path)
     await seen(alice, "/prod/payments.csv", 404)
     assert "There are no payments to export." in await seen(alice, "/live/payments/export")
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.cast import Actor, Answer
-from tests.forms import forms, hidden, post, refuses_foreign_forms, refuses_strangers, seen, wrong
+from tests.forms import forms, hidden, post, refuses_foreign_forms, refuses_strangers, seen, signed_out, wrong
 from tests.payments.bank import purse
 from tests.withdrawals.steps import asked, fund, play, purse_live
 from tests.withdrawals.test_terms import priced
@@ -208,7 +208,7 @@ async def test_nobody_elses(shop: Actor, neighbour: Actor) -> None:
     await fund(neighbour)
     assert "The quote has expired." in (await post(neighbour, f"{NEW}/confirm", 409, **confirmed)).text
     assert await rows(neighbour) == []
-    assert (await shop.anonymously("GET", "/test/withdrawals")).ok(303).location == "/signin"
+    assert (await shop.anonymously("GET", "/test/withdrawals")).ok(303).location == signed_out("/test/withdrawals")
 
 
 async def test_who_may_post(shop: Actor) -> None:

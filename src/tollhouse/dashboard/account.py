@@ -1,12 +1,12 @@
 """The pages of sign-up, sign-in, password confirmation and API keys."""
 
-from urllib.parse import urlencode
 from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.dashboard.continuation import Continuation
 from tollhouse.http.form_errors import by_field
-from tollhouse.http.forms import Form, flash_message, parse_form
+from tollhouse.http.forms import flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other, with_headers_of
@@ -14,6 +14,7 @@ from tollhouse.http.services import Work
 from tollhouse.identity import mfa_pending, modes, sessions, stepup
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.identity.model import Person, SignInFirst
+from tollhouse.identity.return_paths import return_path, sign_in_path
 from tollhouse.identity.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.identity.sign_in import finish_sign_in
 from tollhouse.identity.sign_in import sign_in as sign_in_user
@@ -38,12 +39,12 @@ async def start(request: Request) -> Response:
 
 @OPERATIONS.add("GET", "/signin", guard=anyone)
 async def sign_in_page(request: Request) -> Response:
-    """The sign-in form. `request` is the authorization request to continue with."""
+    """The sign-in form. `request` is the authorization request to continue with, or `to` the page."""
     notice = NOTICES.get(flash_message(request.query), "")
     return page(
         request,
         "dashboard/account/signin.html",
-        request=_request(parse_form(request.query)),
+        continuation=Continuation.of(parse_form(request.query)),
         email="",
         message="",
         notice=notice,
@@ -52,25 +53,27 @@ async def sign_in_page(request: Request) -> Response:
 
 @OPERATIONS.add("POST", "/signin", guard=visitor)
 async def sign_in(request: Request) -> Response:
-    """Verify the password, then ask for the code or continue with the authorization request or the overview."""
+    """Verify the password, then ask for the code or continue with what follows."""
     form = request.form()
     email = form.one("email") or ""
     try:
         _, secret = await sign_in_user(request, email, form.one("password") or "")
     except SecondFactorRequired as required:
-        return mfa_pending.set_cookie(request, see_other(_with_request("/signin/2fa", form)), "signin", required.holder_id)
+        return mfa_pending.set_cookie(
+            request, see_other(Continuation.of(form).after("/signin/2fa")), "signin", required.holder_id
+        )
     except ApiError as error:
         response = page(
             request,
             "dashboard/account/signin.html",
             error.status,
-            request=_request(form),
+            continuation=Continuation.of(form),
             email=email,
             message=error.message,
             notice="",
         )
         return with_headers_of(error, response)
-    return sessions.set_cookie(request, see_other(_continue_path(form)), secret)
+    return sessions.set_cookie(request, see_other(Continuation.of(form).path), secret)
 
 
 @OPERATIONS.add("GET", "/signin/2fa", guard=anyone)
@@ -78,34 +81,40 @@ async def code_page(request: Request) -> Response:
     """The form for the code, after the password."""
     form = parse_form(request.query)
     if mfa_pending.account_id(request, "signin") is None:
-        return see_other(_with_request("/signin", form))
-    return page(request, "dashboard/account/signin_code.html", request=_request(form), message="")
+        return see_other(Continuation.of(form).after("/signin"))
+    return page(request, "dashboard/account/signin_code.html", continuation=Continuation.of(form), message="")
 
 
 @OPERATIONS.add("POST", "/signin/2fa", guard=visitor)
 async def sign_in_by_code(request: Request) -> Response:
-    """Verify the code, then continue with the authorization request or the overview."""
+    """Verify the code, then continue with what follows."""
     form = request.form()
     user_id = mfa_pending.account_id(request, "signin")
     if user_id is None:
-        return see_other(_with_request("/signin", form))
+        return see_other(Continuation.of(form).after("/signin"))
     verified_at = mfa_pending.password_verified_at(request, "signin")
     try:
         secret = await finish_sign_in(request, user_id, verified_at, form.one("code") or "")
     except SecondFactorChanged:
-        return see_other(_with_request("/signin", form))
+        return see_other(Continuation.of(form).after("/signin"))
     except ApiError as error:
         response = page(
-            request, "dashboard/account/signin_code.html", error.status, request=_request(form), message=error.message
+            request,
+            "dashboard/account/signin_code.html",
+            error.status,
+            continuation=Continuation.of(form),
+            message=error.message,
         )
         return with_headers_of(error, response)
-    return mfa_pending.clear_cookie(request, sessions.set_cookie(request, see_other(_continue_path(form)), secret), "signin")
+    return mfa_pending.clear_cookie(
+        request, sessions.set_cookie(request, see_other(Continuation.of(form).path), secret), "signin"
+    )
 
 
 @OPERATIONS.add("GET", "/stepup", guard=signed_in_page)
 async def step_up_page(request: Request, caller: Person) -> Response:
     """Ask for the password. `to` is the page to open afterwards."""
-    to = stepup.return_path(parse_form(request.query))
+    to = return_path(parse_form(request.query))
     return see_other(to) if stepup.is_recent(caller, request.now) else await stepup.confirmation_page(request, caller, to)
 
 
@@ -113,11 +122,11 @@ async def step_up_page(request: Request, caller: Person) -> Response:
 async def step_up(request: Request, caller: Person) -> Response:
     """Verify password and code, and open the page `to`."""
     form = request.form()
-    to = stepup.return_path(form)
+    to = return_path(form)
     try:
         await stepup.confirm_by_form(request, caller, form)
     except AuthenticationRequired:
-        raise SignInFirst from None
+        raise SignInFirst(sign_in_path(request)) from None
     except ApiError as error:
         return await stepup.confirmation_page(request, caller, to, error)
     return see_other(to)
@@ -126,9 +135,15 @@ async def step_up(request: Request, caller: Person) -> Response:
 @OPERATIONS.add("GET", "/signup", guard=anyone)
 async def sign_up_page(request: Request) -> Response:
     """The sign-up form."""
-    pending = _request(parse_form(request.query))
+    continuation = Continuation.of(parse_form(request.query))
     return page(
-        request, "dashboard/account/signup.html", request=pending, email="", business_name="", message="", field_errors={}
+        request,
+        "dashboard/account/signup.html",
+        continuation=continuation,
+        email="",
+        business_name="",
+        message="",
+        field_errors={},
     )
 
 
@@ -144,14 +159,14 @@ async def sign_up(request: Request) -> Response:
             request,
             "dashboard/account/signup.html",
             error.status,
-            request=_request(form),
+            continuation=Continuation.of(form),
             email=new.email,
             business_name=new.business_name,
             message=error.message,
             field_errors=by_field(error) | ({"email": error.message} if isinstance(error, EmailTaken) else {}),
         )
         return with_headers_of(error, response)
-    return sessions.set_cookie(request, see_other(_continue_path(form)), secret)
+    return sessions.set_cookie(request, see_other(Continuation.of(form).path), secret)
 
 
 @OPERATIONS.add("POST", "/signout", guard=visitor)
@@ -215,19 +230,3 @@ async def _keys_page(
         field_errors=by_field(error),
         keys=[key for key in await store.list_api_keys(request.services.db, caller.merchant_id) if key.mode == env.mode],
     )
-
-
-def _request(form: Form) -> str:
-    """The ID of the authorization request to continue with, never a URL."""
-    name = form.one("request") or ""
-    return name if name.isalnum() and name.isascii() and len(name) <= 64 else ""  # noqa: PLR2004
-
-
-def _continue_path(form: Form) -> str:
-    request = _request(form)
-    return f"/oauth/consent/{request}" if request else "/"
-
-
-def _with_request(path: str, form: Form) -> str:
-    request = _request(form)
-    return f"{path}?{urlencode({'request': request})}" if request else path

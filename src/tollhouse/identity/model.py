@@ -166,5 +166,5 @@ class SignInFirst(ApiError):
 
     code, status, message = "authentication_required", 303, "Sign in first."
 
-    def __init__(self, location: str = "/signin") -> None:
+    def __init__(self, location: str) -> None:
         super().__init__(headers={"Location": location})

@@ -4,7 +4,6 @@ JSON is refused until `POST /api/v2/merchant/session/confirm`. A page redirects 
 answered with a page that asks for the password and carries the form's fields.
 """
 
-import re
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -19,6 +18,7 @@ from tollhouse.http.responses import ErrorPage, page
 from tollhouse.identity import second_factor, sessions, sessions_store
 from tollhouse.identity.credentials import verify_password
 from tollhouse.identity.model import InvalidCredentials, Operator, Person, RecentAuthenticationRequired, SignInFirst
+from tollhouse.identity.return_paths import HOME, address_of, sign_in_path
 from tollhouse.identity.second_factor import InvalidCode, SecondFactorRequired
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired
 from tollhouse.kernel.limits import RECENT_AUTHENTICATION_S
@@ -26,8 +26,7 @@ from tollhouse.kernel.limits import RECENT_AUTHENTICATION_S
 RECENT = timedelta(seconds=RECENT_AUTHENTICATION_S)
 PASSWORD_FIELD, CODE_FIELD = "stepup_password", "stepup_code"
 TEMPLATE = "identity/stepup.html"
-PATH, HOME = "/stepup", "/"
-RETURN_PATH = re.compile(r"/(live|test|developers|settings)(/[A-Za-z0-9:._~-]+)*(\?[A-Za-z0-9:._~=&%+-]*)?")
+PATH = "/stepup"
 
 
 class ReauthenticationRedirect(ApiError):
@@ -96,15 +95,14 @@ async def reauthenticate(request: Request, person: Person, *, allow_external_red
     if is_recent(person, request.now):
         return person
     if request.method in SAFE:
-        query = request.query.decode("latin-1")
-        raise ReauthenticationRedirect(f"{request.path}?{query}" if query else request.path)
+        raise ReauthenticationRedirect(address_of(request))
     form = request.form()
     error: ApiError | None = None
     if form.one(PASSWORD_FIELD) is not None:
         try:
             return await confirm_by_form(request, person, form)
         except AuthenticationRequired:
-            raise SignInFirst from None
+            raise SignInFirst(sign_in_path(request)) from None
         except ApiError as cause:
             error = cause
     context = await _context(request, person, request.path, carried_fields(form), error)
@@ -116,12 +114,6 @@ async def reauthenticate(request: Request, person: Person, *, allow_external_red
 async def confirmation_page(request: Request, person: Person, to: str, error: ApiError | None = None) -> Response:
     """The page that asks for the password and then opens `to`."""
     return render(request, await _context(request, person, PATH, [("to", to)], error), error)
-
-
-def return_path(form: Form) -> str:
-    """The page to open after confirmation: a path of the dashboard, never another site."""
-    to = form.one("to") or ""
-    return to if RETURN_PATH.fullmatch(to) else HOME
 
 
 def carried_fields(form: Form) -> list[tuple[str, str]]:
