@@ -16,8 +16,8 @@ from tollhouse.kernel.messages import named
 ENCODER = msgspec.json.Encoder()
 JSON_TYPE = (b"content-type", b"application/json")
 CSP = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
-    "img-src 'self' data:"
+    "default-src 'none'; style-src 'self'; font-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'; img-src 'self' data:"
 )
 FORMS_STAY = "; form-action 'self'"
 PAGE_HEADERS = {

@@ -7,7 +7,7 @@ version of the program, return the current file, which browsers revalidate. File
 import hashlib
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -16,6 +16,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.http.compression import CODINGS, accepted_codings, compressed
+from tollhouse.http.fonts import LATIN_FONT, web_fonts
 
 ROOT = "/static/"
 HASH_DIGITS = 12
@@ -54,6 +55,10 @@ class StaticFiles:
     def address(self, name: str) -> str:
         """The path of this file, with its hash. Raises KeyError if there is none."""
         return ROOT + self._files[name].name
+
+    def addresses(self, names: Iterable[str]) -> list[str]:
+        """The paths of those files that exist."""
+        return [self.address(name) for name in names if name in self._files]
 
     def response(self, name: str, accept_encoding: str | None, if_none_match: str | None) -> Response | None:
         """The response to a request of this name, with or without a hash; None if there is no such file."""
@@ -118,8 +123,13 @@ def read_folder(folder: Traversable, before: str = "") -> dict[str, bytes]:
 
 @cache
 def static_files() -> StaticFiles:
-    """The static files of the program, read once."""
-    return StaticFiles(read_folder(resources.files("tollhouse.http") / "static"))
+    """The static files of the program and its web fonts, read once."""
+    return StaticFiles(read_folder(resources.files("tollhouse.http") / "static") | web_fonts())
+
+
+def preloads() -> list[str]:
+    """The addresses of the fonts that every page needs: one, or none if it could not be made."""
+    return static_files().addresses([LATIN_FONT])
 
 
 def static(name: str) -> str:

@@ -12,7 +12,7 @@ from jinja2.bccache import Bucket
 from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.local_formats import Formats
-from tollhouse.http.static_files import static
+from tollhouse.http.static_files import preloads, static
 from tollhouse.http.texts import Texts
 from tollhouse.kernel.clock import stamp
 
@@ -70,7 +70,9 @@ class Templates:
             second=formats.second,
             o_clock=formats.o_clock,
         )
-        pages.globals.update(css_version="", icon=icon, static=static, language=language, languages=LANGUAGES)  # pyright: ignore[reportArgumentType]
+        shared: dict[str, Any] = {"css_version": "", "icon": icon, "static": static, "preloads": preloads}
+        shared |= {"language": language, "languages": LANGUAGES}
+        pages.globals.update(shared)
         return pages
 
 
