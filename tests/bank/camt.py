@@ -33,6 +33,7 @@ class Line:
     batch: str | None = None
     parts: tuple["Line", ...] = ()
     account: str | None = CUSTOMER_IBAN
+    sent_at: str | None = None
 
 
 def paid(reference: str, minor: int, **changes: Any) -> Line:
@@ -93,10 +94,11 @@ def _details(part: Line, line: Line, version: str) -> str:
     parties = f"<{role}>{who}</{role}>{account}" if part.name else ""
     structured = f"<Strd><CdtrRefInf>{_text('Ref', part.structured)}</CdtrRefInf></Strd>" if part.structured else ""
     reported = f"{_text('Ustrd', part.words)}{structured}"
+    dates = f"<RltdDts><AccptncDtTm>{part.sent_at}</AccptncDtTm></RltdDts>" if part.sent_at else ""
     back = f"<RtrInf><Rsn><Cd>{part.return_reason}</Cd></Rsn></RtrInf>" if part.return_reason else ""
     return (
         f"<TxDtls><Refs>{refs}</Refs>{amounts}{f'<RltdPties>{parties}</RltdPties>' if parties else ''}"
-        f"{f'<RmtInf>{reported}</RmtInf>' if reported else ''}{back}</TxDtls>"
+        f"{f'<RmtInf>{reported}</RmtInf>' if reported else ''}{dates}{back}</TxDtls>"
     )
 
 

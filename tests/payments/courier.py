@@ -4,7 +4,7 @@ from datetime import datetime
 
 from tollhouse.catalogue.methods import Method
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.provider import Attempt, Health, Instructions, RefundOrder, RefundState, Submission
+from tollhouse.rails.provider import AT_ONCE, Attempt, Health, Instructions, RefundOrder, RefundState, Submission
 
 COURIER = Method(method_id="courier:EUR", name="Cash by courier", type="bank_transfer", rail="courier", confirmation="days")
 DOOR = "Door "
@@ -15,6 +15,7 @@ class Courier:
 
     name = "courier"
     mode: Mode = "live"
+    times = AT_ONCE
 
     def __init__(self) -> None:
         self.carried: dict[str, RefundOrder] = {}

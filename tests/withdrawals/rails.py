@@ -6,9 +6,11 @@ from uuid import UUID
 
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.provider import (
+    AT_ONCE,
     Attempt,
     Health,
     Instructions,
+    PaymentTimes,
     PayoutOrder,
     PayoutState,
     Provider,
@@ -26,6 +28,7 @@ class PaperBank:
 
     name = "bank"
     mode: Mode = "live"
+    times = AT_ONCE
 
     def __init__(self) -> None:
         self.orders: dict[UUID, PayoutOrder] = {}
@@ -93,6 +96,11 @@ class Line:
     def mode(self) -> Mode:
         """The rail's."""
         return self.rail.mode
+
+    @property
+    def times(self) -> PaymentTimes:
+        """The rail's."""
+        return self.rail.times
 
     def health(self) -> Health:
         """The rail's."""

@@ -1,6 +1,7 @@
 """Import bank statements: match each transfer of a new entry, or leave it unmatched for an operator."""
 
 import asyncio
+from datetime import UTC
 from uuid import UUID
 
 from tollhouse.approvals import rules
@@ -16,6 +17,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, as_text
+from tollhouse.kernel.zones import midnight
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.statement import Entry, Part, Statement, read
 from tollhouse.rails.bank.transfer import BankAccount
@@ -78,8 +80,16 @@ async def assign(work: Work, part_id: UUID, reference: str, ports: BankPorts, co
     if owner is None:
         raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
     await rules.ensure_independent(work.tx, owner, context.reviewer)
-    payer = _payer(waiting.other_iban, waiting.other_name)
-    seen = _seen(name, waiting.identity, waiting.nth, waiting.amount_minor, waiting.currency, payer)
+    seen = Observation(
+        reference=name,
+        outcome="confirmed",
+        external_ref=f"{waiting.identity.hex()}/{waiting.nth}",
+        amount_minor=waiting.amount_minor,
+        currency=waiting.currency,
+        payer=_payer(waiting.other_iban, waiting.other_name),
+        sent_at=waiting.sent_at,
+        arrived_at=midnight(waiting.booked_on, UTC),
+    )
     if not await ports.observe(work, seen):
         raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
     return await _decide(work, part_id, Placed("payment", reference=name), ports, context)
@@ -141,8 +151,16 @@ async def _place(work: Work, entry: Entry, nth: int, ports: BankPorts) -> Placed
             else "The transfer has no payment reference.",
         )
     [name] = names
-    payer = _payer(part.other_iban, part.other_name)
-    seen = _seen(name, entry.identity, nth, part.amount_minor, entry.currency, payer)
+    seen = Observation(
+        reference=name,
+        outcome="confirmed",
+        external_ref=f"{entry.identity.hex()}/{nth}",
+        amount_minor=part.amount_minor,
+        currency=entry.currency,
+        payer=_payer(part.other_iban, part.other_name),
+        sent_at=part.sent_at,
+        arrived_at=midnight(entry.booked_on, UTC),
+    )
     undoes = entry.is_reversal or part.return_reason is not None
     if entry.side == "debit":
         taken_back = undoes and await ports.take_back(work, seen)
@@ -165,17 +183,6 @@ def _references(part: Part) -> set[str]:
 def _payer(iban: str | None, name: str | None) -> Payer | None:
     account = None if iban is None else parse_iban(iban)
     return None if account is None else Payer(account, name)
-
-
-def _seen(reference: str, identity: bytes, nth: int, amount_minor: int, currency: str, payer: Payer | None) -> Observation:
-    return Observation(
-        reference=reference,
-        outcome="confirmed",
-        external_ref=f"{identity.hex()}/{nth}",
-        amount_minor=amount_minor,
-        currency=currency,
-        payer=payer,
-    )
 
 
 async def _hold_waiting(tx: Tx, part_id: UUID) -> store.Waiting:

@@ -1,7 +1,7 @@
 """SQL that writes statements, entries and transfers."""
 
 import hashlib
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 import msgspec
@@ -30,8 +30,8 @@ KEEP_ENTRY = """
 """
 KEEP_PART = """
     INSERT INTO bank_entry_parts (id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words,
-                                  return_reason, outcome, payout_id, because)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                                  return_reason, sent_at, outcome, payout_id, because)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 """
 UNMATCHED = """
     SELECT p.id, e.booked_on, e.side, p.amount_minor, e.currency, p.because, p.other_name, p.other_iban, p.words
@@ -39,7 +39,8 @@ UNMATCHED = """
     WHERE p.outcome = 'unmatched' ORDER BY p.id LIMIT $1 OFFSET $2
 """
 HOLD_PART = """
-    SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, p.other_iban, p.other_name
+    SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, e.booked_on, p.sent_at, p.other_iban,
+           p.other_name
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id WHERE p.id = $1 FOR NO KEY UPDATE OF p
 """
 DECIDE = """
@@ -67,6 +68,8 @@ class Waiting(Struct, frozen=True):
     outcome: Outcome
     side: Side
     currency: str
+    booked_on: date
+    sent_at: datetime | None
     other_iban: str | None
     other_name: str | None
 
@@ -99,7 +102,7 @@ async def keep_entry(tx: Tx, entry: Entry, statement_id: UUID) -> UUID | None:
 async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part, placed: Placed) -> None:
     """Insert a transfer of a new entry with its outcome."""
     words = " ".join(filter(None, (part.structured, part.unstructured)))
-    whose = (part.end_to_end_id, part.other_name, part.other_iban, words, part.return_reason)
+    whose = (part.end_to_end_id, part.other_name, part.other_iban, words, part.return_reason, part.sent_at)
     result = (placed.outcome, placed.payout_id, placed.reason)
     await tx.execute(KEEP_PART, part_id, entry_id, nth, part.amount_minor, placed.reference, *whose, *result)
 

@@ -6,7 +6,7 @@ the visitor's attempt.
 """
 
 import hashlib
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import cast, get_args
 from uuid import UUID
 
@@ -35,7 +35,7 @@ from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import LinkCanceled, LinkExpired, MethodUnavailable
 from tollhouse.payment_links.offers import offers_for
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.rails.configured import SANDBOX
+from tollhouse.rails.configured import SANDBOX, Rails
 from tollhouse.sandbox.simulator import Outcome, Simulated
 from tollhouse.transactions.model import FAILURES, Transaction
 
@@ -216,12 +216,26 @@ def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavail
         here=found.path,
         query=found.path.partition("?")[2],
         simulator=_simulator(found),
+        settlement_days=_settlement(found, request.services.rails).days,
+        may_be_on_its_way=_may_be_on_its_way(found, request.services.rails, now),
         begun_at=stamp(link.created_at),
         now=stamp(now + link.clock_offset),
         expires_at=stamp(link.expires_at),
         cancel_url=link.cancel_url or found.settings.cancel_url,
         return_url=found.return_url if state in PAID else None,
     )
+
+
+def _settlement(found: Checkout, rails: Rails) -> timedelta:
+    """How long the money of the visitor's attempt may be on its way."""
+    attempt = found.attempt
+    return timedelta() if attempt is None else rails.times(attempt.rail, attempt.env.mode).settlement
+
+
+def _may_be_on_its_way(found: Checkout, rails: Rails, now: datetime) -> bool:
+    """Whether the link has expired, and money that was sent before may still arrive in time."""
+    passed = now + found.link.clock_offset - found.link.expires_at
+    return found.state == "expired" and passed < _settlement(found, rails)
 
 
 def _qr(found: Checkout, catalogue: Catalogue) -> str | None:

@@ -9,13 +9,15 @@ from starlette.responses import Response
 
 from tollhouse.environments import payment_settings
 from tollhouse.environments import store as projects
+from tollhouse.environments.availability import offers
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.idempotency.claims import IdempotencyKeyReused, create_once
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -24,6 +26,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
+from tollhouse.kernel.text import Translatable
 from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import actions
 from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
@@ -127,6 +130,14 @@ def _typed(form: Form) -> LinkForm:
     return LinkForm(values, form.all(METHODS_FIELD))
 
 
+def _slow_methods(env: MerchantEnv, settings: PaymentSettings, services: Services) -> list[tuple[Translatable, int]]:
+    """The methods with which the default lifetime is longer than that of the settings, and the days that it is then."""
+    offered = (one.method for one in offers(env.mode, settings, services.rails, services.catalogue) if one.available)
+    usual = timedelta(minutes=settings.link_expiry_minutes)
+    least = ((one.label, services.rails.times(one.rail, env.mode).link_lifetime_min) for one in offered)
+    return [(label, lifetime.days) for label, lifetime in least if lifetime > usual]
+
+
 async def _form(
     request: Request, person: Person, env: MerchantEnv, typed: LinkForm, form_errors: FormErrors = NO_ERRORS, key: str = ""
 ) -> Response:
@@ -146,6 +157,7 @@ async def _form(
         methods=method_choices(env, request.services.catalogue),
         lifetimes=[(name, words) for name, (_, words) in LIFETIMES.items()],
         usual_minutes=settings.link_expiry_minutes,
+        slow_methods=_slow_methods(env, settings, request.services),
         optional_texts=OPTIONAL_TEXTS,
         opened=bool(typed.methods or form_errors.field_errors or any(typed.values[name] for name in OPTIONAL_TEXTS)),
         typed=typed.values,

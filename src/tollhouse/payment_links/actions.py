@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import msgspec
+
 from tollhouse.environments import payment_settings, projects
 from tollhouse.http.services import Work
 from tollhouse.identity.model import Person
@@ -13,6 +15,7 @@ from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store
 from tollhouse.payment_links.model import LinkCreator, PaymentLink, new_link_token
 from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest, check
+from tollhouse.payment_links.offers import lifetime_min
 
 
 async def open_link(
@@ -23,6 +26,9 @@ async def open_link(
     person: Person | None = None,
 ) -> PaymentLink:
     """Create a payment link. `person` is set when a dashboard user creates it.
+
+    Without a deadline in the request, the lifetime is that of the settings. In the dashboard, it is long enough for
+    the link's payment methods.
 
     Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
     """
@@ -54,5 +60,8 @@ async def open_link(
         clock_offset=offset,
         **{name: getattr(new, name) for name in OPTIONAL_TEXTS},
     )
+    if new.expires_at is None and created_by.type == "dashboard":
+        least = lifetime_min(link, settings, work.services.rails, work.services.catalogue)
+        link = msgspec.structs.replace(link, expires_at=max(link.expires_at, work.now + offset + least))
     await store.insert(work.tx, link)
     return link

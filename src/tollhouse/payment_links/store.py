@@ -58,13 +58,15 @@ RECORD_ATTEMPT = """
     UPDATE payment_links SET latest_transaction_id = $4, updated_at = $5, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
-# A payment may be accepted after the link has ended; the link's status stays then.
+# A payment in time may come after the link has expired. One that is accepted later leaves the link's status.
 RECORD_PAYMENT = """
     UPDATE payment_links SET payments_count = least(payments_count + 1, max_payments),
         amount_paid_minor = amount_paid_minor + $5,
         latest_transaction_id = $4, updated_at = $6, version = version + 1,
-        status = CASE WHEN status = 'active' AND payments_count + 1 = max_payments THEN 'completed' ELSE status END,
-        completed_at = CASE WHEN status = 'active' AND payments_count + 1 = max_payments THEN $6 ELSE completed_at END
+        status = CASE WHEN $7 AND status IN ('active', 'expired') AND payments_count + 1 = max_payments THEN 'completed'
+                 ELSE status END,
+        completed_at = CASE WHEN $7 AND status IN ('active', 'expired') AND payments_count + 1 = max_payments THEN $6
+                       ELSE completed_at END
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
     RETURNING status
 """
@@ -99,6 +101,14 @@ class LinkListFilter(Struct, frozen=True):
     currency: str | None = None
     project_id: UUID | None = None
     reference: str | None = None
+
+
+class Credited(Struct, frozen=True):
+    """A payment of a link, and whether it was made in time."""
+
+    transaction_id: UUID
+    amount_minor: int
+    in_time: bool
 
 
 class CheckoutLink(Struct, frozen=True):
@@ -160,11 +170,10 @@ async def record_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: d
     await tx.execute(RECORD_ATTEMPT, link.env.merchant_id, link.env.mode, link.id, transaction_id, now)
 
 
-async def record_payment(
-    tx: Tx, env: MerchantEnv, link_id: UUID, transaction_id: UUID, credited_minor: int, now: datetime
-) -> LinkStatus:
-    """Count a payment, and complete an active link with its last payment. Returns the link's status."""
-    row = await tx.fetchrow(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, transaction_id, credited_minor, now)
+async def record_payment(tx: Tx, env: MerchantEnv, link_id: UUID, payment: Credited, now: datetime) -> LinkStatus:
+    """Count a payment. The last one, in time, completes the link. Returns the link's status."""
+    paid = (payment.transaction_id, payment.amount_minor, now, payment.in_time)
+    row = await tx.fetchrow(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, *paid)
     if row is None:
         raise AssertionError("links are never deleted")
     return row["status"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
 from tollhouse.rails.bank.transfer import BankAccount, BankTransfer
-from tollhouse.rails.provider import Provider, RailError
+from tollhouse.rails.provider import AT_ONCE, PaymentTimes, Provider, RailError
 from tollhouse.rails.sandbox import Sandbox
 
 SANDBOX = Sandbox()
@@ -28,6 +28,11 @@ class Rails:
             return "provider_not_configured"
         health = provider.health()
         return None if health.available else health.reason or "provider_down"
+
+    def times(self, name: str, mode: Mode) -> PaymentTimes:
+        """How long payments by the rail of this name take."""
+        provider = self.find(name, mode)
+        return AT_ONCE if provider is None else provider.times
 
 
 def configured_rails(settings: Settings) -> Rails:

@@ -1,6 +1,6 @@
 """The interface of a rail: requests to it and what it reports. Rails are stateless; all state is in the database."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
@@ -58,7 +58,8 @@ class Observation(Struct, frozen=True, kw_only=True):
     `seen`: money is on its way and may not arrive; `vanished`: it will not arrive; `confirmed`: it has arrived finally;
     `failed`: the attempt was declined. `external_ref` is the rail's id of the transfer or callback: observations with the
     same one and the same outcome are duplicates. The currency is that of the attempt.
-    `payer` is the account that the money came from, if known.
+    `payer` is the account that the money came from, if known. `sent_at` is when the payer sent the money, if known;
+    `arrived_at` is when it arrived, by default when it is reported.
     """
 
     reference: str
@@ -70,6 +71,23 @@ class Observation(Struct, frozen=True, kw_only=True):
     confirmations: int | None = None
     required_confirmations: int | None = None
     payer: Payer | None = None
+    sent_at: datetime | None = None
+    arrived_at: datetime | None = None
+
+
+class PaymentTimes(Struct, frozen=True):
+    """How long payments by a rail take.
+
+    `settlement` is how long money may be on its way: what arrives that long after a deadline may have been sent before it.
+    `link_lifetime_min` is the least lifetime that links have by default when they can be paid by this rail.
+    """
+
+    settlement: timedelta = timedelta()
+    link_lifetime_min: timedelta = timedelta()
+
+
+AT_ONCE = PaymentTimes()
+"""Money arrives when it is sent."""
 
 
 class RefundOrder(Struct, frozen=True):
@@ -135,6 +153,11 @@ class Provider(Protocol):
     @property
     def mode(self) -> Mode:
         """The mode it works in."""
+        ...
+
+    @property
+    def times(self) -> PaymentTimes:
+        """How long its payments take."""
         ...
 
     def health(self) -> Health:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.provider import (
+    AT_ONCE,
     Attempt,
     Health,
     Instructions,
@@ -42,6 +43,7 @@ class Sandbox:
 
     name = "sandbox"
     mode: Mode = "test"
+    times = AT_ONCE
 
     def health(self) -> Health:
         """Always available."""

@@ -59,6 +59,7 @@ REFUND_FAILURES = {
 
 
 RECEIVED = " received"
+SENT_IN_TIME = "sent_before_deadline"
 REFUND_FAILED = "refund failed: "
 
 
@@ -158,6 +159,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     webhook_url: Internal[str | None]
     link_status: Internal[LinkStatus]
     link_expires_at: Internal[datetime]
+    link_is_paid: Internal[bool]
     clock_offset: Internal[Annotated[timedelta, Selected("{row}.ahead")]]
 
     @property

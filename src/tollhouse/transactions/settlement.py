@@ -23,11 +23,12 @@ from tollhouse.ledger.model import JournalEntry, Posting, Source, available, inc
 from tollhouse.ledger.post import fits_balance_limit, post
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.store import Credited
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation
 from tollhouse.transactions import notify, store, verdict
-from tollhouse.transactions.model import RECEIVED, Transaction
+from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, Transaction
 
 SOURCE = "transaction"
 
@@ -97,7 +98,9 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     accepted = await change(work.tx, accepted, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
     if current.status == "refund_required":
-        await link_store.record_payment(work.tx, env, current.payment_link_id, current.id, current.unapplied_minor, work.now)
+        in_time = current.link_status_at(work.now) == "active"
+        payment = Credited(current.id, current.unapplied_minor, in_time=in_time)
+        await link_store.record_payment(work.tx, env, current.payment_link_id, payment, work.now)
         await notify.payment(work, "payment.succeeded", accepted)
     await _post(work, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)])
     about = new_values(amount=work.services.catalogue.priced(current.unapplied_minor, current.currency))
@@ -128,7 +131,7 @@ async def _confirm(work: Work, current: Transaction, observation: Observation, f
     if unmatched:
         return await _take_unmatched(work, current, target_id, observation)
     rest_minor = observation.amount_minor - first.amount_minor
-    received = await _receive(work, current, first.amount_minor, fees, in_part=rest_minor > 0)
+    received = await _receive(work, current, first, fees, in_part=rest_minor > 0)
     if rest_minor:
         rest = msgspec.structs.replace(observation, amount_minor=rest_minor, external_ref=f"{observation.external_ref}/rest")
         rest_id = new_id()
@@ -137,12 +140,15 @@ async def _confirm(work: Work, current: Transaction, observation: Observation, f
     return received
 
 
-async def _receive(work: Work, current: Transaction, arrived_minor: int, fees: Fees, *, in_part: bool) -> Transaction:
+async def _receive(work: Work, current: Transaction, observed: Observation, fees: Fees, *, in_part: bool) -> Transaction:
     """Credit the money or book it as unapplied. `in_part`: only a part fits this payment, so nothing is credited."""
-    env, currency = current.env, current.currency
-    exact = verdict.is_exact(current, arrived_minor, work.now)
+    env, currency, arrived_minor = current.env, current.currency, observed.amount_minor
+    settlement = work.services.rails.times(current.rail, env.mode).settlement
+    sent_in_time = verdict.was_sent_in_time(current, observed, settlement, work.now)
+    expected = verdict.is_expected(current, work.now, sent_in_time=sent_in_time)
+    exact = expected and verdict.is_exact(current, arrived_minor)
     settings = PaymentSettings() if exact else await payment_settings.of(work.tx, env)
-    judged = verdict.receive(current, arrived_minor, settings, work.now)
+    judged = verdict.receive(current, arrived_minor, settings, work.now, sent_in_time=sent_in_time)
     fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
     credited_minor = judged.credited_minor
     if credited_minor and (in_part or not await fits_balance_limit(work.tx, env, currency, credited_minor - fee_minor)):
@@ -152,6 +158,8 @@ async def _receive(work: Work, current: Transaction, arrived_minor: int, fees: F
     detail = judged.refund_required_reason or (
         None if exact else f"{work.services.catalogue.currencies[currency].format(arrived_minor)}{RECEIVED}"
     )
+    if judged.status == "succeeded" and sent_in_time:
+        detail = SENT_IN_TIME
     received = await change(work.tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, work.now)
     postings: list[Posting] = []
     if unapplied_minor < 0:  # earlier unapplied money is credited together with this payment
@@ -163,7 +171,8 @@ async def _receive(work: Work, current: Transaction, arrived_minor: int, fees: F
         if unapplied_minor:
             postings.append(Posting("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
     if received.status == "succeeded":
-        await link_store.record_payment(work.tx, env, current.payment_link_id, current.id, credited_minor, work.now)
+        payment = Credited(current.id, credited_minor, in_time=expected)
+        await link_store.record_payment(work.tx, env, current.payment_link_id, payment, work.now)
         await notify.payment(work, "payment.succeeded", received)
     if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
         await notify.payment(work, "payment.refund_required", received)

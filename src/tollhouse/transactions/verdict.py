@@ -1,16 +1,17 @@
 """The rules for received money, without a database.
 
 Whether money is credited depends on its time, its amount and the link's status. Otherwise it is unapplied, and the
-merchant accepts or refunds it.
+merchant accepts or refunds it. Money that was sent before the deadline is in time, even if it arrives later.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.payment_links.model import LinkStatus
+from tollhouse.rails.provider import Observation
 from tollhouse.transactions.model import RefundRequiredReason, Transaction, TransactionStatus
 
 BASIS_POINTS = 10_000
@@ -22,6 +23,7 @@ TOO_LATE: dict[LinkStatus, RefundRequiredReason] = {
 }
 ENDED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded", "refunded", "chargeback"})
 """Fully paid: further money is another payment."""
+EXPIRING: frozenset[TransactionStatus] = frozenset({"pending", "expired"})
 ENDED_BY: dict[LinkStatus, RefundRequiredReason] = {"completed": "duplicate", "canceled": "after_cancel"}
 
 
@@ -31,22 +33,48 @@ def sufficient_minor(amount_minor: int, settings: PaymentSettings) -> int:
     return max(1, amount_minor - tolerated)
 
 
-def is_exact(transaction: Transaction, arrived_minor: int, now: datetime) -> bool:
-    """Whether the exact amount arrived in time. No payment setting applies then."""
-    exact = transaction.received_minor == 0 and arrived_minor == transaction.amount_minor
-    return exact and transaction.is_open and _is_expected(transaction, now)
+def was_sent_in_time(transaction: Transaction, observation: Observation, settlement: timedelta, now: datetime) -> bool:
+    """Whether the money can have been sent before the link's deadline: its rail does not know better, and takes that long.
+
+    `settlement` is how long money of this rail may be on its way. Only the simulator expires a link before its deadline;
+    money after that is late.
+    """
+    deadline = transaction.link_expires_at - transaction.clock_offset
+    if now < deadline or (observation.sent_at is not None and observation.sent_at >= deadline):
+        return False
+    return min(observation.arrived_at or now, now) < deadline + settlement
 
 
-def receive(transaction: Transaction, arrived_minor: int, settings: PaymentSettings, now: datetime) -> Transaction:
+def is_expected(transaction: Transaction, now: datetime, *, sent_in_time: bool) -> bool:
+    """Whether money is credited, if it is enough. Money that was seen in time may be confirmed after the link ended."""
+    status = _link_status(transaction, now)
+    if status == "active":
+        return transaction.is_open
+    if transaction.status == "processing":
+        return status in {"expired", "canceled"}
+    return status == "expired" and sent_in_time and (transaction.status in EXPIRING or _is_untouched_part(transaction))
+
+
+def is_exact(transaction: Transaction, arrived_minor: int) -> bool:
+    """Whether it is exactly the amount, at once. No payment setting applies to it if it is expected."""
+    return transaction.received_minor == 0 and arrived_minor == transaction.amount_minor
+
+
+def receive(
+    transaction: Transaction, arrived_minor: int, settings: PaymentSettings, now: datetime, *, sent_in_time: bool
+) -> Transaction:
     """The payment after confirmed money in its currency. Not for payments for which `is_unmatched` is true."""
     received = transaction.received_minor + arrived_minor
     with_unapplied = _unapplied(transaction, arrived_minor)
+    enough = received >= sufficient_minor(transaction.amount_minor, settings)
+    expected = is_expected(transaction, now, sent_in_time=sent_in_time)
+    if expected and enough:
+        return _credit(with_unapplied, settings, now)
     if transaction.status == "refund_required":
         return with_unapplied
-    enough = received >= sufficient_minor(transaction.amount_minor, settings)
-    if transaction.is_open and _is_expected(transaction, now):
-        return _credit(with_unapplied, settings, now) if enough else _wait(with_unapplied)
-    reason = TOO_LATE[transaction.link_status_at(now)]
+    if expected:
+        return _wait(with_unapplied) if transaction.is_open else end_unpaid(with_unapplied)
+    reason = TOO_LATE[_link_status(transaction, now)]
     late = reason == "late"
     if late and enough and settings.late_payments == "accept":
         return _credit(msgspec.structs.replace(with_unapplied, late=True), settings, now)
@@ -73,8 +101,8 @@ def unmatched_reason(transaction: Transaction, currency: str | None, now: dateti
         return "wrong_asset"
     if transaction.status not in ENDED:
         return "balance_limit"
-    effective_status = transaction.link_status_at(now)
-    return "duplicate" if effective_status == "active" else TOO_LATE[effective_status]
+    status = _link_status(transaction, now)
+    return "duplicate" if status == "active" else TOO_LATE[status]
 
 
 def end_unpaid(transaction: Transaction) -> Transaction:
@@ -127,12 +155,16 @@ def _unapplied(transaction: Transaction, arrived_minor: int) -> Transaction:
     )
 
 
-def _is_expected(transaction: Transaction, now: datetime) -> bool:
-    """Money that was seen in time is accepted even if it is confirmed after the link expired or was canceled."""
-    effective_status = transaction.link_status_at(now)
-    return effective_status == "active" or (
-        transaction.status == "processing" and effective_status in {"expired", "canceled"}
-    )
+def _link_status(transaction: Transaction, now: datetime) -> LinkStatus:
+    """The status of the link for this money: an expired link that has all its payments counts as completed."""
+    status = transaction.link_status_at(now)
+    return "completed" if status == "expired" and transaction.link_is_paid else status
+
+
+def _is_untouched_part(transaction: Transaction) -> bool:
+    """Whether part of the amount came in time, and none of it was refunded since."""
+    underpaid = transaction.status == "refund_required" and transaction.refund_required_reason == "underpaid"
+    return underpaid and transaction.refunded_minor == transaction.returning_minor == 0
 
 
 def _wait(transaction: Transaction) -> Transaction:

@@ -74,6 +74,8 @@ class Books:
         """Money is there for good; the payment that it belongs to."""
         link = payment.link
         standing = self.standing(link)
+        if standing == "expired" and link.is_paid:
+            standing = "completed"
         if payment.status in {"succeeded", "partially_refunded", "refunded", "chargeback"}:
             unmatched = self.begin(link, minor)
             unmatched.wait(minor, {"expired": "late", "canceled": "after_cancel"}.get(standing, "duplicate"))
@@ -86,14 +88,14 @@ class Books:
         honoured = payment.status == "processing" and standing in {"expired", "canceled"}
         if payment.status in {"pending", "processing"} and (standing == "active" or honoured):
             if enough:
-                self._credit(payment)
+                self._credit(payment, in_time=True)
             else:
                 payment.status = "pending"
             return payment
         reason = {"completed": "duplicate", "canceled": "after_cancel"}.get(standing, "late")
         if reason == "late" and enough and self.policy.late_payments == "accept":
             payment.late = True
-            self._credit(payment)
+            self._credit(payment, in_time=False)
         else:
             payment.require_decision(reason)
         return payment
@@ -109,7 +111,7 @@ class Books:
         payment.fee, payment.credited, payment.unapplied = fee, payment.credited + taken, 0
         payment.settle()
         if first:
-            payment.link.count(taken)
+            payment.link.count(taken, in_time=self.standing(payment.link) == "active")
 
     def fail(self, payment: Payment, reason: str = "underpaid") -> None:
         """An attempt is declined; money that came before waits for the merchant."""
@@ -253,11 +255,11 @@ class Books:
             payment.charged_back = 0
             payment.settle()
 
-    def _credit(self, payment: Payment) -> None:
+    def _credit(self, payment: Payment, *, in_time: bool) -> None:
         excess = max(0, payment.received - payment.amount)
         payment.unapplied = excess if self.policy.overpayment == "refund_required" else 0
         payment.credited = payment.received - payment.unapplied
         payment.fee = self.fees[payment.link.currency].of(payment.credited)
         payment.status, payment.reason = "succeeded", None
         self.balances[payment.link.currency].be_paid(payment.credited, payment.fee)
-        payment.link.count(payment.credited)
+        payment.link.count(payment.credited, in_time=in_time)

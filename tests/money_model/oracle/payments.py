@@ -27,12 +27,18 @@ class Link:
     payments: int = 0
     paid: int = 0
 
-    def count(self, minor: int) -> None:
-        """A payment counts; the last one completes the link."""
+    @property
+    def is_paid(self) -> bool:
+        """Whether it has all its payments."""
+        return self.payments == self.max_payments
+
+    def count(self, minor: int, *, in_time: bool) -> None:
+        """A payment counts; the last one, in time, completes the link."""
+        last = not self.is_paid
         self.paid += minor
         if self.max_payments is None or self.payments < self.max_payments:
             self.payments += 1
-        if self.status == "active" and self.payments == self.max_payments:
+        if in_time and last and self.status in {"active", "expired"} and self.is_paid:
             self.status = "completed"
 
 

@@ -3,12 +3,13 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import date
+from datetime import date, datetime
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text
 from tollhouse.rails.bank.xml import Node, UnreadableStatementError, parse
@@ -28,6 +29,7 @@ class Part(Struct, frozen=True, kw_only=True):
     """One transfer of an entry, as sender and banks described it.
 
     `return_reason` is a code such as AC04 for a returned transfer, empty if the bank gave none; None if it is no return.
+    `sent_at` is when the payer's bank accepted the transfer, which few banks state.
     """
 
     amount_minor: int
@@ -38,6 +40,7 @@ class Part(Struct, frozen=True, kw_only=True):
     other_name: str | None = None
     other_iban: str | None = None
     return_reason: str | None = None
+    sent_at: datetime | None = None
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -174,6 +177,7 @@ def _part(node: Node, side: Side, amount_minor: int) -> Part:
         other_name=node.text(f"RltdPties/{other}/Pty/Nm", f"RltdPties/{other}/Nm"),
         other_iban=node.text(f"RltdPties/{other}Acct/Id/IBAN"),
         return_reason=_return_reason(node),
+        sent_at=_instant(node, "RltdDts/AccptncDtTm"),
     )
 
 
@@ -254,6 +258,11 @@ def _date(node: Node, path: str) -> date | None:
         return None if text is None else date.fromisoformat(text[:10])
     except ValueError:
         raise UnreadableStatementError(Text("%(text)s is not a date.", text=repr(text))) from None
+
+
+def _instant(node: Node, path: str) -> datetime | None:
+    """The time at this path; None if it is missing, unreadable, or in a time zone that it does not state."""
+    return parse_time(node.text(path) or "")
 
 
 def _reference(text: str | None) -> str | None:

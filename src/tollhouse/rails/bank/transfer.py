@@ -5,7 +5,7 @@ accepted order is pending.
 """
 
 import hashlib
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from tollhouse.rails.provider import (
     Attempt,
     Health,
     Instructions,
+    PaymentTimes,
     PayoutOrder,
     PayoutState,
     RefundOrder,
@@ -30,6 +31,8 @@ WORDS = (
     "Transfer the amount from your bank account. Enter the reference exactly as shown, so that your payment can be "
     "matched. A transfer takes up to two business days."
 )
+TIMES = PaymentTimes(settlement=timedelta(days=5), link_lifetime_min=timedelta(days=7))
+"""Two business days, around a weekend and a bank holiday."""
 
 
 class BankAccount(Struct, frozen=True):
@@ -60,6 +63,7 @@ class BankTransfer:
 
     name = NAME
     mode: Mode = "live"
+    times = TIMES
 
     def __init__(self, account: BankAccount) -> None:
         self.account = account
