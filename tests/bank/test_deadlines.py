@@ -40,7 +40,7 @@ async def link_of(actor: Actor, link: dict[str, Any]) -> tuple[str, int, int]:
     return found["status"], found["payments_count"], found["amount_paid_minor"]
 
 
-async def told(actor: Actor, resource_id: str) -> list[str]:
+async def event_types(actor: Actor, resource_id: str) -> list[str]:
     """The types of the events of a payment, oldest first."""
     rows = await actor.sql("SELECT type FROM webhook_events WHERE source_id = $1::uuid ORDER BY created_at, id", resource_id)
     return [row["type"] for row in rows if row["type"] != "balance.updated"]
@@ -88,9 +88,9 @@ async def test_what_is_sent_before_the_deadline(
         assert (shown["status"], shown["late"], shown["refund_required_reason"]) == ("refund_required", True, "late")
         assert await link_of(alice, link) == ("expired", 0, 0)
     assert await euros(alice) == (1_000 if in_time else 0, 0, 0)
-    assert ("payment.expired" in await told(alice, payment_id)) == closed
+    assert ("payment.expired" in await event_types(alice, payment_id)) == closed
     await close_links(bank.services)
-    assert (await told(alice, payment_id))[-1] != "payment.expired"
+    assert (await event_types(alice, payment_id))[-1] != "payment.expired"
 
 
 async def test_a_canceled_link_takes_no_money_that_was_on_its_way(alice: Actor, bank: Bank) -> None:
@@ -146,7 +146,7 @@ async def test_a_part_before_the_deadline_and_the_rest_on_its_way(alice: Actor, 
     assert (shown["status"], shown["amount_received"], shown["late"]) == ("succeeded", "10.00", False)
     assert await link_of(alice, link) == ("completed", 1, 1_000)
     assert await euros(alice) == (1_000, 0, 0)
-    assert await told(alice, payment_id) == ["payment.refund_required", "payment.succeeded"]
+    assert await event_types(alice, payment_id) == ["payment.refund_required", "payment.succeeded"]
 
 
 @pytest.mark.parametrize("closed", [True, False], ids=["after the job", "before the job"])
