@@ -428,6 +428,7 @@ CREATE TABLE public.bank_entry_parts (
     decided_by text,
     decided_because text,
     decided_at timestamp with time zone,
+    sent_at timestamp with time zone,
     CONSTRAINT bank_entry_parts_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT bank_entry_parts_check CHECK (((outcome <> ALL (ARRAY['payment'::text, 'payment_return'::text])) OR (reference IS NOT NULL))),
     CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
@@ -439,7 +440,8 @@ CREATE FUNCTION public.row_digest(public.bank_entry_parts) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
     SELECT sha256(record_send(ROW($1.id, $1.entry_id, $1.nth, $1.amount_minor, $1.end_to_end_id, $1.other_name,
-                                  $1.other_iban, $1.words, $1.return_reason)))
+                                  $1.other_iban, $1.words, $1.return_reason))
+        || CASE WHEN $1.sent_at IS NULL THEN '' ELSE record_send(ROW($1.sent_at)) END)
 $_$;
 CREATE TABLE public.bank_payouts (
     id uuid NOT NULL,
@@ -1755,7 +1757,8 @@ CREATE VIEW public.whole_transactions AS
            FROM public.chargebacks d
           WHERE (d.transaction_id = t.id)
           ORDER BY d.opened_at DESC, d.id DESC
-         LIMIT 1) AS chargeback
+         LIMIT 1) AS chargeback,
+    COALESCE((l.payments_count >= l.max_payments), false) AS link_is_paid
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
 CREATE TABLE public.withdrawal_days (
