@@ -51,7 +51,7 @@ async def test_what_was_done_is_reported_and_filtered(alice: Actor, bob: Actor) 
         "Application connected",
         "Account created",
     ]
-    assert f'<a href="/test/withdrawals/{withdrawal["id"]}">10.00 EUR</a>' in page
+    assert f'<a href="/test/withdrawals/{withdrawal["id"]}">€10.00</a>' in page
     assert "/test/developers/requests/" in page
     assert "127.0.0.1" in page
     raw = (await alice.send("GET", PATH)).ok().text
@@ -120,7 +120,7 @@ async def test_in_german(alice: Actor) -> None:
     await asked(alice, {"amount": "12.50"})
     page = html.unescape((await alice.send("GET", PATH, headers={"Accept-Language": "de"})).ok().text)
     assert "Auszahlung beantragt" in page
-    assert "12,50 EUR" in page
+    assert "12,50 €" in page
 
 
 async def test_a_page_is_read_along_the_index(alice: Actor) -> None:

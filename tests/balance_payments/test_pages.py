@@ -36,10 +36,10 @@ async def test_who_pays_sees_what_was_taken(till: Till) -> None:
     await seen(payer, f"{PAID}?status=lost", 422)
     one = await seen(payer, f"{PAID}/{first['id']}")
     for words in (
-        "10.00 EUR to Northwind Ledger",
+        "€10.00 to Northwind Ledger",
         "The application captured the payment.",
-        "4.00 EUR",
-        "6.00 EUR",
+        "€4.00",
+        "€6.00",
         "Seat 7 <b>",
     ):
         assert words in one

@@ -79,7 +79,7 @@ async def test_a_statement_is_uploaded_and_a_second_time_changes_nothing(alice: 
         mark,
         "The transfer has no payment reference.",
         olga.email,
-        "\N{MINUS SIGN}0.90 EUR",
+        "\N{MINUS SIGN}€0.90",
     ):
         assert words in shown, words
     assert await kept(olga, statement_id) == [("statement_imported", olga.email, None, None, None)]

@@ -198,7 +198,7 @@ async def test_operators_decide_on_their_pages(alice: Actor, bank: Bank, olga: A
     listed = (await olga.send("GET", "/operator/refunds?limit=100")).ok().text
     assert f"/operator/refunds/{good}" in listed
     shown = (await olga.send("GET", f"/operator/refunds/{good}")).ok().text
-    for words in (OTHER_IBAN, CUSTOMER_IBAN, "4.00 EUR", "sepa:EUR"):
+    for words in (OTHER_IBAN, CUSTOMER_IBAN, "€4.00", "sepa:EUR"):
         assert words in shown, words
     done = (await olga.form(f"/operator/refunds/{good}/approve", {"seen": "1", "remark": "Known"})).ok(303)
     assert "refund approved" in (await olga.send("GET", done.location)).ok().text

@@ -35,15 +35,15 @@ async def test_a_conversion_step_by_step(shop: Actor) -> None:
     assert "No conversions in test mode yet" in await seen(shop, "/test/conversions")
     assert "Available: No balance" in await seen(shop, NEW)
     await fund(shop)
-    assert "Available: <b>100.00 EUR</b>" in await seen(shop, NEW)
+    assert "Available: <b>€100.00</b>" in await seen(shop, NEW)
     page = await reviewed(shop, external_id="dollars-1")
-    assert "10.84 USD" in page.text
+    assert "$10.84" in page.text
     assert await available(shop, "EUR") == 10_000
     at = (await post(shop, f"{NEW}/confirm", **hidden(page))).location
     [made] = await rows(shop)
     assert at == f"/test/conversions/{made}"
     one = await seen(shop, at)
-    for words in ("10.00 EUR", "10.84 USD", "1 EUR = 1.0842 USD", "dollars-1"):
+    for words in ("€10.00", "$10.84", "1 EUR = $1.0842", "dollars-1"):
         assert words in one
     assert (await available(shop, "EUR"), await available(shop, "USD")) == (9_000, 1_084)
 
@@ -51,7 +51,7 @@ async def test_a_conversion_step_by_step(shop: Actor) -> None:
 async def test_by_what_is_wanted(shop: Actor) -> None:
     await fund(shop)
     page = await reviewed(shop, amount="", to_amount="10.84")
-    assert "Convert 10.00 EUR" in page.text
+    assert "Convert €10.00" in page.text
     await post(shop, f"{NEW}/confirm", **hidden(page))
     assert await available(shop, "USD") == 1_084
 
@@ -134,7 +134,7 @@ async def test_a_rule_is_made_paused_resumed_and_deleted(shop: Actor) -> None:
     assert made["created_by"] == {"type": "dashboard", "oauth_client_id": None}
     page = await seen(shop, f"{RULES}?done=made")
     assert "Rule created." in page
-    assert "40% of the balance when it reaches 50.00 EUR" in page
+    assert "40% of the balance when it reaches €50.00" in page
     at = f"{RULES}/{made['id']}"
     for _ in range(2):
         assert (await post(shop, f"{at}/pause", seen="1")).location == f"{RULES}?done=paused"

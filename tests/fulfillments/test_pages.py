@@ -36,13 +36,13 @@ async def test_a_fulfillment_step_by_step(depot: Depot) -> None:
     assert 'id="recipient.player_id"' in form
     assert '<option value="eu">eu</option>' in form
     page = await reviewed(shop, **{"recipient.server": "eu", "external_id": "gems-1"})
-    assert "Deliver for 0.50 EUR" in page.text
+    assert "Deliver for €0.50" in page.text
     assert await depot.purse() == (1_000, 0)
     at = (await post(shop, f"{NEW}/confirm", **hidden(page))).location
     [made] = await rows(shop)
     assert at == f"/test/fulfillments/{made}"
     one = await seen(shop, at)
-    for words in ("5 of Gems, Sandbox Quest", "anna", "gems-1", "is about to be requested from the game server", "0.50 EUR"):
+    for words in ("5 of Gems, Sandbox Quest", "anna", "gems-1", "is about to be requested from the game server", "€0.50"):
         assert words in one
     assert (await shop.get(f"/fulfillments/{made}")).ok().body["recipient"] == {"player_id": "anna", "server": "eu"}
     await depot.work()
@@ -173,7 +173,7 @@ async def test_statistics(depot: Depot) -> None:
         (await depot.simulate(await depot.order_for("anna"), outcome)).ok()
     shown = await seen(shop, STATISTICS)
     assert "66.67%" in shown
-    assert "0.80 EUR" in shown
+    assert "€0.80" in shown
     assert shown.count('<rect class="bar"') == 2
     by_product = await seen(shop, f"{STATISTICS}?group_by=product&from=&to=")
     assert "Gems, Sandbox Quest</th>" in by_product

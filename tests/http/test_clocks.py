@@ -14,7 +14,7 @@ from tollhouse.kernel.zones import zone_of
 from tollhouse.transactions.payment_list import PaymentsQuery
 
 KATHMANDU = "Asia/Kathmandu"
-TIME = re.compile(r'<time datetime="(?P<utc>[^"]+Z)">(?P<there>[^<]+)</time>')
+TIME = re.compile(r'<time datetime="(?P<utc>[^"]+Z)" title="(?P<there>[^"]+)">(?P<short>[^<]+)</time>')
 
 
 async def move_to(actor: Actor, zone: str) -> None:
@@ -31,9 +31,10 @@ async def test_the_dashboard_goes_by_the_merchants_clocks(alice: Actor) -> None:
         page = await seen(alice, f"/test/{path}")
         shown = TIME.findall(page)
         assert shown, path
-        for utc, there in shown:
+        for utc, there, short in shown:
             moment = datetime.fromisoformat(utc).astimezone(zone_of(KATHMANDU))
-            assert there == f"{moment:%Y-%m-%d %H:%M:%S} UTC+5:45", path
+            assert there == f"{moment.day} {moment:%b %Y, %H:%M:%S} UTC+5:45", path
+            assert short.endswith(f"{moment:%H:%M}"), path
         assert "Times are in the time zone Asia/Kathmandu." in page
         assert "1234.50" not in page, path
 

@@ -17,7 +17,7 @@ MONEY = """
 - list:
   - listitem:
     - text: Withdrawal requested
-    - link "1,234.50 EUR"
+    - link "€1,234.50"
     - text: Test
     - paragraph
     - paragraph:

@@ -52,7 +52,7 @@ async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, s
         await bring(someone, credit, "New entries: 2.", "bank-statement-in")
         await see_the_statement(someone, f"one-{look}")
         await dismiss_the_interest(someone)
-        assert "120.00 EUR" in await balance_page(someone, alice)
+        assert "€120.00" in await balance_page(someone, alice)
 
         withdrawal = (await alice.post("/withdrawals", WITHDRAWAL, key=str(uuid4()), mode="live")).ok(201).body
         assert withdrawal["status"] == "pending_review"

@@ -61,7 +61,7 @@ async def withdraw(someone: Visitor) -> None:
     await someone.click("Edit")
     await someone.click("Review withdrawal")
     await someone.see("money-withdrawal-review")
-    await someone.click("Withdraw 12.50 EUR")
+    await someone.click("Withdraw €12.50")
     await page.wait_for_url("**/test/withdrawals/*-*")
     await someone.see("money-withdrawal-approved")
     await someone.click("Cancel withdrawal")
@@ -92,7 +92,7 @@ async def convert(someone: Visitor) -> None:
     await page.fill("#amount", "10")
     await someone.click("Review conversion")
     await someone.see("money-conversion-review")
-    await someone.click("Convert 10.00 EUR")
+    await someone.click("Convert €10.00")
     await page.wait_for_url("**/test/conversions/*-*")
     await someone.see("money-conversion")
     await page.click("text=All conversions")
@@ -137,7 +137,7 @@ async def order_gems(someone: Visitor) -> None:
     await page.fill("#webhook_url", "")
     await someone.click("Review fulfillment")
     await someone.see("money-fulfillment-review")
-    await someone.click("Deliver for 2.00 EUR")
+    await someone.click("Deliver for €2.00")
     await page.wait_for_url("**/test/fulfillments/*-*")
 
 

@@ -25,31 +25,31 @@ LIST = """
     - rowgroup:
       - row "Amount Status For Method Created"
     - rowgroup:
-      - row /3\\.00 EUR.* failed Coffee Test payment in EUR/
-      - row /12\\.00 EUR.* chargeback Ticket Test payment in EUR/
+      - row /€3\\.00.* failed Coffee Test payment in EUR/
+      - row /€12\\.00.* chargeback Ticket Test payment in EUR/
 - paragraph:
   - link "Export as CSV"
 """
 REVIEW = """
 - heading "Confirm refund" [level=1]
 - term: Customer receives
-- definition: 20.00 EUR
+- definition: €20.00
 - term: Debited from your balance
-- definition: 20.00 EUR
+- definition: €20.00
 - term: Reason
 - definition: Requested by customer
 - term: Remaining refundable amount
-- definition: 64.50 EUR
+- definition: €64.50
 - term: Available balance afterwards
-- definition: 64.50 EUR
+- definition: €64.50
 - paragraph: The amount is reserved now, and you cannot cancel the refund. If it fails, the amount returns to your balance.
-- button "Refund 20.00 EUR"
+- button "Refund €20.00"
 - button "Edit"
 """
 PAYMENT = """
 - paragraph:
   - link "All payments"
-- heading "Payment of 84.50 EUR" [level=1]
+- heading "Payment of €84.50" [level=1]
 - region "Status":
   - heading "Status" [level=2]
   - paragraph: Part of the payment was refunded.
@@ -65,7 +65,7 @@ PAYMENT = """
       - rowgroup:
         - row "Amount Status Reason Requested ID"
       - rowgroup:
-        - row /20\\.00 EUR succeeded Requested by customer/
+        - row /€20\\.00 succeeded Requested by customer/
 - region "Timeline":
   - list:
     - listitem:
@@ -172,7 +172,7 @@ async def give_a_part_back(someone: Visitor) -> None:
     await page.wait_for_selector("text=Confirm refund")
     await expect(page.locator("main")).to_match_aria_snapshot(REVIEW)
     await someone.see("refund-review")
-    await someone.press("button:has-text('Refund 20.00 EUR')")
+    await someone.press("button:has-text('Refund €20.00')")
     await page.wait_for_url("**/test/payments/*-*")
     while "Part of the payment was refunded" not in await page.inner_text("main"):
         await page.reload()  # the worker has not done its part yet
@@ -189,7 +189,7 @@ async def decide_about_money_that_waits(someone: Visitor, alice: Actor) -> None:
     await someone.open_part("Payments")
     await page.click("tbody tr:has-text('refund required') a")
     await someone.see("payment-waits")
-    await someone.click("Accept 4.20 EUR")
+    await someone.click("Accept €4.20")
     await expect(page.locator("main")).to_contain_text("The payment was credited to your balance.")
 
 

@@ -11,7 +11,8 @@ from tests.forms import seen, signed_out, wrong
 from tests.payments.bank import refund, sell
 
 ROW = re.compile(
-    r'<tr><td><time datetime="([^"]+)">[^<]+</time></td>\s*<td class="num">([^<]+)</td><td class="num">([^<]+)</td>'
+    r'<tr><td><time datetime="([^"]+)" title="[^"]+">[^<]+</time></td>\s*'
+    r'<td class="num">([^<]+)</td><td class="num">([^<]+)</td>'
 )
 NEXT = re.compile(r'href="([^"]+)" rel="next"')
 
@@ -37,9 +38,9 @@ async def test_balances_say_what_is_reserved_for_what(alice: Actor) -> None:
     paid = await sell(alice, amount="30.00")
     (await refund(alice, paid, "12.00")).ok(201)
     page = await seen(alice, "/test/balances")
-    assert "<b>18.00 EUR</b>" in page
-    assert '<a href="/test/payments">Refunds</a></dt><dd>12.00</dd>' in page
-    assert "<b>30.00 EUR</b>" in page
+    assert "<b>€18.00</b>" in page
+    assert '<a href="/test/payments">Refunds</a></dt><dd>€12.00</dd>' in page
+    assert "<b>€30.00</b>" in page
     assert 'href="/test/ledger?currency=EUR"' in page
     assert "No balances in the live environment yet." in await seen(alice, "/live/balances")
 
@@ -52,14 +53,14 @@ async def test_a_debt_is_reported(alice: Actor) -> None:
         )
     ).ok(201)
     (await alice.post(f"/test/transactions/{paid['id']}/simulate", {"outcome": "chargeback"})).ok()
-    assert "This balance has a debt of 30.00 EUR. Incoming payments repay it first." in await seen(alice, "/test/balances")
+    assert "This balance has a debt of €30.00. Incoming payments repay it first." in await seen(alice, "/test/balances")
 
 
 async def test_every_change_of_a_balance_is_an_entry(alice: Actor) -> None:
     assert "No entries in the test environment yet." in await seen(alice, "/test/ledger")
     paid = await sell(alice, amount="30.00")
     await sell(alice, amount="7.00", currency="USD")
-    assert await amounts(alice) == [("+7.00 USD", "7.00"), ("+30.00 EUR", "30.00")]
+    assert await amounts(alice) == [("+$7.00", "$7.00"), ("+€30.00", "€30.00")]
     assert f'href="/test/payments/{paid["id"]}"' in await seen(alice, "/test/ledger")
     assert await amounts(alice, mode="live") == []
 
@@ -100,7 +101,7 @@ async def test_a_long_list_is_turned_without_losing_or_repeating_an_entry(alice:
         page = await seen(alice, path)
         found += [amount for _, amount, _ in ROW.findall(page)]
         path = match[1].replace("&amp;", "&") if (match := NEXT.search(page)) else ""
-    assert found == [f"+{amount}.00 EUR" for amount in range(7, 0, -1)]
+    assert found == [f"+€{amount}.00" for amount in range(7, 0, -1)]
 
 
 async def test_the_file_says_what_the_api_says(alice: Actor) -> None:

@@ -37,11 +37,11 @@ async def test_a_new_merchant_is_reported_what_to_begin_with(alice: Actor) -> No
     assert "No payments yet. Create a payment link to get paid." in page
     assert "No successful payments in this period." in page
     assert await figures(alice) == {
-        "Gross volume": "0.00 EUR unchanged",
-        "Available balance": "0.00 EUR View balances",
+        "Gross volume": "€0.00 unchanged",
+        "Available balance": "€0.00 View balances",
         "Succeeded": "0 unchanged",
         "Failed": "0 unchanged",
-        "Refunded": "0.00 EUR unchanged",
+        "Refunded": "€0.00 unchanged",
     }
 
 
@@ -62,24 +62,24 @@ async def test_what_came_in_is_counted_beside_what_came_before(alice: Actor) -> 
     (await bank_says(alice, given, "succeed")).ok()
     dollars = await sell(alice, amount="7.00", currency="USD")
     assert await figures(alice, "?period=7d") == {
-        "Gross volume": "50.00 EUR no previous data",
-        "Available balance": "45.00 EUR View balances",
+        "Gross volume": "€50.00 no previous data",
+        "Available balance": "€45.00 View balances",
         "Succeeded": "2 no previous data",
         "Failed": "1 no previous data",
-        "Refunded": "5.00 EUR no previous data in one refund",
+        "Refunded": "€5.00 no previous data in one refund",
     }
-    assert (await figures(alice, "?currency=USD"))["Gross volume"] == "7.00 USD no previous data"
+    assert (await figures(alice, "?currency=USD"))["Gross volume"] == "$7.00 no previous data"
     await alice.sql(
         "UPDATE transactions SET succeeded_at = succeeded_at - interval '7 days' WHERE id = ANY ($1::uuid[])",
         [early["id"], dollars["id"]],
     )
     week = await figures(alice, "?period=7d")
-    assert week["Gross volume"] == "30.00 EUR +50.0 % previously 20.00"
+    assert week["Gross volume"] == "€30.00 +50.0 % previously €20.00"
     assert week["Succeeded"] == "1 unchanged"
-    assert (await figures(alice, "?period=14d"))["Gross volume"] == "50.00 EUR no previous data"
+    assert (await figures(alice, "?period=14d"))["Gross volume"] == "€50.00 no previous data"
     assert (await figures(alice, "?period=7d&currency=USD"))[
         "Gross volume"
-    ] == "0.00 USD \N{MINUS SIGN}100.0 % previously 7.00"
+    ] == "$0.00 \N{MINUS SIGN}100.0 % previously $7.00"
     for query in ("?currency=XYZ", "?currency=BTC"):
         assert (await figures(alice, query)).keys() == week.keys()
 
@@ -90,7 +90,7 @@ async def test_the_chart_has_a_table_that_says_the_same(alice: Actor) -> None:
     page = await seen(alice, "/test/home?period=custom&from=2025-12-31&to=2026-01-02")
     rows = re.findall(r'<tr><th scope="row">(.+?)</th><td class="num">(\d+)</td><td class="num">(.+?)</td>', page)
     assert rows == [("31 Dec", "0", "0.00"), ("1 Jan", "1", "12.34"), ("2 Jan", "0", "0.00")]
-    assert page.count("<title>1 Jan: 12.34 EUR</title>") == 2
+    assert page.count("<title>1 Jan: €12.34</title>") == 2
     assert 'Test payment in EUR</th><td class="num">100.0 %</td><td class="num">12.34</td>' in page
 
 
@@ -103,7 +103,7 @@ async def test_days_are_those_of_the_merchants_time_zone(alice: Actor) -> None:
     assert (await figures(alice, second))["Succeeded"].startswith("1")
     page = await seen(alice, f"/test/home{second}")
     assert "Pacific/Kiritimati" in page
-    assert "<title>02:00: 12.34 EUR</title>" in page
+    assert "<title>02:00: €12.34</title>" in page
 
 
 async def test_the_latest_payments_stand_as_they_are(alice: Actor) -> None:
@@ -145,8 +145,8 @@ async def test_invalid_days_are_reported_at_their_fields(alice: Actor, query: st
 
 async def test_nobody_else_sees_it(alice: Actor, carol: Actor) -> None:
     await sell(alice, amount="30.00")
-    assert (await figures(carol))["Gross volume"] == "0.00 EUR unchanged"
-    assert (await figures(alice, mode="live"))["Gross volume"] == "0.00 EUR unchanged"
+    assert (await figures(carol))["Gross volume"] == "€0.00 unchanged"
+    assert (await figures(alice, mode="live"))["Gross volume"] == "€0.00 unchanged"
     assert (await alice.anonymously("GET", "/test/home")).ok(303).location == signed_out("/test/home")
     await seen(alice, "/prod/home", 404)
     await seen(alice, "/test/home?period=year", 422)

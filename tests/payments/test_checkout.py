@@ -32,7 +32,7 @@ async def state(link: dict[str, str], actor: Actor) -> str:
 async def test_a_customer_pays(alice: Actor, service: Service) -> None:
     link = await open_link(alice, description="With milk")
     page = (await visit(link, alice)).ok()
-    for shown in ("Alice&#39;s Coffee", "4.20 EUR", "Coffee", "With milk", "Test environment", 'value="sandbox:EUR"'):
+    for shown in ("Alice&#39;s Coffee", "€4.20", "Coffee", "With milk", "Test environment", 'value="sandbox:EUR"'):
         assert shown in page.text, shown
     assert buttons(page) == ["Continue"]
     assert await state(link, alice) == "open"

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from tests.cast import Actor, application
+from tests.forms import read
 from tests.payments.bank import play, purse, refund, sell
 from tests.payments.shop import COFFEE, approve_project, balance, events, open_link
 from tests.running import CATALOGUE
@@ -148,12 +149,12 @@ async def test_a_customer_without_a_name_sees_how_a_single_use_link_stands(alice
     ).ok()
     for shown in (
         "Partly paid",
-        "Send the remaining 0.04 EUR",
+        "Send the remaining €0.04",
         "data:image/svg+xml",
         static("poll.js"),
         'data-state="underpaid"',
     ):
-        assert shown in page.text, shown
+        assert shown in read(page.text), shown
     (await play(alice, waiting, "expire")).ok()
     path = f"{link['url'].removeprefix(alice.service.url)}?payment={waiting['id']}"
     page = (await alice.anonymously("GET", path, headers={"Accept": "text/html"})).ok()

@@ -92,7 +92,7 @@ async def test_one_tells_its_story(alice: Actor) -> None:
     (await bank_says(alice, back, "fail")).ok()
     one = await seen(alice, at(paid))
     for words in (
-        "Payment of 10.00 EUR",
+        "Payment of €10.00",
         "The payment was credited to your balance.",
         "Test payment in EUR",
         "order-7",
@@ -102,8 +102,8 @@ async def test_one_tells_its_story(alice: Actor) -> None:
         "The refund was declined.",
         f"{at(paid)}/refund?again={back['id']}",
         "refund requested",
-        "+10.00 EUR",
-        "-3.00 EUR",
+        "+€10.00",
+        "\N{MINUS SIGN}€3.00",
         ">payment.succeeded<",
         f"?payment={paid['id']}",
     ):
@@ -117,7 +117,7 @@ async def test_a_refund_step_by_step(alice: Actor) -> None:
     form = await seen(alice, f"{at(paid)}/refund")
     assert 'value="10.00"' in form
     page = await reviewed(alice, paid, external_id="r-1")
-    assert "Refund 4.00 EUR" in page.text
+    assert "Refund €4.00" in page.text
     assert "Duplicate" in page.text
     assert await purse(alice) == (1_000, 0, 0)
     assert (await post(alice, f"{at(paid)}/refund/confirm", **hidden(page))).location == at(paid)
@@ -125,14 +125,14 @@ async def test_a_refund_step_by_step(alice: Actor) -> None:
     assert (made["amount"], made["reason"], made["external_id"]) == ("4.00", "duplicate", "r-1")
     assert 'value="6.00"' in await seen(alice, f"{at(paid)}/refund")
     everything = await reviewed(alice, paid, amount="")
-    assert "Refund 6.00 EUR" in everything.text
+    assert "Refund €6.00" in everything.text
     kept = await post(alice, f"{at(paid)}/refund", 200, **hidden(everything) | {"change": "yes"})
     assert 'value="duplicate" selected' in kept.text
     assert await broken_invariants(alice.service.dsn) == []
 
 
 async def test_the_amount_of_a_refund_may_have_a_decimal_comma(alice: Actor) -> None:
-    assert "Refund 4.50 EUR" in (await reviewed(alice, await sell(alice), amount="4,50")).text
+    assert "Refund €4.50" in (await reviewed(alice, await sell(alice), amount="4,50")).text
 
 
 async def test_posted_twice_it_is_one_refund(alice: Actor) -> None:
@@ -217,7 +217,7 @@ async def test_money_that_waits_is_taken_once(alice: Actor) -> None:
     await play(alice, short, "expire")
     one = await seen(alice, at(short))
     assert "The customer paid less than requested." in one
-    assert "Accept 9.90 EUR" in one
+    assert "Accept €9.90" in one
     version = str((await fresh(alice, short))["version"])
     stale = await post(alice, f"{at(short)}/accept", 409, seen="1")
     assert "The payment has changed since you opened this page" in stale.text

@@ -85,17 +85,17 @@ async def test_the_page_says_what_the_api_says(alice: Actor) -> None:
     await sell(alice, amount="7.00", currency="USD")
     shown = await tables(alice)
     assert shown["currencies"] == {
-        "EUR": ["0.00", "30.00", "0.00", "-12.00", "0.00", "0.00", "18.00"],
+        "EUR": ["0.00", "30.00", "0.00", "\N{MINUS SIGN}12.00", "0.00", "0.00", "18.00"],
         "USD": ["0.00", "7.00", "0.00", "0.00", "0.00", "0.00", "7.00"],
     }
     assert shown["lines"] == {
         "Opening": ["0.00", ""],
         "Payments": ["30.00", "1"],
-        "Refunds": ["-12.00", "1"],
+        "Refunds": ["\N{MINUS SIGN}12.00", "1"],
         "Closing": ["18.00", ""],
     }
     assert await tables(alice, page=METHODS) == {
-        "methods-EUR": {"Test payment in EUR": ["1", "30.00", "0.00", "-12.00", "18.00"]},
+        "methods-EUR": {"Test payment in EUR": ["1", "30.00", "0.00", "\N{MINUS SIGN}12.00", "18.00"]},
         "methods-USD": {"Test payment in USD": ["1", "7.00", "0.00", "0.00", "7.00"]},
     }
     days = list((await tables(alice, "?period=7d"))["over-time"].values())
@@ -112,11 +112,11 @@ async def test_the_ledger_alone_is_reported(alice: Actor, harness: Harness) -> N
     await harness.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "payment_fee", -500)
     await harness.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "withdrawal_fee", -100)
     shown = await tables(alice, MARCH)
-    assert shown["currencies"] == {"EUR": ["100.00", "200.00", "-6.00", "0.00", "0.00", "0.00", "294.00"]}
+    assert shown["currencies"] == {"EUR": ["100.00", "200.00", "\N{MINUS SIGN}6.00", "0.00", "0.00", "0.00", "294.00"]}
     assert shown["fees"] == {
-        "Payment fees": ["-5.00", "2.5 %"],
-        "Withdrawal fees": ["-1.00", "0.5 %"],
-        "Total fees": ["-6.00", "3.0 %"],
+        "Payment fees": ["\N{MINUS SIGN}5.00", "2.5 %"],
+        "Withdrawal fees": ["\N{MINUS SIGN}1.00", "0.5 %"],
+        "Total fees": ["\N{MINUS SIGN}6.00", "3.0 %"],
     }
     assert shown["over-time"]["31 Mar"][1] == "200.00"
     months = (await tables(alice, YEAR))["over-time"]

@@ -33,17 +33,17 @@ async def test_a_withdrawal_step_by_step(shop: Actor) -> None:
     await fund(shop)
     choices = await seen(shop, "/test/withdrawals/new")
     assert choices.index("sandbox:EUR") < choices.index("sandbox:USD")
-    assert "Available: <b>100.00 EUR</b>" in await seen(shop, NEW)
+    assert "Available: <b>€100.00</b>" in await seen(shop, NEW)
     fields = {"provider_fields.reference": "Rent <b>", "description": "May", "external_id": "rent-5"}
     page = await reviewed(shop, **fields)
-    assert "Withdraw 10.00 EUR" in page.text
+    assert "Withdraw €10.00" in page.text
     assert "Rent &lt;b&gt;" in page.text
     assert await purse(shop) == (10_000, 0, 0)
     at = (await post(shop, f"{NEW}/confirm", **hidden(page))).location
     [made] = await rows(shop)
     assert at == f"/test/withdrawals/{made}"
     one = await seen(shop, at)
-    for words in ("Nina's account", "rent-5", "May", "is about to be sent", "Cancel withdrawal", "10.00 EUR"):
+    for words in ("Nina's account", "rent-5", "May", "is about to be sent", "Cancel withdrawal", "€10.00"):
         assert words in one
     kept = (await shop.get(f"/withdrawals/{made}")).ok().body
     assert kept["provider_fields"] == {"reference": "Rent <b>"}
@@ -113,13 +113,13 @@ async def test_what_is_wrong_is_said_at_its_field(shop: Actor) -> None:
 async def test_the_limits_of_the_method_are_shown_and_reported(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     await fund(shop)
     priced(monkeypatch, minimum_minor=200, maximum_minor=5_000, daily_limit_minor=3_000, network_fee_minor=50)
-    assert "At least 2.00, at most 50.00. At most 30.00 per day." in await seen(shop, NEW)
+    assert "At least €2.00, at most €50.00. At most €30.00 per day." in await seen(shop, NEW)
     assert wrong(await post(shop, NEW, 422, **TO_NINA | {"amount": "1.99"})).keys() == {"amount"}
     assert wrong(await post(shop, NEW, 422, **TO_NINA | {"amount": "50.01"})).keys() == {"amount"}
     confirmed = hidden(await reviewed(shop, amount="30.01", network_fee_mode="add"))
     assert "daily limit" in wrong(await post(shop, f"{NEW}/confirm", 422, **confirmed))["amount"]
     page = await reviewed(shop, network_fee_mode="add")
-    assert "10.50 EUR" in page.text
+    assert "€10.50" in page.text
     assert await rows(shop) == []
 
 

@@ -53,7 +53,7 @@ def draw_charts(
             [one.gross_minor for one in sums],
             names,
             earlier,
-            described=lambda minor: f"{formats.amount(currency.format(minor))} {currency.code}",
+            described=lambda minor: formats.money(currency.format(minor), currency.code),
             written=formats.short_amount(currency.decimals),
         ),
         parts=tuple(

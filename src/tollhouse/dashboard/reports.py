@@ -215,7 +215,7 @@ def _charts(
             gross,
             names,
             taken if any(taken) else (),
-            described=lambda minor: f"{formats.amount(currency.format(minor))} {currency.code}",
+            described=lambda minor: formats.money(currency.format(minor), currency.code),
             written=formats.short_amount(currency.decimals),
         )
         if len(parts) > 1 and any(gross)

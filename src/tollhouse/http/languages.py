@@ -12,13 +12,13 @@ class Language(Struct, frozen=True):
     day: str
     long_day: str
     short_day: str
-    moment: str
+    medium_day: str
     percent: str
 
 
 LANGUAGES = {
-    "en": Language("English", "yyyy-MM-dd", "d MMMM yyyy", "d MMM", "yyyy-MM-dd HH:mm:ss", "0.00%"),
-    "de": Language("Deutsch", "dd.MM.yyyy", "d. MMMM yyyy", "d. MMM", "dd.MM.yyyy, HH:mm:ss", "0.00\N{NO-BREAK SPACE}%"),
+    "en": Language("English", "yyyy-MM-dd", "d MMMM yyyy", "d MMM", "d MMM yyyy", "0.00%"),
+    "de": Language("Deutsch", "dd.MM.yyyy", "d. MMMM yyyy", "d. MMM", "d. MMM yyyy", "0.00\N{NO-BREAK SPACE}%"),
 }
 """Texts are written in English; the others have a catalogue in `locale`. This order of an English date is understood
 everywhere."""

@@ -1,40 +1,71 @@
-"""Amounts, numbers and times in a language. Amounts are decimal strings and stay exact."""
+"""Money, numbers and times in a language. Amounts are decimal strings and stay exact."""
 
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from functools import cache, partial
 
 from babel import Locale
-from babel.dates import format_date, format_datetime
-from babel.numbers import format_decimal, get_currency_name
+from babel.dates import format_date, format_datetime, format_timedelta
+from babel.numbers import format_decimal, get_currency_name, get_currency_symbol, get_decimal_symbol, get_group_symbol
+from markupsafe import Markup
 
 from tollhouse.http.languages import ENGLISH, LANGUAGES
+from tollhouse.kernel import clock
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.money import short
 from tollhouse.kernel.periods import Unit
 
-DECIMAL = re.compile(r"(?P<sign>[+\N{MINUS SIGN}-]?)(?P<size>[0-9]+(?:\.(?P<part>[0-9]+))?)(?P<unit>[kM]?)")
+DECIMAL = re.compile(r"(?P<sign>[+\N{MINUS SIGN}-]?)(?P<whole>[0-9]+)(?:\.(?P<part>[0-9]+))?(?P<unit>[kM]?)")
+SIGNS = {"-": "\N{MINUS SIGN}"}
+PART_DIGITS_MIN = 2
+"""The digits behind the point that an amount with a code keeps; further zeros are left out."""
 MONTHS = "LLL yyyy"
 TIME_OF_DAY, TO_THE_SECOND = "HH:mm", "HH:mm:ss"
+SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
+DATA = Markup('<data class="tab" value="{}" title="{} {}">{}</data>')
+TIME = Markup('<time datetime="{}" title="{}">{}</time>')
 
 
 class Formats:
-    """The formats of one language in one time zone. Times show their UTC offset."""
+    """The formats of one language in one time zone. `now` says which day is today."""
 
-    def __init__(self, language: str, zone: tzinfo = UTC) -> None:
+    def __init__(self, language: str, zone: tzinfo = UTC, now: Callable[[], datetime] = clock.now) -> None:
         self._language = language
         self._patterns = LANGUAGES[language]
         self._locale = Locale.parse(language)
         self._zone = zone
+        self._now = now
+        self._point = get_decimal_symbol(self._locale)
+        self._group = get_group_symbol(self._locale)
+        self._symbol_first = self._locale.currency_formats["standard"].pattern.startswith("\N{CURRENCY SIGN}")
+        self._symbol = cache(partial(get_currency_symbol, locale=self._locale))
 
     def amount(self, decimal: str) -> str:
         """`1234.50` as 1,234.50 or 1.234,50, with sign, digits and unit. Other texts stay unchanged."""
         match = DECIMAL.fullmatch(decimal)
         if match is None:
             return decimal
-        part = match["part"]
-        pattern = "#,##0" if part is None else f"#,##0.{'0' * len(part)}"
-        return match["sign"] + format_decimal(Decimal(match["size"]), pattern, self._locale) + match["unit"]
+        return SIGNS.get(match["sign"], match["sign"]) + self._figure(match["whole"], match["part"]) + match["unit"]
+
+    def money(self, decimal: str, code: str) -> str:
+        """An amount with the symbol of its currency: €24.90 or 24,90 €. A currency without an own symbol has its code."""
+        match = DECIMAL.fullmatch(decimal)
+        if match is None:
+            return f"{decimal} {code}"
+        sign, symbol, part = SIGNS.get(match["sign"], match["sign"]), self._symbol(code), match["part"]
+        if symbol != code and self._symbol_first:
+            return f"{sign}{symbol}{self._figure(match['whole'], part)}"
+        if symbol == code and part is not None:
+            part = part[:PART_DIGITS_MIN] + part[PART_DIGITS_MIN:].rstrip("0")
+        return f"{sign}{self._figure(match['whole'], part)} {symbol}"
+
+    def money_data(self, decimal: str, code: str) -> Markup:
+        """The same as HTML, with the whole figure and the code on hover."""
+        return DATA.format(
+            decimal.lstrip("+").replace("\N{MINUS SIGN}", "-"), self.amount(decimal), code, self.money(decimal, code)
+        )
 
     def short_amount(self, decimals: int) -> Callable[[int], str]:
         """Amounts in minor units for chart labels: 250, 1.5k or 1,5k, 2M."""
@@ -77,8 +108,34 @@ class Formats:
         return self.month(start) if unit == "month" else self.short_day(start)
 
     def moment(self, when: str | datetime) -> str:
-        """Date and time to the second."""
-        return self._with_zone(when, self._patterns.moment)
+        """Date and time to the second, with the time zone: 21 Nov 2026, 16:42:07 CET (UTC+1)."""
+        there = self._there(when)
+        written = format_datetime(there, f"{self._patterns.medium_day}, {TO_THE_SECOND}", locale=self._locale)
+        offset, name = _utc_offset(there), there.tzname() or ""
+        return f"{written} {name} ({offset})" if name.isalpha() and name != offset else f"{written} {offset}"
+
+    def short_moment(self, when: str | datetime) -> str:
+        """16:42 today, 21 Nov, 16:42 in this year, else with the year."""
+        there, now = self._there(when), self._now().astimezone(self._zone)
+        if there.date() == now.date():
+            return self.o_clock(there)
+        day = self._patterns.short_day if there.year == now.year else self._patterns.medium_day
+        return format_datetime(there, f"{day}, {TIME_OF_DAY}", locale=self._locale)
+
+    def moment_data(self, when: str | datetime) -> Markup:
+        """The short moment as HTML, with the second and the time zone on hover."""
+        return self._time(when, self.short_moment(when))
+
+    def ago(self, when: str | datetime) -> Markup:
+        """The same for logs: up to an hour, how long ago it was."""
+        past = self._now() - self._there(when)
+        if not timedelta() <= past < HOUR:
+            return self.moment_data(when)
+        written = format_timedelta(-max(past, SECOND), format="short", threshold=1, add_direction=True, locale=self._locale)
+        return self._time(when, written.replace("min.", "min").replace("sec.", "sec"))
+
+    def _time(self, when: str | datetime, shown: str) -> Markup:
+        return TIME.format(when if isinstance(when, str) else stamp(when), self.moment(when), shown)
 
     def hour(self, when: str | datetime) -> str:
         """Time to the minute."""
@@ -91,6 +148,10 @@ class Formats:
     def o_clock(self, when: str | datetime) -> str:
         """Time to the minute without the UTC offset, which stands elsewhere."""
         return format_datetime(self._there(when), TIME_OF_DAY, locale=self._locale)
+
+    def _figure(self, whole: str, part: str | None) -> str:
+        grouped = f"{int(whole):,}".replace(",", self._group)
+        return grouped if part is None else f"{grouped}{self._point}{part}"
 
     def _with_zone(self, when: str | datetime, pattern: str) -> str:
         there = self._there(when)

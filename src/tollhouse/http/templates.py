@@ -1,19 +1,30 @@
 """HTML from Jinja templates, by language and time zone. Templates are in `<package>/templates`; all output is escaped."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
 from importlib import resources
 from types import CodeType
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment, FileSystemLoader, PrefixLoader, StrictUndefined, select_autoescape
+from jinja2 import (
+    BytecodeCache,
+    Environment,
+    FileSystemLoader,
+    PrefixLoader,
+    StrictUndefined,
+    pass_eval_context,
+    select_autoescape,
+)
 from jinja2.bccache import Bucket
+from jinja2.nodes import EvalContext
 
 from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.static_files import preloads, static
 from tollhouse.http.texts import Texts
+from tollhouse.kernel import clock
 from tollhouse.kernel.clock import stamp
 
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
@@ -28,7 +39,8 @@ class Templates:
     Each template is compiled once for each language, on first use.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime] = clock.now) -> None:
+        self._now = now
         self._loader = PrefixLoader(
             {part: FileSystemLoader(str(resources.files(f"tollhouse.{part}") / "templates")) for part in PARTS}
         )
@@ -53,10 +65,12 @@ class Templates:
         )
         pages.policies["ext.i18n.trimmed"] = True
         pages.install_gettext_translations(texts.translations, newstyle=True)  # type: ignore[attr-defined]  # the extension's
-        formats = Formats(language, zone)
+        formats = Formats(language, zone, self._now)
         pages.filters.update(
             translate=texts.translate,
             amount=formats.amount,
+            money=money_filter(formats),  # pyright: ignore[reportArgumentType]
+            money_text=formats.money,  # pyright: ignore[reportArgumentType]
             currency_name=formats.currency_name,  # pyright: ignore[reportArgumentType]
             number=formats.number,
             percent=formats.percent,
@@ -65,6 +79,9 @@ class Templates:
             short_day=formats.short_day,
             month=formats.month,
             moment=formats.moment,
+            short_moment=formats.short_moment,
+            when=formats.moment_data,
+            ago=formats.ago,
             iso=iso,
             hour=formats.hour,
             second=formats.second,
@@ -74,6 +91,16 @@ class Templates:
         shared |= {"language": language, "languages": LANGUAGES}
         pages.globals.update(shared)
         return pages
+
+
+def money_filter(formats: Formats) -> Callable[[EvalContext, str, str], str]:
+    """Money as HTML in pages, as text in emails."""
+
+    @pass_eval_context
+    def money(context: EvalContext, decimal: str, code: str) -> str:
+        return formats.money_data(decimal, code) if context.autoescape else formats.money(decimal, code)
+
+    return money
 
 
 def iso(when: str | datetime) -> str:

@@ -177,7 +177,7 @@ class _ReportPdf(FPDF):
 
 def _printable(text: str) -> str:
     """The text in the letters of the font: others without accents, or as question marks."""
-    plain = "".join(_letter(letter) for letter in text.replace("\N{NO-BREAK SPACE}", " "))
+    plain = "".join(_letter(letter) for letter in text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-"))
     return plain.encode(LETTERS, "replace").decode(LETTERS)
 
 
