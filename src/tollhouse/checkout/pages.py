@@ -13,7 +13,9 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.catalogue.amounts import amount_error
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.typed_amounts import read_amount
 from tollhouse.checkout import attempts, branding
 from tollhouse.checkout.payment_uri import payment_uri
 from tollhouse.checkout.state import CHOOSING, PAID, WAITING, Checkout, State, find_simulated_attempt, load_checkout
@@ -116,16 +118,13 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
         raise NotFound
     link = shown.link
     form = request.form()
-    outcome, amount = form.one("outcome"), form.amount("amount")
-    amount_minor = parse_amount(amount, request.services.catalogue.currencies[link.currency].decimals) if amount else None
+    currency = request.services.catalogue.currencies[link.currency]
+    outcome, amount = form.one("outcome"), read_amount(form.one("amount") or "", currency)
+    amount_minor = parse_amount(amount, currency.decimals) if amount else None
     if outcome not in OUTCOMES:
         raise ValidationFailed(FieldError("outcome", "invalid_value", messages.A_CHOICE))
     if amount and amount_minor is None:
-        raise ValidationFailed(
-            FieldError(
-                "amount", "invalid_amount", messages.decimal(request.services.catalogue.currencies[link.currency].decimals)
-            )
-        )
+        raise ValidationFailed(amount_error(currency))
     attempt = await find_simulated_attempt(db, link, _attempt_id(request))
     if attempt is None or attempt.rail != SANDBOX.name:
         return see_other(f"/pay/{token}")

@@ -8,6 +8,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.errors import RuleConflict
 from tollhouse.conversions.model import ConversionRule, RuleCreator
@@ -59,11 +60,13 @@ async def create(request: Request, caller: Person, mode: str) -> Response:
     env = caller.env(mode)
     values = _values(request.form())
     try:
-        new = _new_rule(values)
+        new = _new_rule(values, request.services.catalogue)
         await request.transact(lambda work: rules.create(work, env, DASHBOARD_USER, new))
     except ApiError as error:
         at = "from_currency" if isinstance(error, RuleConflict) else ""
-        return await _rules(request, caller, env, values, form_errors_of(error, FIELDS, at, MESSAGES))
+        currency = request.services.catalogue.currencies.get(values["from_currency"])
+        texts = MESSAGES | ambiguous_amounts(currency, threshold=values["threshold"])
+        return await _rules(request, caller, env, values, form_errors_of(error, FIELDS, at, texts))
     return see_other(f"/{env.mode}/conversions/rules?done=made")
 
 
@@ -107,15 +110,17 @@ async def _set_enabled(request: Request, caller: Person, env: MerchantEnv, rule_
 
 
 def _values(form: Form) -> dict[str, str]:
-    return {name: form.one(name) or "" for name in FIELDS} | {"threshold": form.amount("threshold")}
+    return {name: form.one(name) or "" for name in FIELDS}
 
 
-def _new_rule(values: dict[str, str]) -> NewConversionRule:
+def _new_rule(values: dict[str, str], catalogue: Catalogue) -> NewConversionRule:
     """The rule of the form's values. Raises `ValidationFailed`."""
     percent = values["percent"]
     if not PERCENT.fullmatch(percent):
         raise ValidationFailed(FieldError("percent", "invalid_value", messages.whole_number(1, 100)))
-    members = {name: value for name, value in values.items() if value} | {"percent": int(percent)}
+    threshold = read_amount(values["threshold"], catalogue.currencies.get(values["from_currency"]))
+    members = {name: value for name, value in (values | {"threshold": threshold}).items() if value}
+    members |= {"percent": int(percent)}
     return decode_body({"from_currency": "", "to_currency": ""} | members, NewConversionRule)
 
 

@@ -3,12 +3,15 @@
 The confirmation names a quote, and a quote is used once, so a form that is sent twice converts once.
 """
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.conversions import actions, store
 from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
@@ -47,14 +50,14 @@ class ConversionForm(Struct, frozen=True):
 
     values: dict[str, str]
 
-    @property
-    def new_quote(self) -> NewConversionQuote:
+    def new_quote(self, currencies: Mapping[str, Currency]) -> NewConversionQuote:
         """The quote to create."""
+        given, got = self.values["from_currency"], self.values["to_currency"]
         return NewConversionQuote(
-            from_currency=self.values["from_currency"],
-            to_currency=self.values["to_currency"],
-            amount=self.values["amount"] or None,
-            to_amount=self.values["to_amount"] or None,
+            from_currency=given,
+            to_currency=got,
+            amount=read_amount(self.values["amount"], currencies.get(given)) or None,
+            to_amount=read_amount(self.values["to_amount"], currencies.get(got)) or None,
         )
 
     def new_conversion(self, quote_id: UUID) -> NewConversion:
@@ -115,7 +118,7 @@ async def confirm(request: Request, caller: Person, mode: str) -> Response:
         if created_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
             return await _review(request, caller, env, form, QUOTE_RENEWED)
         if created_id is None:
-            return await _form(request, caller, env, form, _form_errors(error, form))
+            return await _form(request, caller, env, form, _form_errors(error, form, request.services.catalogue))
     return see_other(f"/{env.mode}/conversions/{created_id}")
 
 
@@ -135,8 +138,7 @@ async def details(request: Request, caller: Person, mode: str, conversion_id: UU
 
 
 def _parse_form(posted: Form) -> ConversionForm:
-    amounts = {name: posted.amount(name) for name in ("amount", "to_amount")}
-    return ConversionForm({name: posted.one(name) or "" for name in FIELDS} | amounts)
+    return ConversionForm({name: posted.one(name) or "" for name in FIELDS})
 
 
 def currency_options(catalogue: Catalogue) -> list[tuple[str, Text]]:
@@ -145,12 +147,14 @@ def currency_options(catalogue: Catalogue) -> list[tuple[str, Text]]:
 
 
 async def _review(request: Request, person: Person, env: MerchantEnv, form: ConversionForm, message: str = "") -> Response:
+    catalogue = request.services.catalogue
     try:
+        new = form.new_quote(catalogue.currencies)
         quote = await request.services.db.transact(
-            lambda tx: actions.quote(tx, env, form.new_quote, request.now, request.services.catalogue, check_funds=True)
+            lambda tx: actions.quote(tx, env, new, request.now, catalogue, check_funds=True)
         )
     except ApiError as error:
-        return await _form(request, person, env, form, _form_errors(error, form))
+        return await _form(request, person, env, form, _form_errors(error, form, request.services.catalogue))
     return page(
         request,
         "dashboard/conversions/review.html",
@@ -158,7 +162,7 @@ async def _review(request: Request, person: Person, env: MerchantEnv, form: Conv
         person=person,
         mode=env.mode,
         here="conversions",
-        quote=conversion_quote_view(quote, request.services.catalogue),
+        quote=conversion_quote_view(quote, catalogue),
         values=form.values,
         message=message,
     )
@@ -186,10 +190,13 @@ async def _form(
     )
 
 
-def _form_errors(error: ApiError, form: ConversionForm) -> FormErrors:
+def _form_errors(error: ApiError, form: ConversionForm, catalogue: Catalogue) -> FormErrors:
     at = ""
     if isinstance(error, AMOUNT_ERRORS):
         at = "amount" if form.values["amount"] else "to_amount"
     elif isinstance(error, PairUnavailable):
         at = "to_currency"
-    return form_errors_of(error, FIELDS, at, {("amount", "invalid_value"): "Enter one of the two amounts."})
+    given, got = (catalogue.currencies.get(form.values[name]) for name in ("from_currency", "to_currency"))
+    texts = ambiguous_amounts(given, amount=form.values["amount"])
+    texts |= ambiguous_amounts(got, to_amount=form.values["to_amount"])
+    return form_errors_of(error, FIELDS, at, {("amount", "invalid_value"): "Enter one of the two amounts."} | texts)

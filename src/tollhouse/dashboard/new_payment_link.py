@@ -7,6 +7,8 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.environments import payment_settings
 from tollhouse.environments import store as projects
 from tollhouse.environments.availability import offers
@@ -64,7 +66,7 @@ class LinkForm(Struct, frozen=True):
     values: dict[str, str]
     methods: list[str]
 
-    def to_request(self, now: datetime) -> LinkRequest:
+    def to_request(self, now: datetime, catalogue: Catalogue) -> LinkRequest:
         """Convert the form to a request; `now` is the time of the test clock."""
         values = self.values
         times = values["max_payments"]
@@ -72,7 +74,7 @@ class LinkForm(Struct, frozen=True):
         optional_texts: dict[str, Any] = {name: values[name] or None for name in OPTIONAL_TEXTS}
         return LinkRequest(
             display_name=values["display_name"],
-            amount=values["amount"],
+            amount=read_amount(values["amount"], catalogue.currencies.get(values["currency"])),
             currency=values["currency"],
             project_id=parse_id(values["project_id"]),
             expires_at=now + LIFETIMES[values["expires"]][0] if values["expires"] else None,
@@ -105,7 +107,7 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
 
     async def action(work: Work) -> UUID:
         async def open_link() -> UUID:
-            new = typed.to_request(request.now + await clock_offset(work.tx, env))
+            new = typed.to_request(request.now + await clock_offset(work.tx, env), work.services.catalogue)
             return (await actions.open_link(work, env, new, LinkCreator("dashboard"), caller)).id
 
         return await create_once(work, env, key, (request.path, typed), open_link)
@@ -117,12 +119,14 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
     except EmailUnverified:
         raise
     except ApiError as error:
-        return await _form(request, caller, env, typed, form_errors_of(error, (*FIELDS, METHODS_FIELD)), key)
+        currency = request.services.catalogue.currencies.get(typed.values["currency"])
+        texts = ambiguous_amounts(currency, amount=typed.values["amount"])
+        return await _form(request, caller, env, typed, form_errors_of(error, (*FIELDS, METHODS_FIELD), "", texts), key)
     return see_other(f"/{env.mode}/payment-links/{made_id}")
 
 
 def _typed(form: Form) -> LinkForm:
-    values = {name: form.one(name) or "" for name in FIELDS} | {"amount": form.amount("amount")}
+    values = {name: form.one(name) or "" for name in FIELDS}
     if values["expires"] and values["expires"] not in LIFETIMES:
         raise ValidationFailed(FieldError("expires", "invalid_value", messages.A_CHOICE))
     if values["project_id"] and parse_id(values["project_id"]) is None:

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.provider_fields import MEMBER
+from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
@@ -70,10 +71,25 @@ class MethodOption(Struct, frozen=True):
 
 
 class WithdrawalForm(Struct, frozen=True):
-    """The values of the form, with those of the method's own fields, and the withdrawal they describe."""
+    """The values of the form, with those of the method's own fields."""
 
     values: dict[str, str]
-    new: NewWithdrawal
+    method: WithdrawalMethod
+
+    def new(self, catalogue: Catalogue, quote_id: UUID | None = None) -> NewWithdrawal:
+        """The withdrawal that they describe."""
+        values = self.values
+        return NewWithdrawal(
+            method_id=self.method.method_id,
+            amount=read_amount(values["amount"], catalogue.currencies[self.method.currency]),
+            receiver=values["receiver"],
+            network_fee_mode=cast("FeeMode | None", values["network_fee_mode"] or None),  # validated by `parse`
+            provider_fields=to_object(form_fields(self.method.provider_fields, MEMBER), MEMBER, values),
+            quote_id=quote_id,
+            description=values["description"] or None,
+            external_id=values["external_id"] or None,
+            webhook_url=values["webhook_url"] or None,
+        )
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals/new", guard=signed_in_page)
@@ -121,18 +137,19 @@ async def confirm(request: Request, caller: Person, mode: str, method_id: str) -
     env, services = caller.env(mode), request.services
     posted, method = request.form(), _method(method_id, env, request.services.catalogue)
     quote_id = parse_id(posted.one("quote_id") or "")
-    form = _parse_form(posted, method, quote_id)
+    form = _parse_form(posted, method)
     if quote_id is None:
         return await _review(request, caller, env, method, form)
     try:
-        created_id = (await request.transact(lambda work: actions.request(work, env, form.new))).id
+        new = form.new(services.catalogue, quote_id)
+        created_id = (await request.transact(lambda work: actions.request(work, env, new))).id
     except ApiError as error:
         # Whatever the error is, an earlier request may have created the withdrawal.
         created_id = await store.id_by_quote(services.db, env, quote_id)
         if created_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
-            return await _review(request, caller, env, method, _parse_form(posted, method), QUOTE_RENEWED)
+            return await _review(request, caller, env, method, form, QUOTE_RENEWED)
         if created_id is None:
-            return await _form(request, caller, env, method, form, _form_errors(error, form))
+            return await _form(request, caller, env, method, form, _form_errors(error, form, request.services.catalogue))
     return see_other(f"/{env.mode}/withdrawals/{created_id}")
 
 
@@ -151,31 +168,19 @@ def _method(method_id: str, env: MerchantEnv, catalogue: Catalogue) -> Withdrawa
     return method
 
 
-def _parse_form(posted: Form, method: WithdrawalMethod, quote_id: UUID | None = None) -> WithdrawalForm:
-    fields = form_fields(method.provider_fields, MEMBER)
-    values = {name: posted.one(name) or "" for name in FIELDS} | read_values(fields, posted)
-    values["amount"] = posted.amount("amount")
-    new = NewWithdrawal(
-        method_id=method.method_id,
-        amount=values["amount"],
-        receiver=values["receiver"],
-        network_fee_mode=cast("FeeMode | None", values["network_fee_mode"] or None),  # validated by `parse`
-        provider_fields=to_object(fields, MEMBER, values),
-        quote_id=quote_id,
-        description=values["description"] or None,
-        external_id=values["external_id"] or None,
-        webhook_url=values["webhook_url"] or None,
-    )
-    return WithdrawalForm(values, new)
+def _parse_form(posted: Form, method: WithdrawalMethod) -> WithdrawalForm:
+    own = read_values(form_fields(method.provider_fields, MEMBER), posted)
+    return WithdrawalForm({name: posted.one(name) or "" for name in FIELDS} | own, method)
 
 
 async def _review(
     request: Request, person: Person, env: MerchantEnv, method: WithdrawalMethod, form: WithdrawalForm, message: str = ""
 ) -> Response:
     try:
-        quote = await request.transact(lambda work: actions.preview(work, env, form.new))
+        new = form.new(request.services.catalogue)
+        quote = await request.transact(lambda work: actions.preview(work, env, new))
     except ApiError as error:
-        return await _form(request, person, env, method, form, _form_errors(error, form))
+        return await _form(request, person, env, method, form, _form_errors(error, form, request.services.catalogue))
     return page(
         request,
         "dashboard/withdrawals/review.html",
@@ -225,6 +230,7 @@ async def _form(
     )
 
 
-def _form_errors(error: ApiError, form: WithdrawalForm) -> FormErrors:
+def _form_errors(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) -> FormErrors:
     at = "amount" if isinstance(error, AMOUNT_ERRORS) else "external_id" if isinstance(error, DuplicateExternalId) else ""
-    return form_errors_of(error, form.values, at)
+    texts = ambiguous_amounts(catalogue.currencies[form.method.currency], amount=form.values["amount"])
+    return form_errors_of(error, form.values, at, texts)

@@ -11,6 +11,7 @@ from tollhouse.balance_payments.model import BalancePayment, PayeeApplication
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import payment_view
+from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.dashboard.balance_payments import STATUSES, BalancePaymentsPageQuery
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
@@ -74,10 +75,11 @@ async def details(request: Request, caller: Person, mode: str, client_id: str, p
 @OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page)
 async def capture(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Capture a reservation, in full or in part."""
-    amount, owner = request.form().amount("amount"), caller.merchant_id
+    amount, owner = request.form().one("amount") or "", caller.merchant_id
+    found, _ = await _get(request, caller.env(mode), client_id, payment_id)
 
     async def action(work: Work) -> object:
-        part = PartialAmount(amount)
+        part = PartialAmount(read_amount(amount, work.services.catalogue.currencies[found.currency]))
         return await actions.capture_as_owner(work, owner, client_id, payment_id, part)
 
     return await _run(request, caller, mode, client_id, payment_id, action, amount=amount)
@@ -118,11 +120,12 @@ async def _run(
 ) -> Response:
     """Run an action and show the payment; with the error where it fails."""
     env = person.env(mode)
-    await _get(request, env, client_id, payment_id)
+    found, _ = await _get(request, env, client_id, payment_id)
     try:
         await request.transact(action)
     except (ValidationFailed, CaptureTooLarge) as error:
-        form_errors = form_errors_of(error, {"amount"}, "amount")
+        currency = request.services.catalogue.currencies[found.currency]
+        form_errors = form_errors_of(error, {"amount"}, "amount", ambiguous_amounts(currency, amount=amount or ""))
     except InvalidState as error:
         form_errors = FormErrors(invalid_state, status=error.status)
     except (RevokedApplicationCapture, ApplicationSuspended, InsufficientFunds, BalanceLimitExceeded) as error:

@@ -1,12 +1,14 @@
 """The form of a refund, and the review of its amounts before it is confirmed."""
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
@@ -28,7 +30,7 @@ from tollhouse.refunds.errors import ReceiverRequired, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.refunds.preview import RefundPreview, preview_refund
 from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import REFUND_REASONS, Transaction
+from tollhouse.transactions.model import REFUND_REASONS, RefundReason, Transaction
 
 FIELDS = ("amount", "reason", "receiver", "external_id")
 OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds, AmountBelowMinimum, AmountAboveMaximum, DailyLimitExceeded)
@@ -41,28 +43,35 @@ NOT_REFUNDABLE: dict[str, Translatable] = {
 
 
 class RefundForm(Struct, frozen=True):
-    """The values of the form, and the refund that they describe."""
+    """The values of the form."""
 
     values: dict[str, str]
-    new: NewRefund
+
+    @property
+    def reason(self) -> RefundReason:
+        """The reason, which `of_values` has validated."""
+        return cast("RefundReason", self.values["reason"])
+
+    def new(self, currency: Currency) -> NewRefund:
+        """The refund that they describe."""
+        return NewRefund(
+            amount=read_amount(self.values.get("amount", ""), currency) or None,
+            reason=self.reason,
+            receiver=self.values.get("receiver") or None,
+            external_id=self.values.get("external_id") or None,
+        )
 
 
 def read(form: Form) -> RefundForm:
     """The submitted form. Raises `ValidationFailed`."""
-    return of_values({name: form.one(name) or "" for name in FIELDS} | {"amount": form.amount("amount")})
+    return of_values({name: form.one(name) or "" for name in FIELDS})
 
 
 def of_values(values: dict[str, str]) -> RefundForm:
     """A form with these values. Without an amount it shows what is left. Raises `ValidationFailed`."""
     if values["reason"] not in REFUND_REASONS:
         raise ValidationFailed(FieldError("reason", "invalid_value", messages.A_CHOICE))
-    new = NewRefund(
-        amount=values.get("amount") or None,
-        reason=values["reason"],
-        receiver=values.get("receiver") or None,
-        external_id=values.get("external_id") or None,
-    )
-    return RefundForm(values, new)
+    return RefundForm(values)
 
 
 async def show(
@@ -77,20 +86,21 @@ async def show(
     reviewed: bool,
 ) -> Response:
     """The amounts to confirm if `reviewed` and possible, else the form with what is wrong. Raises `NotFound`."""
+    services = request.services
+    payment = await transaction_store.get(services.db, env, transaction_id)
+    if payment is None:
+        raise NotFound
     preview: RefundPreview | None = None
     if reviewed:
+        currency = services.catalogue.currencies[payment.currency]
         try:
-            preview = await request.transact(
-                lambda work: preview_refund(work, env, transaction_id, filled.new, may_withdraw=True)
-            )
+            new = filled.new(currency)
+            preview = await request.transact(lambda work: preview_refund(work, env, transaction_id, new, may_withdraw=True))
+            payment = preview.payment
         except NotFound:
             raise
         except ApiError as error:
             refused = error
-    services = request.services
-    payment = preview.payment if preview else await transaction_store.get(services.db, env, transaction_id)
-    if payment is None:
-        raise NotFound
     payer = None if preview else await find_payer(services.db, payment, services.rails)
     available_minor = (await get_balance(services.db, env, payment.currency)).available_minor
     if preview:
@@ -120,6 +130,9 @@ def _form_context(
         available=available_minor,
         fee=payment.fee_minor,
     )
+    ambiguous = ambiguous_amounts(
+        request.services.catalogue.currencies[payment.currency], amount=filled.values.get("amount", "")
+    )
     field = "amount" if isinstance(refused, OF_THE_AMOUNT) else "receiver" if isinstance(refused, OF_THE_RECEIVER) else ""
     obstacle = find_obstacle(payment, request.services.rails, request.now, request.services.catalogue)
     unfit = "" if payment.refundable_minor else NOT_REFUNDABLE["status"]
@@ -132,7 +145,7 @@ def _form_context(
         "receiver_label": "IBAN" if payment.method_type == "bank_transfer" else "Recipient",
         "reasons": list(REFUND_REASONS.items()),
         "typed": dict.fromkeys(FIELDS, "") | {"amount": amounts["left"]} | filled.values,
-        "form_errors": NO_ERRORS if refused is None else form_errors_of(refused, FIELDS, field),
+        "form_errors": NO_ERRORS if refused is None else form_errors_of(refused, FIELDS, field, ambiguous),
     }
 
 
@@ -152,7 +165,7 @@ def _review_context(
     return {
         "seen": preview.payment.version,
         "key": new_id_text(),
-        "reason": REFUND_REASONS[filled.new.reason],
+        "reason": REFUND_REASONS[filled.reason],
         "typed": filled.values,
         "message": message,
         "destination": preview.destination,

@@ -75,10 +75,11 @@ async def confirm(request: Request, caller: Person, mode: str, transaction_id: U
             current = await settlement.lock(work.tx, env, transaction_id)
             if str(current.version) != seen:
                 raise PaymentChanged
-            made, _ = await actions.request(work, env, transaction_id, filled.new, may_withdraw=True)
+            new = filled.new(request.services.catalogue.currencies[current.currency])
+            made, _ = await actions.request(work, env, transaction_id, new, may_withdraw=True)
             return made.id
 
-        return await create_once(work, env, key, (request.path, filled.new), make)
+        return await create_once(work, env, key, (request.path, filled), make)
 
     if parse_id(key) is not None and seen is not None:
         try:

@@ -8,8 +8,6 @@ from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.text import Text
 
 BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-DECIMAL_COMMA = re.compile(r"[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})|0,[0-9]{3}")
-"""A comma that cannot be a thousands separator."""
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -29,11 +27,6 @@ class Form:
         """The value of a parameter that may be sent once. Sent empty it counts as not sent. Raises `InvalidRequest`."""
         self.require_no_repeats((name,))
         return self._by_name.get(name) or None
-
-    def amount(self, name: str) -> str:
-        """An amount with a decimal comma or point. `1,000` is ambiguous and stays unchanged, so validation rejects it."""
-        text = self.one(name) or ""
-        return text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text
 
     def require_no_repeats(self, names: Iterable[str]) -> None:
         """Raises `InvalidRequest` if one of these parameters was sent twice, even with equal values."""
