@@ -73,7 +73,7 @@ def test_the_decimals_of_the_currency_decide_what_three_digits_are() -> None:
 
 async def test_every_form_says_so_at_its_field(alice: Actor) -> None:
     paid = await sell(alice, amount="30.00")
-    rule = {"from_currency": "EUR", "to_currency": "USD", "trigger": "threshold", "percent": "40"}
+    rule = {"from_currency": "EUR", "to_currency": "USD", "trigger": "on_threshold", "percent": "40"}
     for path, field, more in (
         ("payment-links/new", "amount", {"currency": "EUR", "display_name": "Coffee", "key": paid["id"]}),
         ("withdrawals/new/sandbox:EUR", "amount", {"receiver": "Nina"}),
@@ -89,7 +89,9 @@ async def test_every_form_says_so_at_its_field(alice: Actor) -> None:
 
 async def test_reviews_carry_what_was_typed(alice: Actor) -> None:
     await sell(alice, amount="2000.00")
-    page = await post(alice, "/test/withdrawals/new/sandbox:EUR", 200, amount="1.234.56 €", receiver="Nina")
+    page = await post(
+        alice, "/test/withdrawals/new/sandbox:EUR", 200, amount="1.234,56 €", receiver="Nina", network_fee_mode="deduct"
+    )
     assert "Withdraw €1,234.56" in page.text
     page = await post(alice, "/test/conversions/new", 200, from_currency="EUR", to_currency="USD", amount="€1,000.00")
     assert "Convert €1,000.00" in page.text
