@@ -161,9 +161,9 @@ async def test_nobody_elses(alice: Actor, carol: Actor) -> None:
     await post(carol, f"{at}/cancel", 404)
     assert await rows(carol) == []
     page = await seen(alice, "/live/payment-links/new")
-    assert "You have none in this environment" in page
+    assert "Live payments require an approved project." in page
     fields = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR", "max_payments": "1", "key": str(uuid4())}
-    assert "You have none in this environment" in (await post(alice, "/live/payment-links/new", 422, **fields)).text
+    assert "Live payments require an approved project." in (await post(alice, "/live/payment-links/new", 422, **fields)).text
     assert await rows(alice, mode="live") == []
 
 

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard import home_store as store
+from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.home_model import Change, HomeQuery, LatestPayment, PeriodTotals, compare
 from tollhouse.dashboard.home_picture import draw_charts
 from tollhouse.environments import payment_settings
@@ -52,6 +53,7 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
         balances = await list_balances(tx, env)
         currency, choices = await _selected_currency(tx, env, query.currency, now, balances, request.services.catalogue)
         context: dict[str, Any] = {
+            "going_live": await go_live_state(tx, env, caller),
             "setup": await store.get_setup_progress(tx, env),
             "undelivered": await store.count_undelivered(tx, env, request.now - UNDELIVERED_SINCE, UNDELIVERED_SHOWN),
             "latest": [

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.environments import payment_settings
 from tollhouse.environments import store as projects
 from tollhouse.environments.availability import offers
@@ -157,6 +158,7 @@ async def _form(
         here="payment-links",
         key=key or new_id_text(),
         projects=[(str(one.id), one.name) for one in approved],
+        going_live=await go_live_state(db, env, person),
         currencies=currency_choices(request.services.catalogue),
         methods=method_choices(env, request.services.catalogue),
         lifetimes=[(name, words) for name, (_, words) in LIFETIMES.items()],

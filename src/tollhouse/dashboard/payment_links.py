@@ -4,6 +4,7 @@ from typing import Literal
 
 from starlette.responses import Response
 
+from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.http.keyset import KeysetQuery, keyset_links
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import status_options
@@ -61,5 +62,6 @@ async def links(request: Request, caller: Person, mode: str, query: LinkListQuer
         statuses=STATUSES,
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
+        going_live=await go_live_state(db, env, caller),
         page_links=keyset_links(query, f"/{env.mode}/payment-links", shown[-1].id if more else None),
     )

@@ -4,6 +4,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.environments.payment_settings import Branding, Finality, MethodChoice
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form, flash_message
@@ -42,7 +43,7 @@ async def payment_settings(request: Request, caller: Person, mode: str) -> Respo
     """Show the payment settings."""
     current = await actions.get(request.services.db, caller.env(mode), request.now, request.services.catalogue)
     notice = NOTICES.get(flash_message(request.query), "")
-    return _page(request, caller, current, _form_of(current, request.services.catalogue), notice=notice)
+    return await _page(request, caller, current, _form_of(current, request.services.catalogue), notice=notice)
 
 
 @OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page)
@@ -57,7 +58,7 @@ async def save_payment_settings(request: Request, caller: Person, mode: str) -> 
     except SettingsChanged:
         return await _changed(request, caller, env, form)
     except ValidationFailed as error:
-        return _page(request, caller, current, form, _errors(error, form))
+        return await _page(request, caller, current, form, _errors(error, form))
     return see_other(f"/{env.mode}/settings/payments?done=saved")
 
 
@@ -67,7 +68,7 @@ async def _changed(request: Request, person: Person, env: MerchantEnv, form: Pay
     saved = _form_of(current, request.services.catalogue)
     if (saved.values, saved.methods) == (form.values, form.methods):
         return see_other(f"/{env.mode}/settings/payments?done=saved")
-    return _page(request, person, current, form, FormErrors(CHANGED, status=409))
+    return await _page(request, person, current, form, FormErrors(CHANGED, status=409))
 
 
 def _read_form(fields: Form, catalogue: Catalogue) -> PaymentSettingsForm:
@@ -132,7 +133,7 @@ def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
     )
 
 
-def _page(
+async def _page(
     request: Request,
     person: Person,
     current: SettingsView,
@@ -152,6 +153,7 @@ def _page(
         form=form,
         form_errors=form_errors,
         notice=notice,
+        going_live=await go_live_state(request.services.db, person.env(current.mode), person),
         methods=[
             (choice.method_id, request.services.catalogue.methods[choice.method_id].label)
             for choice in current.payment_methods

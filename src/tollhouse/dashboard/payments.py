@@ -7,6 +7,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.keyset import keyset_links
@@ -84,6 +85,7 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         methods=method_choices(env, request.services.catalogue),
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
+        going_live=await go_live_state(db, env, caller),
         names=method_labels(request.services.catalogue),
         export=f"{path}/export{query.address(None)}",
         page_links=keyset_links(query, path, shown[-1].id if more else None),

@@ -33,6 +33,11 @@ ONE = f"""
     SELECT {REVIEWED_PROJECT.columns} FROM projects
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
+NEAREST_TO_APPROVAL = f"""
+    SELECT {REVIEWED_PROJECT.columns} FROM projects
+    WHERE merchant_id = $1 AND mode = $2
+    ORDER BY array_position('{{approved,in_review,rejected}}', status), created_at DESC, id DESC LIMIT 1
+"""
 LOCK = f"""
     SELECT {REVIEWED_PROJECT.columns} FROM projects
     WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
@@ -87,6 +92,12 @@ async def every(db: Pool, merchant_id: MerchantId, mode: Mode | None, window: Wi
 async def one(db: Pool | Tx, env: MerchantEnv, project_id: UUID) -> ReviewedProject | None:
     """A project of this environment; None if there is none."""
     row = await db.fetchrow(ONE, env.merchant_id, env.mode, project_id)
+    return None if row is None else REVIEWED_PROJECT.read(row)
+
+
+async def nearest_to_approval(db: Pool | Tx, env: MerchantEnv) -> ReviewedProject | None:
+    """The newest approved project of this environment, else the newest in review, else the newest rejected one."""
+    row = await db.fetchrow(NEAREST_TO_APPROVAL, env.merchant_id, env.mode)
     return None if row is None else REVIEWED_PROJECT.read(row)
 
 
