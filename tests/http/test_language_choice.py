@@ -25,7 +25,7 @@ async def test_a_german_browser_gets_german_pages(alice: Actor) -> None:
     assert '<html lang="de">' in page.text
     assert "Noch keine Auszahlungen in der Test-Umgebung." in page.text
     assert page.headers["Content-Language"] == "de"
-    assert page.headers["Vary"] == "Accept-Language, Cookie"
+    assert page.headers["Vary"] == "Accept-Encoding, Accept-Language, Cookie"
     lost = (await german(alice, "/test/nowhere")).ok(404)
     assert "Diese Seite oder dieses Objekt existiert nicht." in lost.text
 

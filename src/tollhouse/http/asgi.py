@@ -17,6 +17,7 @@ from tollhouse.http import cookies
 from tollhouse.http.base_path import BasePath, path_of
 from tollhouse.http.dispatch import Dispatcher, IdempotencyStore
 from tollhouse.http.operations import Operation, Routes
+from tollhouse.http.page_compression import compress_page
 from tollhouse.http.request import Headers, Request
 from tollhouse.http.responses import error_response, json_response
 from tollhouse.http.services import Services
@@ -198,6 +199,7 @@ class AsgiApplication:
     def _finish(
         self, request: Request, response: Response, operation: Operation | None, *, cors: bool, methods: dict[str, Operation]
     ) -> None:
+        compress_page(request, response)
         cookies.add_cookies(request, response)
         headers = response.raw_headers
         if b"cache-control" not in [name for name, _ in headers]:

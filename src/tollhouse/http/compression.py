@@ -13,6 +13,11 @@ CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": lambda body: gzip.compress(body, 9, mtime=0),
 }
 """By their names in `Accept-Encoding`, the best first; as small as they get."""
+FAST: dict[str, Callable[[bytes], bytes]] = {
+    "br": lambda body: bytes(brotli.compress(body, quality=5)),  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    "gzip": lambda body: gzip.compress(body, 6, mtime=0),
+}
+"""The same in about a millisecond for a page."""
 WEIGHT_ZERO = re.compile(r"q\s*=\s*0(\.0*)?")
 
 
@@ -22,6 +27,12 @@ def compressed(body: bytes, media_type: str) -> dict[str, bytes]:
         return {}
     codings = {name: compress(body) for name, compress in CODINGS.items()}
     return {name: smaller for name, smaller in codings.items() if len(smaller) < len(body)}
+
+
+def best_coding(accept_encoding: str | None) -> str | None:
+    """The best coding that a client accepts, if any."""
+    accepted = accepted_codings(accept_encoding)
+    return next((name for name in CODINGS if name in accepted), None)
 
 
 def accepted_codings(accept_encoding: str | None) -> set[str]:

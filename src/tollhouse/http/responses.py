@@ -86,7 +86,7 @@ def page(
     headers = PAGE_HEADERS | {
         "Content-Security-Policy": policy if allow_external_redirect else policy + FORMS_STAY,
         "Content-Language": language,
-        "Vary": "Accept-Language, Cookie",
+        "Vary": "Accept-Encoding, Accept-Language, Cookie",
     }
     return Response(html, status, headers, media_type="text/html")
 

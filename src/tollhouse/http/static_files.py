@@ -15,7 +15,7 @@ from importlib.resources.abc import Traversable
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.http.compression import CODINGS, accepted_codings, compressed
+from tollhouse.http.compression import best_coding, compressed
 from tollhouse.http.fonts import LATIN_FONT, web_fonts
 
 ROOT = "/static/"
@@ -65,7 +65,7 @@ class StaticFiles:
         file = self._by_hashed_name.get(name)
         cache_control = FOREVER if file else REVALIDATED
         file = file or self._files.get(HASHED.sub(r"\1\2", name)) or self._files.get(name)
-        return None if file is None else _response(file, cache_control, accepted_codings(accept_encoding), if_none_match)
+        return None if file is None else _response(file, cache_control, best_coding(accept_encoding), if_none_match)
 
     def _add(self, name: str, *, inside: tuple[str, ...] = ()) -> StaticFile:
         if name in inside:
@@ -96,8 +96,8 @@ class StaticFiles:
         return REFERENCE.sub(hashed, text)
 
 
-def _response(file: StaticFile, cache_control: str, accepted: set[str], if_none_match: str | None) -> Response:
-    coding = next((name for name in CODINGS if name in file.codings and name in accepted), None)
+def _response(file: StaticFile, cache_control: str, coding: str | None, if_none_match: str | None) -> Response:
+    coding = coding if coding in file.codings else None
     etag = f'"{file.etag}"' if coding is None else f'"{file.etag}-{coding}"'
     known = {one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")}
     sent = {"ETag": etag, "Cache-Control": cache_control}
