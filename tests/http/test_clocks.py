@@ -39,11 +39,13 @@ async def test_the_dashboard_goes_by_the_merchants_clocks(alice: Actor) -> None:
         assert "1234.50" not in page, path
 
 
-async def test_customers_see_utc(alice: Actor) -> None:
+async def test_customers_see_the_merchants_clocks_and_which_they_are(alice: Actor) -> None:
     link = await open_link(alice)
     await move_to(alice, KATHMANDU)
+    end = datetime.fromisoformat(link["expires_at"]).astimezone(zone_of(KATHMANDU))
     for page in (await visit(link, alice), await alice.send("GET", link["url"].removeprefix(alice.service.url))):
-        assert re.search(r">\d\d:\d\d UTC on \d+ \w+ \d{4}</time>", page.ok().text)
+        [shown] = re.findall(r"<time datetime=[^>]+ data-local [^>]+>([^<]+)</time>", page.ok().text)
+        assert re.fullmatch(rf"{end:%A}, {end.day} {end:%B}( {end.year})?, {end:%H:%M} UTC\+5:45", shown)
 
 
 def test_days_of_a_filter_begin_there() -> None:

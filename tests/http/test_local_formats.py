@@ -79,6 +79,18 @@ def test_a_moment_is_as_long_as_it_must_be(when: str, english: str, german: str,
     assert there.ago(when) == f'<time datetime="{when}" title="{there.moment(when)}">{ago}</time>'
 
 
+def test_a_long_moment_has_the_weekday_and_the_zone() -> None:
+    there = [Formats(language, zone_of("Europe/Berlin"), lambda: AFTERNOON) for language in ("en", "de")]
+    at = "2026-11-24T16:42:00Z"
+    assert [one.long_moment(at) for one in there] == ["Tuesday, 24 November, 17:42 CET", "Dienstag, 24. November, 17:42 CET"]
+    assert there[1].long_moment("2027-03-05T00:00:00Z") == "Freitag, 5. März 2027, 01:00 CET"
+    assert Formats("en", zone_of("Asia/Kathmandu"), lambda: AFTERNOON).long_moment(at).endswith(", 22:27 UTC+5:45")
+
+
+def test_an_amount_for_the_form_of_a_bank_has_no_groups() -> None:
+    assert (ENGLISH.plain_amount("1234.50"), GERMAN.plain_amount("1234.50")) == ("1234.50", "1234,50")
+
+
 def test_the_time_goes_on_while_the_formats_are_kept() -> None:
     clock = iter((AFTERNOON, AFTERNOON + timedelta(days=1)))
     there = Formats("en", UTC, lambda: next(clock))

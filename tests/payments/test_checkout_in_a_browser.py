@@ -1,6 +1,7 @@
 """The checkout in headless Chromium: the merchant's own look, fields that can be copied, and the time running down."""
 
 import re
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.cast import Actor
 from tests.payments.shop import choose, open_link, simulate
 from tests.running import Service
 from tests.settings.test_settings import body
+from tollhouse.kernel.zones import zone_of
 
 MINUTES_MS = 60_000
 WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {value: undefined})"
@@ -74,6 +76,20 @@ async def test_what_must_be_exact_can_be_copied(browser: Browser, alice: Actor, 
         await page.focus("#other")
         await page.keyboard.press("Control+V")
         await expect(page.locator("#other")).to_have_value("4.20")
+
+
+async def test_times_are_those_of_the_customers_device(browser: Browser, alice: Actor) -> None:
+    _, address = await waiting(alice)
+    for language, zone, written in (("en-GB", "Asia/Kathmandu", "%d %B"), ("de-DE", "Pacific/Kiritimati", "%d. ")):
+        context = await browser.new_context(timezone_id=zone, locale=language)
+        page = await context.new_page()
+        await page.goto(address)
+        end = page.locator("time[data-local]")
+        there = datetime.fromisoformat(await end.get_attribute("datetime") or "").astimezone(zone_of(zone))
+        shown = await end.inner_text()
+        assert there.strftime(written).lstrip("0") in shown
+        assert shown.endswith(there.strftime(", %H:%M"))
+        await context.close()
 
 
 async def test_the_time_runs_down_in_the_last_quarter_and_then_the_page_says_so(browser: Browser, alice: Actor) -> None:

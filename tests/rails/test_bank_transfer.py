@@ -90,9 +90,13 @@ class TestBankTransfer(RailContract):
 async def test_the_checkout_shows_where_to_send_the_money(alice: Actor) -> None:
     link, _, reference = await offer(alice, "12.30")
     page = (await visit(link, alice)).ok().text
-    for value in (IBAN, BIC, HOLDER, reference, "12.30"):
+    for value in (BIC, HOLDER, "12.30"):
         assert f'data-copy value="{value}"' in page
-    assert ">DE89 3704 0044 0532 0130 00<" in page  # as a hand copies it
+    in_fours = " ".join(reference[at : at + 4] for at in range(0, len(reference), 4))
+    for value, shown in ((IBAN, "DE89 3704 0044 0532 0130 00"), (reference, in_fours)):
+        assert f'data-copy data-copy-value="{value}" value="{shown}"' in page
+    german = (await visit(link, alice, **{"Accept-Language": "de"})).ok().text
+    assert 'data-copy value="12,30"' in german  # as forms of German banks take it
     assert 'class="qr"' in page
     methods = (await alice.get("/payment-methods", mode="live")).ok().body["payment_methods"]
     [sepa] = [one for one in methods if one["method_id"] == "sepa:EUR"]

@@ -185,6 +185,7 @@ def _attempt_id(request: Request) -> UUID | None:
 def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavailable | None = None) -> Response:
     link, attempt, state = found.link, found.attempt, found.state
     look = found.settings.branding
+    request.zone = found.shown.zone
     code = (attempt.failure_code if attempt else None) or ""
     showing_offers = state in CHOOSING or error is not None
     return page(

@@ -61,6 +61,10 @@ class Formats:
             part = part[:PART_DIGITS_MIN] + part[PART_DIGITS_MIN:].rstrip("0")
         return f"{sign}{self._figure(match['whole'], part)} {symbol}"
 
+    def plain_amount(self, decimal: str) -> str:
+        """`1234.50` as 1234.50 or 1234,50, as forms of banks take it."""
+        return decimal.replace(".", self._point)
+
     def money_data(self, decimal: str, code: str) -> Markup:
         """The same as HTML, with the whole figure and the code on hover."""
         return DATA.format(
@@ -111,8 +115,8 @@ class Formats:
         """Date and time to the second, with the time zone: 21 Nov 2026, 16:42:07 CET (UTC+1)."""
         there = self._there(when)
         written = format_datetime(there, f"{self._patterns.medium_day}, {TO_THE_SECOND}", locale=self._locale)
-        offset, name = _utc_offset(there), there.tzname() or ""
-        return f"{written} {name} ({offset})" if name.isalpha() and name != offset else f"{written} {offset}"
+        offset, name = _utc_offset(there), _zone_name(there)
+        return f"{written} {offset}" if name == offset else f"{written} {name} ({offset})"
 
     def short_moment(self, when: str | datetime) -> str:
         """16:42 today, 21 Nov, 16:42 in this year, else with the year."""
@@ -121,6 +125,13 @@ class Formats:
             return self.o_clock(there)
         day = self._patterns.short_day if there.year == now.year else self._patterns.medium_day
         return format_datetime(there, f"{day}, {TIME_OF_DAY}", locale=self._locale)
+
+    def long_moment(self, when: str | datetime) -> str:
+        """Day, time and time zone in words, for customers: Tuesday, 24 November, 17:42 CET; in other years with the year."""
+        there, now = self._there(when), self._now().astimezone(self._zone)
+        day = self._patterns.long_day
+        pattern = f"EEEE, {day.removesuffix(' yyyy') if there.year == now.year else day}, {TIME_OF_DAY}"
+        return f"{format_datetime(there, pattern, locale=self._locale)} {_zone_name(there)}"
 
     def moment_data(self, when: str | datetime) -> Markup:
         """The short moment as HTML, with the second and the time zone on hover."""
@@ -164,6 +175,12 @@ class Formats:
         if isinstance(when, datetime) or (isinstance(when, str) and len(when) > len("2026-11-21")):
             return self._there(when).date()
         return date.fromisoformat(when) if isinstance(when, str) else when
+
+
+def _zone_name(there: datetime) -> str:
+    """The usual short name of the zone at this time, such as `CET`; where it has none, its UTC offset."""
+    name = there.tzname() or ""
+    return name if name.isalpha() else _utc_offset(there)
 
 
 def _utc_offset(there: datetime) -> str:

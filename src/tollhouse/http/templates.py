@@ -70,6 +70,7 @@ class Templates:
             translate=texts.translate,
             amount=formats.amount,
             money=money_filter(formats),  # pyright: ignore[reportArgumentType]
+            plain_amount=formats.plain_amount,
             money_text=formats.money,  # pyright: ignore[reportArgumentType]
             currency_name=formats.currency_name,  # pyright: ignore[reportArgumentType]
             number=formats.number,
@@ -80,6 +81,7 @@ class Templates:
             month=formats.month,
             moment=formats.moment,
             short_moment=formats.short_moment,
+            long_moment=formats.long_moment,
             when=formats.moment_data,
             ago=formats.ago,
             iso=iso,

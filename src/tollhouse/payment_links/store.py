@@ -1,6 +1,6 @@
 """SQL of payment links."""
 
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Literal
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.zones import zone_of
 from tollhouse.payment_links.model import LINK, LinkStatus, PaymentLink
 from tollhouse.platform.db import Pool, Tx
 
@@ -18,7 +19,7 @@ GET = f"SELECT {LINK.columns} FROM payment_links WHERE merchant_id = $1 AND mode
 LOCK = f"{GET} FOR NO KEY UPDATE"
 # The customer knows the token only; merchant and mode come from the row.
 FIND_LINK = f"""
-    SELECT {LINK.columns_of("l")}, m.business_name, m.suspended_at
+    SELECT {LINK.columns_of("l")}, m.business_name, m.time_zone, m.suspended_at
     FROM payment_links l JOIN merchants m ON m.id = l.merchant_id WHERE l.token = $1
 """
 # A link counts as expired from expires_at on, even if its status still says active.
@@ -112,10 +113,11 @@ class Credited(Struct, frozen=True):
 
 
 class CheckoutLink(Struct, frozen=True):
-    """A link with its merchant's name and whether the merchant is suspended."""
+    """A link with its merchant's name and time zone, and whether the merchant is suspended."""
 
     link: PaymentLink
     business_name: str
+    zone: tzinfo
     suspended: bool
 
 
@@ -139,7 +141,11 @@ async def lock(tx: Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
 async def get_by_token(db: Pool | Tx, token: str) -> CheckoutLink | None:
     """The link of a checkout page."""
     row = await db.fetchrow(FIND_LINK, token)
-    return None if row is None else CheckoutLink(LINK.read(row), row["business_name"], row["suspended_at"] is not None)
+    return (
+        None
+        if row is None
+        else CheckoutLink(LINK.read(row), row["business_name"], zone_of(row["time_zone"]), row["suspended_at"] is not None)
+    )
 
 
 async def list_links(db: Pool, env: MerchantEnv, filters: LinkFilter, now: datetime, window: Window) -> list[PaymentLink]:

@@ -1,10 +1,26 @@
-// Lets the time that is left run down beside the time when something ends, in the last quarter of its life and last day.
+// Writes times in the time zone of the reader's device, in the language of the page. Without this script they have that of
+// the merchant, and its name. Lets the time that is left run down beside the time when something ends, in the last quarter of its life and last day.
 // Reckons with the clock of the server, which may be far ahead in a test environment. Nothing reads it out.
 
 const TICK_MS = 1_000;
 const DAY_MS = 86_400_000;
 const words = document.body.dataset.left ?? "{} left";
 const end = document.querySelector("time[data-now]");
+const language = document.documentElement.lang === "en" ? "en-GB" : document.documentElement.lang;
+
+function here(at) {
+  const year = at.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" };
+  const parts = [
+    { weekday: "long" },
+    { day: "numeric", month: "long", ...year },
+    { hour: "2-digit", minute: "2-digit", hourCycle: "h23" },
+  ];
+  return parts.map((part) => new Intl.DateTimeFormat(language, part).format(at)).join(", ");
+}
+
+for (const time of document.querySelectorAll("time[data-local]")) {
+  time.textContent = here(new Date(time.dateTime));
+}
 
 function shown(left_ms) {
   const seconds = Math.ceil(left_ms / 1_000);
