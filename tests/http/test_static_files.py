@@ -1,10 +1,11 @@
 """Static files: addresses with hashes, caching, compression, and nothing but the files of the folder."""
 
 import gzip
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import aiohttp
 import brotli
@@ -13,6 +14,7 @@ import pytest
 from tests.cast import Actor, sign_up
 from tests.running import Service, free_port
 from tollhouse.http.compression import accepted_codings, compressed
+from tollhouse.http.fonts import web_fonts
 from tollhouse.http.static_files import MEDIA_TYPES, REFERENCE, StaticFiles, read_folder, static
 
 FOLDER = Path(__file__).parents[2] / "src" / "tollhouse" / "http" / "static"
@@ -70,12 +72,13 @@ def test_a_circle_and_an_unknown_type_are_errors() -> None:
 
 
 def test_every_reference_of_a_stylesheet_or_script_is_found() -> None:
-    contents = read_folder(resources.files("tollhouse.http") / "static")
+    contents = read_folder(resources.files("tollhouse.http") / "static") | web_fonts()
     for name, body in contents.items():
         if name.endswith((".css", ".js")):
             text = body.decode()
             assert text.count("url(") == len(re.findall(r'url\("[^"]+"\)', text)), name
-            assert not [one for one in REFERENCE.findall(text) if one not in contents], name
+            beside = PurePosixPath(name).parent
+            assert not [one for one in REFERENCE.findall(text) if posixpath.normpath(beside / one) not in contents], name
 
 
 async def get(actor: Actor, path: str, **headers: str) -> tuple[int, Mapping[str, str], bytes]:
