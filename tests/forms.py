@@ -2,6 +2,7 @@
 
 import html
 import re
+from datetime import datetime
 from urllib.parse import urlencode
 
 from tests.cast import HIDDEN, Actor, Answer
@@ -63,3 +64,9 @@ async def refuses_foreign_forms(actor: Actor, *paths: str) -> None:
     await actor.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", actor.merchant_id)
     for path in paths:
         (await actor.form(path, {"amount": "1.00"})).refused("account_suspended", 403)
+
+
+def left_s(page: str) -> float:
+    """The seconds that the countdown of a page begins with."""
+    [(ends, now)] = re.findall(r'<time datetime="([^"]+)" data-now="([^"]+)" data-over="expired">', page)
+    return (datetime.fromisoformat(ends) - datetime.fromisoformat(now)).total_seconds()

@@ -14,6 +14,7 @@ from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job
 from tollhouse.http.templates import Templates
 from tollhouse.idempotency.claims import DatabaseIdempotencyStore
+from tollhouse.identity.guards import recognize
 from tollhouse.platform import common_passwords, partitions
 from tollhouse.platform.config import Settings
 from tollhouse.platform.connections import application_name
@@ -81,6 +82,7 @@ def build(services: Services) -> AsgiApplication:
         services,
         OPERATIONS,
         idempotency=DatabaseIdempotencyStore(),
+        recognize=recognize,
         recorder=recorder,
         after_start=after_start,
         before_stop=before_stop,

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from tests.cast import Actor, Answer, sign_up
 from tests.conversions.steps import available, convert, fund, rule
-from tests.forms import forms, hidden, post, refuses_foreign_forms, refuses_strangers, seen, wrong
+from tests.forms import forms, hidden, left_s, post, refuses_foreign_forms, refuses_strangers, seen, wrong
 
 NEW = "/test/conversions/new"
 RULES = "/test/conversions/rules"
@@ -77,7 +77,9 @@ async def test_a_quote_that_is_over_is_made_anew(shop: Actor) -> None:
     for quote_id in (first["quote_id"], str(uuid4())):
         again = await post(shop, f"{NEW}/confirm", 409, **first | {"quote_id": quote_id})
         assert "The quote has expired." in again.text
-    assert "Confirm conversion" in (await post(shop, f"{NEW}/confirm", 200, **TEN_EUROS)).text
+    review = (await post(shop, f"{NEW}/confirm", 200, **TEN_EUROS)).text
+    assert "Confirm conversion" in review
+    assert left_s(review) == 30
     assert await rows(shop) == []
     await post(shop, f"{NEW}/confirm", **hidden(again))
     assert len(await rows(shop)) == 1

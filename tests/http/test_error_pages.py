@@ -1,17 +1,21 @@
 """A page that says why there is none: in each language, with the number of the request and a way on."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from tests.cast import Actor
+from tests.console.operator_pages import signed_in_operator
 from tests.forms import FOREIGN
+from tests.running import Service
 from tollhouse.http.languages import LANGUAGES
 from tollhouse.http.templates import Templates
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ServerError, TemporarilyUnavailable
 
 SERVICE = Templates()
+HTML = {"Accept": "text/html"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ASKED: dict[str, tuple[str, str, int, dict[str, Any]]] = {
     "lost": ("GET", "/test/nowhere", 404, {}),
@@ -26,7 +30,8 @@ ASKED: dict[str, tuple[str, str, int, dict[str, Any]]] = {
 def shown(error: ApiError, language: str, back: str = "") -> str:
     """The page of a refusal."""
     facts = {"code": error.code, "number": error.status, "message": error.message, "field_errors": error.field_errors}
-    return SERVICE.render("http/error.html", language, request_id="01a2", back=back, theme="", **facts)
+    layout = {"layout": "http/layout.html", "home": "/"}
+    return SERVICE.render("http/error.html", language, request_id="01a2", back=back, theme="", **layout, **facts)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -56,3 +61,41 @@ def test_what_was_refused_of_an_address_is_said() -> None:
 
     page = shown(Refused(field_errors=[FieldError("limit", "out_of_range", messages.whole_number(1, 100))]), "de")
     assert "<li><code>limit</code>: Diese Angabe muss eine ganze Zahl von 1 bis 100 sein.</li>" in page
+
+
+@pytest.mark.parametrize(
+    "path", ["/test/nowhere", "/live/payments/nowhere", f"/test/payments/{uuid4()}", "/nowhere", "/settings/x"]
+)
+async def test_a_signed_in_person_keeps_the_navigation(alice: Actor, path: str) -> None:
+    page = (await alice.send("GET", path, headers=HTML)).ok(404).text
+    assert "This page or object does not exist." in page
+    mode = "live" if path.startswith("/live/") else "test"
+    assert f'href="/{mode}/payments"' in page
+    assert 'action="/signout"' in page
+    stranger = (await alice.anonymously("GET", path, headers=HTML)).text
+    assert 'action="/signout"' not in stranger
+
+
+async def test_an_unknown_address_in_json_stays_an_error(alice: Actor) -> None:
+    (await alice.send("GET", "/test/nowhere", headers={"Accept": "application/json"})).refused("not_found", 404)
+
+
+async def test_an_operator_keeps_the_navigation(service: Service) -> None:
+    async with signed_in_operator(service) as olga:
+        for path in ("/operator/nowhere", f"/operator/merchants/{uuid4()}"):
+            page = (await olga.send("GET", path, headers=HTML)).ok(404).text
+            assert 'action="/operator/signout"' in page
+            assert '<a class="btn" href="/operator">' in page
+
+
+@pytest.mark.parametrize("path", ["/pay/nothing", "/pay/nothing?payment=x"])
+async def test_a_wrong_checkout_link_does_not_lead_to_an_account(alice: Actor, path: str) -> None:
+    for page in (await alice.anonymously("GET", path, headers=HTML), await alice.send("GET", path, headers=HTML)):
+        text = page.ok(404).text
+        assert "<h1>This payment link does not exist.</h1>" in text
+        assert "ask the seller for a new link" in text
+        assert 'href="/"' not in text
+        assert "/signin" not in text
+        assert 'action="/signout"' not in text
+    said = (await alice.anonymously("GET", path, headers={"Accept": "application/json"})).refused("not_found", 404)
+    assert said.body["error_description"] == "This page or object does not exist."

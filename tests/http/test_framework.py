@@ -14,7 +14,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.http.services import Services
 from tollhouse.idempotency.claims import DatabaseIdempotencyStore
-from tollhouse.identity.guards import anyone
+from tollhouse.identity.guards import anyone, recognize
 
 MANUAL = Path(__file__).parent.parent.parent / "docs" / "framework.md"
 TABLE = "CREATE TABLE notes (id uuid PRIMARY KEY, merchant_id uuid NOT NULL, text text NOT NULL)"
@@ -47,6 +47,7 @@ async def call(services: Services, operations: Operations, method: str, path: st
         operations,
         idempotency=DatabaseIdempotencyStore(),
         recorder=NoRecorder(),
+        recognize=recognize,
         after_start=nothing,
         before_stop=nothing,
     )

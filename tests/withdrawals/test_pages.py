@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from tests.cast import Actor, Answer
-from tests.forms import forms, hidden, post, refuses_foreign_forms, refuses_strangers, seen, signed_out, wrong
+from tests.forms import forms, hidden, left_s, post, refuses_foreign_forms, refuses_strangers, seen, signed_out, wrong
 from tests.payments.bank import purse
 from tests.withdrawals.steps import asked, fund, play, purse_live
 from tests.withdrawals.test_terms import priced
@@ -73,7 +73,9 @@ async def test_a_quote_that_is_over_is_made_anew(shop: Actor) -> None:
         assert "The quote has expired." in again.text
     assert hidden(again)["quote_id"] != first["quote_id"]
     assert await rows(shop) == []
-    assert "Confirm withdrawal" in (await post(shop, f"{NEW}/confirm", 200, **TO_NINA)).text
+    review = (await post(shop, f"{NEW}/confirm", 200, **TO_NINA)).text
+    assert "Confirm withdrawal" in review
+    assert left_s(review) == 60
     assert await rows(shop) == []
     await post(shop, f"{NEW}/confirm", **hidden(again))
     assert len(await rows(shop)) == 1

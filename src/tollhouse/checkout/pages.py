@@ -26,7 +26,7 @@ from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, json_response, page, see_other
 from tollhouse.http.services import Work
-from tollhouse.identity.guards import anyone, visitor
+from tollhouse.identity.guards import payer, payer_form
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
@@ -68,7 +68,7 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-@OPERATIONS.add("GET", "/pay/{token}", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
+@OPERATIONS.add("GET", "/pay/{token}", guard=payer, errors=(NotFound, LinkExpired, LinkCanceled))
 async def show(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout page. Browsers also get the page of a closed link."""
     found = await load_checkout(db, token, _attempt_id(request), now)
@@ -77,7 +77,7 @@ async def show(request: Request, token: str, db: Pool, now: datetime) -> Respons
     return _page(request, found, now)
 
 
-@OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=anyone, errors=(NotFound,))
+@OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=payer, errors=(NotFound,))
 async def brand(token: str, db: Pool) -> Response:
     """The stylesheet with the merchant's accent colour."""
     shown = await link_store.get_by_token(db, token)
@@ -87,7 +87,7 @@ async def brand(token: str, db: Pool) -> Response:
     return Response(branding.sheet(color), 200, {"Cache-Control": "public, max-age=3600"}, "text/css")
 
 
-@OPERATIONS.add("POST", "/pay/{token}/method", guard=visitor, errors=(NotFound, MethodUnavailable))
+@OPERATIONS.add("POST", "/pay/{token}/method", guard=payer_form, errors=(NotFound, MethodUnavailable))
 async def choose(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Choose a payment method: starts an attempt, or shares an open one."""
     found = await load_checkout(db, token, _attempt_id(request), now)
@@ -110,7 +110,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
 
 
-@OPERATIONS.add("POST", "/pay/{token}/simulate", guard=visitor, errors=(NotFound, ValidationFailed))
+@OPERATIONS.add("POST", "/pay/{token}/simulate", guard=payer_form, errors=(NotFound, ValidationFailed))
 async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Simulate the outcome, in test mode only."""
     shown = await link_store.get_by_token(db, token)
@@ -142,7 +142,7 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
     return see_other(back)
 
 
-@OPERATIONS.add("GET", "/pay/{token}/status", guard=anyone, errors=(NotFound, LinkExpired, LinkCanceled))
+@OPERATIONS.add("GET", "/pay/{token}/status", guard=payer, errors=(NotFound, LinkExpired, LinkCanceled))
 async def status(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout's state for polling. Answers 304 if the ETag is unchanged."""
     found = await load_checkout(db, token, _attempt_id(request), now)

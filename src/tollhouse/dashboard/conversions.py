@@ -25,6 +25,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
@@ -163,6 +164,7 @@ async def _review(request: Request, person: Person, env: MerchantEnv, form: Conv
         mode=env.mode,
         here="conversions",
         quote=conversion_quote_view(quote, catalogue),
+        now=stamp(quote.expires_at - actions.QUOTE_VALID_FOR),
         values=form.values,
         message=message,
     )

@@ -21,6 +21,7 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.http.schema_fields import form_fields, read_values, to_object
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
@@ -190,6 +191,7 @@ async def _review(
         here="withdrawals",
         method=method,
         quote=withdrawal_quote_view(quote, request.services.catalogue),
+        now=stamp(quote.expires_at - actions.QUOTE_VALID_FOR),
         receiver_label=RECEIVERS[method.receiver_type][0],
         fields=form_fields(method.provider_fields, MEMBER),
         values=form.values,

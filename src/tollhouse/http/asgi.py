@@ -68,6 +68,7 @@ class AsgiApplication:
         operations: Sequence[Operation],
         *,
         idempotency: IdempotencyStore,
+        recognize: Callable[[Request], Awaitable[None]],
         recorder: RequestRecorder,
         after_start: Hook,
         before_stop: Hook,
@@ -76,6 +77,7 @@ class AsgiApplication:
         self._routes = Routes(operations)
         self._dispatcher = Dispatcher(idempotency)
         self._recorder = recorder
+        self._recognize = recognize
         self._hooks = (after_start, before_stop)
         self._always = security_headers(services.settings)
         self._base = BasePath(path_of(services.settings))
@@ -170,6 +172,8 @@ class AsgiApplication:
         self, request: Request, operation: Operation | None, methods: dict[str, Operation], receive: Receive
     ) -> Response:
         if not methods:
+            if request.wants_html:
+                await self._recognize(request)
             raise NotFound
         if operation is None:
             allowed = sorted({*methods, *({"OPTIONS"} if next(iter(methods.values())).surface.cors else ())})

@@ -2,8 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, tzinfo
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
+
+from msgspec import Struct
 
 from tollhouse.http.forms import FORM, Form, parse_form
 from tollhouse.http.multipart import FORM_WITH_FILES, parse_multipart
@@ -38,6 +40,14 @@ class Headers:
         return [value.decode("latin-1") for line_name, value in self._lines if line_name == encoded]
 
 
+class ErrorLayout(Struct, frozen=True):
+    """The layout of error pages: its template, its values, and the address of the way out; empty for customers."""
+
+    template: str = "http/layout.html"
+    home: str = "/"
+    values: dict[str, Any] = {}
+
+
 class Request:
     """One HTTP request. `now` is its time for every check and write, `raw` its body, within the operation's size limit.
 
@@ -45,7 +55,8 @@ class Request:
     actions: the system until a guard knows better. `zone` is the time zone of pages: UTC unless
     a signed-in person has chosen one. `mode` is the environment of a page of the dashboard, None on others. `page_path` is
     the page of this request, of a form the one above it; `switch_path` that page without its mode, or the list of its
-    object; both are empty outside of the dashboard. `cookies_to_set` (name, value, seconds) are added to the response, also
+    object; both are empty outside of the dashboard. `error_layout` is how an error of this request looks as a page: a guard
+    that knows the person keeps the navigation. `cookies_to_set` (name, value, seconds) are added to the response, also
     to an error. `request_id` is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store
     the latter.
     """
@@ -55,6 +66,7 @@ class Request:
         "address",
         "caller",
         "cookies_to_set",
+        "error_layout",
         "headers",
         "method",
         "mode",
@@ -99,6 +111,7 @@ class Request:
         self.actor = SYSTEM
         self.zone: tzinfo = UTC
         self.mode: Mode | None = None
+        self.error_layout = ErrorLayout()
         self.page_path = ""
         self.switch_path = ""
         self.cookies_to_set: list[tuple[str, str, int]] = []

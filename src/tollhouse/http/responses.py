@@ -120,7 +120,11 @@ def error_response(request: Request, error: ApiError, *, html: bool) -> Response
         if isinstance(error, ErrorPage):
             response = page(request, error.template, error.status, **error.context)
         else:
+            layout = request.error_layout
             context: dict[str, Any] = {
+                "layout": layout.template,
+                "home": layout.home,
+                **layout.values,
                 "code": error.code,
                 "number": error.status,
                 "message": error.message,

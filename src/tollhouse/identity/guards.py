@@ -1,8 +1,8 @@
 """The guards of operations: an API credential with a scope, a session, or public access."""
 
 from tollhouse.http import cookies
-from tollhouse.http.request import Request
-from tollhouse.identity import modes, stepup, store
+from tollhouse.http.request import ErrorLayout, Request
+from tollhouse.identity import modes, operators, stepup, store
 from tollhouse.identity.model import (
     AccountSuspended,
     ApplicationRequired,
@@ -21,7 +21,7 @@ from tollhouse.identity.sessions import current_person
 from tollhouse.identity.throttle import RequestMeter
 from tollhouse.kernel import scopes, tokens
 from tollhouse.kernel.actor import SYSTEM, Actor
-from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest
+from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest, MisdirectedRequest
 
 REQUESTS = RequestMeter()
 
@@ -108,7 +108,7 @@ class SessionGuard:
         if person.suspended and not self.while_suspended and request.method not in cookies.SAFE:
             raise AccountSuspended
         if self._page:
-            request.mode = await modes.mode_of(request, person)
+            await _show_navigation(request, person)
         return person
 
     async def reauthenticate(self, request: Request, caller: Person) -> Person:
@@ -125,15 +125,22 @@ class SessionGuard:
 
 
 class PublicGuard:
-    """No authentication. `own_forms` refuses forms of other sites; `cookie` does so for requests with a session cookie."""
+    """No authentication. `own_forms` refuses forms of other sites; `cookie` does so for requests with a session cookie.
 
-    def __init__(self, label: str = "anyone", *, own_forms: bool = False, cookie: bool = False) -> None:
+    `home` is where error pages lead: nowhere for customers, who have no account here.
+    """
+
+    def __init__(
+        self, label: str = "anyone", *, own_forms: bool = False, cookie: bool = False, home: str = ErrorLayout().home
+    ) -> None:
         self.label = label
+        self._error_layout = ErrorLayout(home=home)
         self._own_forms = own_forms
         self._cookie = cookie
 
     async def admit(self, request: Request) -> None:
         """Check host and origin where cookies are used."""
+        request.error_layout = self._error_layout
         if self._own_forms:
             cookies.require_own_host(request)
         if self._own_forms or (self._cookie and cookies.session_id(request) is not None):
@@ -159,8 +166,33 @@ anyone_with_cookie = PublicGuard(cookie=True)
 """JSON sign-up, sign-in and sign-out: a request with a session cookie must come from our own pages."""
 visitor = PublicGuard(own_forms=True)
 """Forms of pages for users without a session."""
+payer = PublicGuard(home="")
+"""The checkout: customers, who have no account."""
+payer_form = PublicGuard(own_forms=True, home="")
+"""Forms of the checkout."""
 client = PublicGuard("client authentication")
 """The token and revocation endpoints, which authenticate the client themselves, in the order of the protocol."""
+
+
+async def recognize(request: Request) -> None:
+    """Keep the navigation on the error page of an unknown address, if the browser has a session."""
+    try:
+        cookies.require_own_host(request)
+    except MisdirectedRequest:
+        return
+    operator = await operators.current_operator(request)
+    if operator is not None:
+        operators.show_navigation(request, operator)
+        return
+    person = await current_person(request)
+    if person is not None:
+        await _show_navigation(request, person)
+
+
+async def _show_navigation(request: Request, person: Person) -> None:
+    """Set the mode of the page, and the navigation of its errors."""
+    request.mode = await modes.mode_of(request, person)
+    request.error_layout = ErrorLayout("http/shell.html", values={"person": person, "here": ""})
 
 
 def _actor_of(request: Request, caller: Caller) -> Actor:

@@ -7,7 +7,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.http import cookies
-from tollhouse.http.request import Request
+from tollhouse.http.request import ErrorLayout, Request
 from tollhouse.http.responses import ErrorPage
 from tollhouse.identity import operator_stepup, operators_store
 from tollhouse.identity.model import InvalidCredentials, Operator, SignInFirst
@@ -47,6 +47,7 @@ class OperatorGuard:
             raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _return_path(request)})}")
         cookies.require_same_origin(request)
         request.actor = OPERATOR
+        show_navigation(request, operator)
         if not request.services.settings.is_production:
             return operator
         if not operator.has_second_factor and not self.own_account:
@@ -62,6 +63,11 @@ class OperatorGuard:
 operator_page = OperatorGuard()
 operator_account_page = OperatorGuard(own_account=True)
 operator_confirm_page = OperatorGuard(own_account=True, confirming=True)
+
+
+def show_navigation(request: Request, operator: Operator) -> None:
+    """Set the navigation of error pages."""
+    request.error_layout = ErrorLayout("console/layout.html", "/operator", {"operator": operator, "here": ""})
 
 
 async def current_operator(request: Request) -> Operator | None:

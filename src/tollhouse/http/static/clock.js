@@ -1,5 +1,6 @@
 // Writes times in the time zone of the reader's device, in the language of the page. Without this script they have that of
 // the merchant, and its name. Lets the time that is left run down beside the time when something ends, in the last quarter of its life and last day.
+// With `data-over`, it is shown from the beginning, and that text in the end; without, the page is loaded again.
 // Reckons with the clock of the server, which may be far ahead in a test environment. Nothing reads it out.
 
 const TICK_MS = 1_000;
@@ -30,7 +31,8 @@ function shown(left_ms) {
 }
 
 if (end) {
-  const [ends, begun] = [Date.parse(end.dateTime), Date.parse(end.dataset.begun)];
+  const ends = Date.parse(end.dateTime);
+  const shown_ms = end.dataset.over ? DAY_MS : Math.min((ends - Date.parse(end.dataset.begun)) / 4, DAY_MS);
   const ahead = Date.parse(end.dataset.now) - Date.now();
   const rest = document.createElement("span");
   end.after(rest);
@@ -39,8 +41,9 @@ if (end) {
     const left = ends - Date.now() - ahead;
     if (left <= 0) {
       clearInterval(ticking);
-      location.reload();
-    } else if (left < Math.min((ends - begun) / 4, DAY_MS)) {
+      if (end.dataset.over) rest.textContent = `: ${end.dataset.over}`;
+      else location.reload();
+    } else if (left < shown_ms) {
       rest.textContent = `: ${words.replace("{}", shown(left))}`;
     }
   }
