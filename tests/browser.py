@@ -25,7 +25,7 @@ FLAGS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 WIDTHS, HEIGHT = frozenset({1280, 390}), 900
-FOLDED_BELOW = 768
+FOLDED_BELOW = 960
 TABS_MAX = 120
 FOCUS_IS_SEEN = """
     element => {
@@ -135,13 +135,18 @@ class Visitor:
         """Open a part of the dashboard by the navigation at its side, which a narrow window folds."""
         side = self.page.locator(".side")
         if self.look.width < FOLDED_BELOW:
-            await side.locator(".menu:not([open]) > summary").click()
+            await self.page.locator(".top [popovertarget=nav]").click()
+        folded = side.locator(
+            "details:not([open])", has=self.page.get_by_role("link", name=name, exact=True, include_hidden=True)
+        )
+        if await folded.count():
+            await folded.locator("summary").click()
         await side.get_by_role("link", name=name, exact=True).click()
 
     async def press_part(self, name: str) -> None:
         """The same with keys alone."""
         if self.look.width < FOLDED_BELOW:
-            await self.press(".menu > summary")
+            await self.press(".top [popovertarget=nav]")
         await self.press(f".side a:text-is('{name}')")
 
     async def sign_in(self, actor: Actor) -> None:

@@ -6,26 +6,38 @@ from pathlib import Path
 
 import pytest
 
-CSS = (Path(__file__).parents[2] / "src/tollhouse/http/static/app.css").read_text()
-TOKEN = re.compile(r"--([\w-]+): light-dark\((#[0-9a-fA-F]{3,6}), ?(#[0-9a-fA-F]{3,6})\);")
-TOKENS = {name: (light, dark) for name, light, dark in TOKEN.findall(CSS)}
+STATIC = Path(__file__).parents[2] / "src/tollhouse/http/static"
+CSS = (STATIC / "app.css").read_text()
+TOKEN = re.compile(r"--([\w-]+): (?:light-dark\((#[0-9a-fA-F]{3,6}), ?(#[0-9a-fA-F]{3,6})\)|(#[0-9a-fA-F]{3,6}));")
+TOKENS = {name: (light or one, dark or one) for name, light, dark, one in TOKEN.findall(CSS)}
 THEMES = {"light": 0, "dark": 1}
 TEXT, PART = 4.5, 3.0
 """What text needs, and what the edge of a field, a focus ring or a line of a chart needs (1.4.3, 1.4.11)."""
 
-GROUNDS = ("bg", "surface", "sunken")
+GROUNDS = ("canvas", "side", "raised", "sunken")
 ON_THEIR_OWN = [(name, f"{name}-bg") for name in TOKENS if f"{name}-bg" in TOKENS]
-"""`--ok` stands on `--ok-bg`, and on the surface too."""
+"""`--ok` stands on `--ok-bg`; those with a meaning stand on the page too."""
+MEANINGS = ("ok", "warn", "danger")
+METHODS = {"bank", "btc", "usdc", "usdt", "eth"}
+"""Marks of payment methods: graphics."""
 CHARTED = [name for name in TOKENS if re.fullmatch(r"c\d+", name)]
 WORDS = [
-    *product(("text", "muted", "accent"), GROUNDS),
-    *ON_THEIR_OWN,
-    *((name, "surface") for name, _ in ON_THEIR_OWN),
-    ("test-fg", "test-bg"),
-    ("on-accent", "accent"),
+    *product(("text", "soft", "muted", "link"), (*GROUNDS, "hover", "selected", "brand-soft")),
+    *product(("text", "soft"), ("current", "segment")),
+    *((one, ground) for one, ground in ON_THEIR_OWN if one not in METHODS),
+    *product(MEANINGS, ("canvas", "raised")),
+    *product(("code-key", "code-text", "code-number", "text"), ("code-bg",)),
+    *product(("on-accent",), ("accent", "accent-hover", "danger-fill")),
+    *product(("on-brand",), ("brand", "brand-hover")),
+    ("link", "tint"),
 ]
-PARTS = [*product(("focus",), GROUNDS), ("field", "surface"), *((name, "surface") for name in CHARTED)]
-PLAIN = {"line"}
+PARTS = [
+    *product(("link",), GROUNDS),
+    *product(("field",), ("canvas", "raised")),
+    *product(CHARTED, ("canvas", "raised")),
+    *((one, ground) for one, ground in ON_THEIR_OWN if one in METHODS),
+]
+PLAIN = {"line", "line-strong", "warn-line", "brand-line"}
 """Lines that only decorate, and say nothing that a text does not."""
 
 
@@ -52,7 +64,7 @@ def test_the_reckoning_is_right() -> None:
 @pytest.mark.parametrize(("goal", "pairs"), [(TEXT, WORDS), (PART, PARTS)], ids=["words", "parts"])
 def test_contrast_of_what_stands_on_what(theme: str, goal: float, pairs: list[tuple[str, str]]) -> None:
     of = {name: both[THEMES[theme]] for name, both in TOKENS.items()}
-    low = {f"{asgi} on {harness}": round(contrast(of[asgi], of[harness]), 2) for asgi, harness in pairs}
+    low = {f"{one} on {ground}": round(contrast(of[one], of[ground]), 2) for one, ground in pairs}
     assert not {pair: found for pair, found in low.items() if found < goal}
 
 
@@ -63,8 +75,10 @@ def test_every_colour_is_looked_at() -> None:
 
 def test_no_rule_paints_with_a_colour_of_its_own() -> None:
     """Colours are tokens, so that both themes have them. The codes that cameras read are black on white in both."""
-    rules = CSS[CSS.index("@layer base {") :]
-    painted = re.findall(
-        r"^\s*([\w-]*(?:color|background|fill|stroke|border[\w-]*)): *([^;]*#[0-9a-fA-F]{3,6}[^;]*);", rules, re.MULTILINE
+    rules = CSS[CSS.index("@layer base {") :] + "".join(
+        path.read_text() for path in STATIC.glob("*.css") if path.name != "app.css"
     )
-    assert [value for _, value in painted if value != "#fff"] == []
+    painted = re.findall(
+        r"[{;]\s*([\w-]*(?:color|background|fill|stroke|border[\w-]*)): *([^;}]*#[0-9a-fA-F]{3,6}[^;}]*)", rules
+    )
+    assert [value for _, value in painted if value not in ("#fff", "var(--on-fill, #fff)")] == []

@@ -8,7 +8,7 @@ from tests.payments.shop import open_link, visit
 from tollhouse.http.static_files import static
 
 OFF = "Turn on keyboard shortcuts"
-SCRIPT = "/static/shortcuts.js"
+SCRIPT = static("shortcuts.js")
 
 
 async def pick(actor: Actor, choice: str, value: str) -> str:

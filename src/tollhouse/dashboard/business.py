@@ -58,6 +58,6 @@ def _page(
         seen=seen,
         form_errors=form_errors,
         notice=notice,
-        zones=names if new.time_zone in names else (*names, new.time_zone),
+        zones=[(name, name) for name in (names if new.time_zone in names else (*names, new.time_zone))],
         clock=request.now,
     )

@@ -29,6 +29,8 @@ STATUSES = (
     "in review",
     "invited",
     "lost",
+    "needs a decision",
+    "no review needed",
     "not required",
     "on",
     "open",

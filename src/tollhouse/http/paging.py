@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Meta, Struct
 
+from tollhouse.http.statuses import words_of
 from tollhouse.kernel.limits import PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 
 T = TypeVar("T")
@@ -87,4 +88,4 @@ def page_links(query: PageQuery, *, more: bool) -> PageLinks:
 
 def status_options(kind: Any) -> list[tuple[str, str]]:
     """The options of a filter: each status or type of a Literal with its label."""
-    return [(status, status.replace("_", " ")) for status in get_args(kind)]
+    return [(status, words_of(status)) for status in get_args(kind)]

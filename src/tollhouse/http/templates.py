@@ -1,5 +1,6 @@
 """HTML from Jinja templates, by language and time zone. Templates are in `<package>/templates`; all output is escaped."""
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
@@ -18,17 +19,21 @@ from jinja2 import (
 )
 from jinja2.bccache import Bucket
 from jinja2.nodes import EvalContext
+from markupsafe import Markup
 
 from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.static_files import preloads, static
+from tollhouse.http.statuses import mark_of
 from tollhouse.http.texts import Texts
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import stamp
 
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
 """The packages that have templates."""
+ROLES = {"thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup", "tr": "row", "th": "columnheader", "td": "cell"}
+ROLE = re.compile(r"<(thead|tbody|tfoot|tr|th|td)\b([^>]*)>")
 CACHED_READERS_MAX = 64
 """The number of cached pairs of language and time zone. Others are loaded again from compiled code."""
 
@@ -68,6 +73,9 @@ class Templates:
         formats = Formats(language, zone, self._now)
         pages.filters.update(
             translate=texts.translate,
+            label=texts.label,
+            initials=initials,
+            table_roles=table_roles,
             amount=formats.amount,
             money=money_filter(formats),  # pyright: ignore[reportArgumentType]
             plain_amount=formats.plain_amount,
@@ -89,7 +97,7 @@ class Templates:
             second=formats.second,
             o_clock=formats.o_clock,
         )
-        shared: dict[str, Any] = {"css_version": "", "icon": icon, "static": static, "preloads": preloads}
+        shared: dict[str, Any] = {"icon": icon, "static": static, "preloads": preloads, "mark_of": mark_of}
         shared |= {"language": language, "languages": LANGUAGES}
         pages.globals.update(shared)
         return pages
@@ -103,6 +111,24 @@ def money_filter(formats: Formats) -> Callable[[EvalContext, str, str], str]:
         return formats.money_data(decimal, code) if context.autoescape else formats.money(decimal, code)
 
     return money
+
+
+def initials(name: str) -> str:
+    """The first letters of the first two words of a name, as in an avatar."""
+    return "".join(word[0] for word in name.split()[:2]).upper()
+
+
+def table_roles(rows: str) -> Markup:
+    """The inside of a table with its roles written out.
+
+    A narrow list shows rows as cards, and a changed `display` removes the roles in some browsers.
+    """
+    return Markup(ROLE.sub(_with_role, rows))  # noqa: S704 - markup of templates, in which all output is escaped
+
+
+def _with_role(tag: re.Match[str]) -> str:
+    role = "rowheader" if tag[1] == "th" and 'scope="row"' in tag[2] else ROLES[tag[1]]
+    return f'<{tag[1]} role="{role}"{tag[2]}>'
 
 
 def iso(when: str | datetime) -> str:

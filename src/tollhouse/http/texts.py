@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from tollhouse.http.languages import ENGLISH
 from tollhouse.http.local_formats import Formats
+from tollhouse.http.statuses import words_of
 from tollhouse.kernel.text import Text, Translatable, Value
 
 
@@ -33,6 +34,11 @@ class Texts:
         if isinstance(text, Text):
             return text.fill(self.translations.gettext(text.template), self._write)
         return text if isinstance(text, Markup) or not text else self.translations.gettext(text)
+
+    def label(self, value: Translatable) -> str:
+        """A stored value such as a status, in words of this language that begin with a capital."""
+        words = self.translate(words_of(value) if isinstance(value, str) and not isinstance(value, Markup) else value)
+        return words[:1].upper() + words[1:]
 
     def _write(self, value: Value) -> str:
         if isinstance(value, int):
