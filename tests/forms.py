@@ -7,6 +7,8 @@ from urllib.parse import urlencode
 
 from tests.cast import HIDDEN, Actor, Answer
 
+FIELD_ERROR = re.compile(r'<p class="(?:error|wrong)" id="([^"]+)-wrong">(?:<svg.*?</svg>)?([^<]*)', re.DOTALL)
+
 DATA = re.compile(r"</?data\b[^>]*>")
 FOREIGN = {"Sec-Fetch-Site": "cross-site"}
 
@@ -38,8 +40,7 @@ def hidden(page: Answer) -> dict[str, str]:
 
 def wrong(page: Answer) -> dict[str, str]:
     """What a page says at the fields of its form."""
-    parts = html.unescape(page.text).split('<p class="wrong" id="')[1:]
-    return {part.partition('-wrong">')[0]: part.partition('-wrong">')[2].partition("<")[0] for part in parts}
+    return {name: html.unescape(text) for name, text in FIELD_ERROR.findall(page.text)}
 
 
 def forms(page: str) -> list[str]:
