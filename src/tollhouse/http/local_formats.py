@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from babel import Locale
-from babel.dates import format_date, format_datetime, format_timedelta
+from babel.dates import format_date, format_timedelta
 from babel.numbers import format_decimal, get_currency_name, get_currency_symbol, get_decimal_symbol, get_group_symbol
 from markupsafe import Markup
 
@@ -19,13 +19,14 @@ from tollhouse.kernel.periods import Unit
 
 DECIMAL = re.compile(r"(?P<sign>[+\N{MINUS SIGN}-]?)(?P<whole>[0-9]+)(?:\.(?P<part>[0-9]+))?(?P<unit>[kM]?)")
 SIGNS = {"-": "\N{MINUS SIGN}"}
+CACHED_DAYS_MAX = 256
 PART_DIGITS_MIN = 2
 """The digits behind the point that an amount with a code keeps; further zeros are left out."""
 MONTHS = "LLL yyyy"
-TIME_OF_DAY, TO_THE_SECOND = "HH:mm", "HH:mm:ss"
+TIME_OF_DAY, TO_THE_SECOND = "%H:%M", "%H:%M:%S"
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
-DATA = Markup('<data class="tab" value="{}" title="{} {}">{}</data>')
-TIME = Markup('<time datetime="{}" title="{}">{}</time>')
+DATA = Markup('<data class="tab" value="%s" title="%s %s">%s</data>')
+TIME = Markup('<time datetime="%s" title="%s">%s</time>')
 
 
 class Formats:
@@ -41,6 +42,7 @@ class Formats:
         self._group = get_group_symbol(self._locale)
         self._symbol_first = self._locale.currency_formats["standard"].pattern.startswith("\N{CURRENCY SIGN}")
         self._symbol = cache(partial(get_currency_symbol, locale=self._locale))
+        self._written = lru_cache(CACHED_DAYS_MAX)(partial(format_date, locale=self._locale))
 
     def amount(self, decimal: str) -> str:
         """`1234.50` as 1,234.50 or 1.234,50, with sign, digits and unit. Other texts stay unchanged."""
@@ -67,9 +69,8 @@ class Formats:
 
     def money_data(self, decimal: str, code: str) -> Markup:
         """The same as HTML, with the whole figure and the code on hover."""
-        return DATA.format(
-            decimal.lstrip("+").replace("\N{MINUS SIGN}", "-"), self.amount(decimal), code, self.money(decimal, code)
-        )
+        exact = decimal.lstrip("+").replace("\N{MINUS SIGN}", "-")
+        return DATA % (exact, self.amount(decimal), code, self.money(decimal, code))
 
     def short_amount(self, decimals: int) -> Callable[[int], str]:
         """Amounts in minor units for chart labels: 250, 1.5k or 1,5k, 2M."""
@@ -114,7 +115,7 @@ class Formats:
     def moment(self, when: str | datetime) -> str:
         """Date and time to the second, with the time zone: 21 Nov 2026, 16:42:07 CET (UTC+1)."""
         there = self._there(when)
-        written = format_datetime(there, f"{self._patterns.medium_day}, {TO_THE_SECOND}", locale=self._locale)
+        written = f"{self._written(there.date(), self._patterns.medium_day)}, {there:{TO_THE_SECOND}}"
         offset, name = _utc_offset(there), _zone_name(there)
         return f"{written} {offset}" if name == offset else f"{written} {name} ({offset})"
 
@@ -124,14 +125,14 @@ class Formats:
         if there.date() == now.date():
             return self.o_clock(there)
         day = self._patterns.short_day if there.year == now.year else self._patterns.medium_day
-        return format_datetime(there, f"{day}, {TIME_OF_DAY}", locale=self._locale)
+        return f"{self._written(there.date(), day)}, {self.o_clock(there)}"
 
     def long_moment(self, when: str | datetime) -> str:
         """Day, time and time zone in words, for customers: Tuesday, 24 November, 17:42 CET; in other years with the year."""
         there, now = self._there(when), self._now().astimezone(self._zone)
         day = self._patterns.long_day
-        pattern = f"EEEE, {day.removesuffix(' yyyy') if there.year == now.year else day}, {TIME_OF_DAY}"
-        return f"{format_datetime(there, pattern, locale=self._locale)} {_zone_name(there)}"
+        pattern = f"EEEE, {day.removesuffix(' yyyy') if there.year == now.year else day}"
+        return f"{self._written(there.date(), pattern)}, {self.o_clock(there)} {_zone_name(there)}"
 
     def moment_data(self, when: str | datetime) -> Markup:
         """The short moment as HTML, with the second and the time zone on hover."""
@@ -146,7 +147,7 @@ class Formats:
         return self._time(when, written.replace("min.", "min").replace("sec.", "sec"))
 
     def _time(self, when: str | datetime, shown: str) -> Markup:
-        return TIME.format(when if isinstance(when, str) else stamp(when), self.moment(when), shown)
+        return TIME % (when if isinstance(when, str) else stamp(when), self.moment(when), shown)
 
     def hour(self, when: str | datetime) -> str:
         """Time to the minute."""
@@ -158,7 +159,7 @@ class Formats:
 
     def o_clock(self, when: str | datetime) -> str:
         """Time to the minute without the UTC offset, which stands elsewhere."""
-        return format_datetime(self._there(when), TIME_OF_DAY, locale=self._locale)
+        return f"{self._there(when):{TIME_OF_DAY}}"
 
     def _figure(self, whole: str, part: str | None) -> str:
         grouped = f"{int(whole):,}".replace(",", self._group)
@@ -166,7 +167,7 @@ class Formats:
 
     def _with_zone(self, when: str | datetime, pattern: str) -> str:
         there = self._there(when)
-        return f"{format_datetime(there, pattern, locale=self._locale)} {_utc_offset(there)}"
+        return f"{there:{pattern}} {_utc_offset(there)}"
 
     def _there(self, when: str | datetime) -> datetime:
         return (datetime.fromisoformat(when) if isinstance(when, str) else when).astimezone(self._zone)
