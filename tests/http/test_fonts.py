@@ -47,7 +47,9 @@ def test_figures_have_one_width_where_a_column_asks_for_it() -> None:
 
 def test_stylesheets_name_the_fonts_and_their_ranges() -> None:
     ranges = {font.name: font.ranges for font in fonts.WEB_FONTS}
-    for face in (face for file in CSS.glob("*.css") for face in FACE.findall(file.read_text())):
+    faces = [face for file in CSS.glob("*.css") for face in FACE.findall(file.read_text())]
+    assert len(faces) == len(ranges)
+    for face in faces:
         [name] = re.findall(r'url\("([^"]+)"\) format\("woff2"\)', face)
         assert "font-display: swap" in face
         assert [ranges[name]] == (re.findall(r"unicode-range: ([^;]+);", face) or [ranges[name]])
@@ -102,5 +104,6 @@ async def test_fonts_are_served(alice: Actor) -> None:
 async def test_a_browser_loads_the_fonts(browser: Browser, alice: Actor) -> None:
     async with visitor(browser, WIDE, alice.service.url) as someone:
         await someone.page.goto(f"{alice.service.url}/signin")
+        assert await someone.page.evaluate("document.fonts.ready.then(all => all.check('500 16px Geist'))")
         for name in fonts.web_fonts():
             assert await someone.page.evaluate(LOAD, static(name)) == "loaded"
