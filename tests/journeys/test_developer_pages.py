@@ -90,7 +90,7 @@ async def disconnect_the_app(someone: Visitor) -> None:
             - listitem: /Read your account/
         - region "Disconnect Northwind Ledger?":
           - paragraph:
-            - link "balance payments"
+            - link "Check your balance payments"
           - button "Disconnect application"
     """)
     await someone.click("Disconnect application")

@@ -45,8 +45,10 @@ async def test_list_of_connected_apps(app: Application, alice: Actor) -> None:
     one = await seen(alice, f"{APPS}/{oldest}")
     for words in ("Northwind Ledger", "Bob's Books", "payments:write", "are not reversed", "stay reserved", "Never"):
         assert words in one
-    assert "/test/balance-payments" in one
-    assert "/live/balance-payments" in await seen(alice, f"{APPS}/{newest}")
+    link = '<a href="/{}/balance-payments">Check your balance payments</a>'
+    for mode, grant in (("test", oldest), ("live", newest)):
+        assert link.format(mode) in await seen(alice, f"/{mode}{APPS}/{grant}")
+        assert "Check your balance payments" not in await seen(alice, f"/{mode}{APPS}/{newest if grant == oldest else oldest}")
 
 
 async def test_disconnect(app: Application, alice: Actor) -> None:

@@ -19,7 +19,7 @@ from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.errors import NotFound, ValidationFailed
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.text import Translatable
 from tollhouse.platform.db import Pool
 
@@ -51,7 +51,10 @@ class ChangeView(Struct, frozen=True):
 
 
 class AuditEventView(Struct, frozen=True, kw_only=True):
-    """An event on the page. `path` is the page of its subject and `requests` of its request, empty where there is none."""
+    """An event on the page. `path` is the page of its subject and `requests` of its request, empty where there is none.
+
+    An event of the other mode has no links: only the switch changes the mode.
+    """
 
     at: Timestamp
     label: str
@@ -92,7 +95,7 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
         query=query,
         form_errors=form_errors,
         path=PATH,
-        events=[_view(event, names) for event in found],
+        events=[_view(event, names, request.mode) for event in found],
         topics=list(labels.TOPICS.items()),
         environments=list(labels.ENVIRONMENTS.items()),
         kinds=list(labels.ACTORS.items()),
@@ -115,7 +118,8 @@ def _names(actors: list[NamedActor]) -> dict[str, str]:
     return {one.id: one.name for one in actors}
 
 
-def _view(event: AuditEvent, names: Mapping[str, str]) -> AuditEventView:
+def _view(event: AuditEvent, names: Mapping[str, str], mode: Mode | None) -> AuditEventView:
+    is_other_mode = event.mode is not None and event.mode != mode
     _, amount = event.changed.get("amount", (None, None))
     value, _, currency = amount.partition(" ") if isinstance(amount, str) else ("", "", "")
     return AuditEventView(
@@ -123,12 +127,12 @@ def _view(event: AuditEvent, names: Mapping[str, str]) -> AuditEventView:
         label=_LABELS.get(event.event_type, event.event_type),
         name=event.name or "",
         amount=(value, currency),
-        path=_subject_path(event),
+        path="" if is_other_mode else _subject_path(event),
         actor=names.get(event.actor) or event.actor or labels.ACTORS[event.actor_kind],
         actor_has_name=bool(event.actor),
         address=event.address or "",
         environment="" if event.mode is None else labels.ENVIRONMENTS[event.mode],
-        requests=_request_path(event),
+        requests="" if is_other_mode else _request_path(event),
         changes=[
             ChangeView(labels.field(name), _text(before), _text(after), isinstance(after, bool))
             for name, (before, after) in event.changed.items()

@@ -141,7 +141,7 @@ class SetupProgress(Struct, frozen=True):
     """Which setup steps are done."""
 
     project: bool
-    test_payment: bool
+    payment: bool
     webhook: bool
     api_key: bool
     second_factor: bool
@@ -150,7 +150,7 @@ class SetupProgress(Struct, frozen=True):
     @property
     def is_complete(self) -> bool:
         """Whether the required steps are done."""
-        return self.project and self.test_payment and self.webhook and self.api_key
+        return self.project and self.payment and self.webhook and self.api_key
 
 
 def compare(now: int, before: int) -> Change:

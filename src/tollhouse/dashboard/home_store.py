@@ -58,7 +58,7 @@ UNDELIVERED = """
 SETUP = """
     SELECT EXISTS (SELECT FROM projects WHERE merchant_id = $1 AND mode = $2 AND status = 'approved') AS project,
            EXISTS (SELECT FROM transactions
-                   WHERE merchant_id = $1 AND mode = 'test' AND succeeded_at IS NOT NULL) AS test_payment,
+                   WHERE merchant_id = $1 AND mode = $2 AND succeeded_at IS NOT NULL) AS payment,
            EXISTS (SELECT FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'active') AS webhook,
            EXISTS (SELECT FROM api_keys WHERE merchant_id = $1 AND mode = $2 AND revoked_at IS NULL) AS api_key,
            EXISTS (SELECT FROM users u JOIN second_factors f ON f.holder_id = u.id
@@ -108,7 +108,7 @@ async def get_setup_progress(tx: Tx, env: MerchantEnv) -> SetupProgress:
     """The setup steps of this environment. The test payment counts for both environments."""
     [row] = await tx.fetch(SETUP, env.merchant_id, env.mode)
     return SetupProgress(
-        row["project"], row["test_payment"], row["webhook"], row["api_key"], row["second_factor"], row["application"]
+        row["project"], row["payment"], row["webhook"], row["api_key"], row["second_factor"], row["application"]
     )
 
 

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from tollhouse.http import cookies
 from tollhouse.http.base_path import BasePath, path_of
 from tollhouse.http.dispatch import Dispatcher, IdempotencyStore
-from tollhouse.http.operations import Operation, Routes
+from tollhouse.http.operations import IN_BOTH_MODES, Operation, Routes
 from tollhouse.http.page_compression import compress_page
 from tollhouse.http.request import Headers, Request
 from tollhouse.http.responses import error_response, json_response
@@ -218,6 +218,8 @@ class AsgiApplication:
             if request.method == "OPTIONS":
                 headers.append((b"access-control-allow-methods", ", ".join(sorted({*methods, "OPTIONS"})).encode()))
                 headers += PREFLIGHT
+        if request.is_mode_in_path:
+            headers = [_keep_mode(request, name, value) for name, value in headers]
         response.raw_headers = self._base.headers(headers)
 
 
@@ -236,6 +238,12 @@ def _request_id(sent: str | None) -> str | None:
     """The caller's `X-Request-Id`, if it is valid."""
     own = parse_id(sent) if sent else None
     return None if own is None else str(own)
+
+
+def _keep_mode(request: Request, name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """A redirect to a page of the account keeps the mode of the path."""
+    is_account = name == b"location" and value.startswith(tuple(start.encode() for start in IN_BOTH_MODES))
+    return name, f"/{request.mode}".encode() + value if is_account else value
 
 
 async def _read(headers: Headers, receive: Receive, bytes_max: int) -> bytes:

@@ -125,6 +125,11 @@ class Request:
         return Actor(kind, str(actor_id), self.address, self.server_request_id)
 
     @property
+    def is_mode_in_path(self) -> bool:
+        """Whether this is a page of the dashboard whose path has the mode."""
+        return self.mode is not None and "mode" in self.params
+
+    @property
     def media_type(self) -> str:
         """The content type without its parameters, in lower case."""
         return (self.headers.get("content-type") or "").partition(";")[0].strip().lower()

@@ -1,5 +1,6 @@
 """Responses: JSON, pages and errors, with their headers."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ from starlette.responses import Response
 
 from tollhouse.http.base_path import BasePath, path_of
 from tollhouse.http.local_formats import Formats
+from tollhouse.http.operations import IN_BOTH_MODES
 from tollhouse.http.preferences import SHORTCUTS, THEME, language_of, preference_of, return_path
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import ApiError
@@ -19,6 +21,8 @@ CSP = (
     "default-src 'none'; style-src 'self'; font-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; "
     "frame-ancestors 'none'; img-src 'self' data:"
 )
+ACCOUNT_PATHS = re.compile(rf'(?<=\s)((?:href|action|formaction)=")(?={"|".join(IN_BOTH_MODES)})')
+"""Where a page leads to a page of the account."""
 FORMS_STAY = "; form-action 'self'"
 PAGE_HEADERS = {
     "X-Frame-Options": "DENY",
@@ -69,7 +73,7 @@ def page(
 
     `allow_external_redirect` lets its form redirect to another site: browsers apply `form-action` to redirects.
     `image_origin` is another origin of images. Pages of the dashboard know their `mode`, and by `switch_to` the path of the
-    same page in the other mode, or of the list that its object belongs to.
+    same page in the other mode, or of the list that its object belongs to. If the path has the mode, all links keep it.
     """
     context = {"mode": request.mode, "switch_to": _path_in_other_mode(request)} | context
     context |= {
@@ -79,9 +83,10 @@ def page(
         "shortcuts": preference_of(request, SHORTCUTS) != "off",
     }
     language = language_of(request)
-    html = BasePath(path_of(request.services.settings)).html(
-        request.services.templates.render(template, language, request.zone, **context)
-    )
+    html = request.services.templates.render(template, language, request.zone, **context)
+    if request.is_mode_in_path:
+        html = ACCOUNT_PATHS.sub(rf"\g<1>/{request.mode}", html)
+    html = BasePath(path_of(request.services.settings)).html(html)
     policy = CSP if image_origin is None else f"{CSP} {image_origin}"
     headers = PAGE_HEADERS | {
         "Content-Security-Policy": policy if allow_external_redirect else policy + FORMS_STAY,
