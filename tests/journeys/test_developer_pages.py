@@ -70,8 +70,9 @@ async def look_up_requests(someone: Visitor) -> None:
     await page.fill("#path", "nowhere")
     await someone.click("Filter")
     await someone.glance("requests-no-match")
-    await page.click(".modes a:has-text('Live')")
+    await page.click("nav.mode a:has-text('Live')")
     await someone.glance("requests-none")
+    await page.click("nav.mode a:has-text('Test')")
 
 
 async def disconnect_the_app(someone: Visitor) -> None:

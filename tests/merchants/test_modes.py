@@ -22,7 +22,7 @@ ACCOUNT_PAGES = (
     "/settings/sessions",
 )
 MENU = re.compile(r'href="/(live|test)/developers/webhooks"')
-SWITCH = re.compile(r'<a [^>]*href="([^"]+)"[^>]*>Switch to (live|test) mode</a>')
+SWITCH = re.compile(r'<nav class="seg mode"[^>]*>.*?<a href="([^"]+)">.*?(Live|Test)</a>.*?</nav>', re.DOTALL)
 NAVIGATION = {"Accept": "text/html"}
 
 
@@ -40,7 +40,7 @@ async def mode_shown(actor: Actor, path: str) -> str:
 async def switch(actor: Actor, path: str) -> str:
     """Where the switch of this page leads. The page that it leads to is there, in the other mode, and leads back."""
     [(there, mode)] = SWITCH.findall(await seen(actor, path))
-    assert await mode_shown(actor, there) == mode
+    assert await mode_shown(actor, there) == mode.lower()
     return there
 
 
@@ -93,9 +93,9 @@ async def test_an_object_switches_to_its_list(alice: Actor) -> None:
 
 async def test_a_page_that_answers_a_form_has_its_switch(alice: Actor) -> None:
     page = (await alice.form("/test/developers/keys", {"name": "shop"})).ok().text
-    assert SWITCH.findall(page) == [("/live/developers/keys", "live")]
+    assert SWITCH.findall(page) == [("/live/developers/keys", "Live")]
     page = (await alice.form("/settings/password", {"current": "wrong", "new": "x"})).text
-    assert SWITCH.findall(page) == [("/live/settings/password", "live")]
+    assert SWITCH.findall(page) == [("/live/settings/password", "Live")]
 
 
 @pytest.mark.parametrize(
