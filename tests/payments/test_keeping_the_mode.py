@@ -17,7 +17,8 @@ from tollhouse.kernel import clock
 from tollhouse.rails.provider import Observation
 from tollhouse.transactions import settlement
 
-LINK = re.compile(r'<(?:a|form|button)\s[^>]*?(?:href|action|formaction)="([^"]*)"[^>]*>')
+LINK = re.compile(r'<(?:a|form|button)\s[^>]*?(?<=\s)(?:href|action|formaction)="([^"]*)"[^>]*>')
+FORM = re.compile(r'<(?:form|button)\s[^>]*?(?<=\s)(?:form)?action="([^"]*)"')
 MENU = re.compile(r'href="/(live|test)/balances"')
 DASHBOARD = ("/live/", "/test/", "/developers/", "/settings/")
 PAGES_MAX = 600
@@ -84,15 +85,15 @@ async def walk(actor: Actor, start: str, mode: str) -> set[str]:
         if answer.status == 303:
             page, found = "", [answer.location]
         else:
-            page = answer.ok().text
+            assert answer.status == 200, path
+            page = answer.text
             found = links_of(page, path)
             assert f"/{mode}/payments" in found, path
             assert all(one.startswith(("/live/", "/test/")) for one in found), path
         switches = {one for one in found if one.startswith(f"/{other}/")}
         assert len(switches) <= 1, (path, switches)
         assert all(without_mode(path).startswith(without_mode(one)) for one in switches), (path, switches)
-        forms |= {html.unescape(one) for one in re.findall(r'<form method="post" action="([^"]+)"', page)}
-        forms |= {html.unescape(one) for one in re.findall(r'formaction="([^"]+)"', page)}
+        forms |= {html.unescape(one) for one in FORM.findall(page)}
         new = [one for one in found if one not in reached and one not in switches]
         reached.update(new)
         waiting.extend(new)
