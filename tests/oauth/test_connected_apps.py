@@ -48,7 +48,9 @@ async def test_list_of_connected_apps(app: Application, alice: Actor) -> None:
     link = '<a href="/{}/balance-payments">Check your balance payments</a>'
     for mode, grant in (("test", oldest), ("live", newest)):
         assert link.format(mode) in await seen(alice, f"/{mode}{APPS}/{grant}")
-        assert "Check your balance payments" not in await seen(alice, f"/{mode}{APPS}/{newest if grant == oldest else oldest}")
+        assert "Check your balance payments" not in await seen(
+            alice, f"/{mode}{APPS}/{newest if grant == oldest else oldest}"
+        )
 
 
 async def test_disconnect(app: Application, alice: Actor) -> None:
