@@ -124,6 +124,15 @@ class Visitor:
         """Click the first button that says this. Read what follows by `expect`, which waits for it."""
         await self.page.click(f"button:has-text('{button}')")
 
+    async def filter_by(self, name: str, value: str) -> None:
+        """Filter a list by this value: open the chip, choose or type, apply."""
+        chip = self.page.locator(".filters .chip", has=self.page.locator("summary", has_text=name))
+        await chip.locator("summary").click()
+        entry = chip.locator("select, input")
+        await (entry.select_option(value) if await chip.locator("select").count() else entry.fill(value))
+        async with self.page.expect_navigation():
+            await chip.get_by_role("button", name="Apply").click()
+
     async def agree(self, question: str) -> None:
         """Say yes to the question that is asked before what cannot be undone."""
         sure = self.page.locator("#sure")

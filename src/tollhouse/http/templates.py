@@ -1,12 +1,13 @@
 """HTML from Jinja templates, by language and time zone. Templates are in `<package>/templates`; all output is escaped."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
 from importlib import resources
 from types import CodeType
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import (
     BytecodeCache,
@@ -21,6 +22,7 @@ from jinja2.bccache import Bucket
 from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
+from tollhouse.http.highlight import json_code
 from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.local_formats import Formats
@@ -76,6 +78,8 @@ class Templates:
             label=texts.label,
             initials=initials,
             table_roles=table_roles,
+            without=without,
+            json_code=json_code,
             amount=formats.amount,
             money=money_filter(formats),  # pyright: ignore[reportArgumentType]
             plain_amount=formats.plain_amount,
@@ -116,6 +120,11 @@ def money_filter(formats: Formats) -> Callable[[EvalContext, str, str], str]:
 def initials(name: str) -> str:
     """The first letters of the first two words of a name, as in an avatar."""
     return "".join(word[0] for word in name.split()[:2]).upper()
+
+
+def without(filters: Mapping[str, str], *names: str) -> str:
+    """The query string of these filters without those that are named."""
+    return "?" + urlencode({name: value for name, value in filters.items() if value and name not in names})
 
 
 def table_roles(rows: str) -> Markup:

@@ -1,5 +1,5 @@
-// Puts a Copy button beside each text that must be exact. Without this script the text can be selected as ever.
-// data-copy-value is what is copied where another form is shown, such as an IBAN without its blanks.
+// Puts a Copy button beside each text that must be exact, and at each block of code. Without this script the text can be
+// selected as ever. data-copy-value is what is copied where another form is shown, such as an IBAN without its blanks.
 
 const SAID_FOR_MS = 2_000;
 const { copy = "Copy", copied: done = "Copied", selected = "Selected" } = document.body.dataset;
@@ -40,14 +40,33 @@ async function copied(text) {
   }
 }
 
-function say(button, word, more) {
-  button.firstChild.data = word;
-  status.textContent = `${more} ${word.toLowerCase()}`;
+function say(button, word, name) {
+  button.firstChild.textContent = word;
+  button.classList.toggle("done", word === done);
+  status.textContent = `${name} ${word.toLowerCase()}`;
   clearTimeout(button.later);
   button.later = setTimeout(() => {
-    button.firstChild.data = copy;
+    button.firstChild.textContent = copy;
+    button.classList.remove("done");
     status.textContent = "";
   }, SAID_FOR_MS);
+}
+
+function span(text, className = "") {
+  const made = document.createElement("span");
+  made.textContent = text;
+  made.className = className;
+  return made;
+}
+
+// An icon alone still has its words for screen readers.
+function buttonFor(text, name, isIcon) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = `btn s plain copies${isIcon ? " icon" : ""}`;
+  button.append(span(copy, isIcon ? "vh" : ""), span(name && ` ${name}`, "vh"));
+  button.addEventListener("click", async () => say(button, (await copied(text)) ? done : selected, name));
+  return button;
 }
 
 // A text may have its name in data-copy. A field has a label; a text in a list of facts is named before it.
@@ -56,17 +75,15 @@ function nameOf(text) {
 }
 
 const texts = document.querySelectorAll("main [data-copy]");
+const blocks = document.querySelectorAll("main pre:not([data-copy])");
 for (const text of texts) {
-  const name = nameOf(text);
-  const button = document.createElement("button");
-  const what = document.createElement("span");
-  button.type = "button";
-  button.className = text.labels || text.dataset.copy ? "btn" : "copy";
-  what.className = "vh";
-  what.textContent = ` ${name}`;
-  button.append(copy, what);
-  button.addEventListener("click", async () => say(button, (await copied(text)) ? done : selected, name));
+  text.after(buttonFor(text, nameOf(text), !text.labels && !text.dataset.copy));
   if (text.dataset.copyValue) text.addEventListener("copy", copyWhole);
-  text.after(text.labels ? "" : " ", button);
 }
-if (texts.length) document.querySelector("main").append(status);
+for (const block of blocks) {
+  const head = block.closest(".code")?.querySelector(".code-head");
+  const button = buttonFor(block, head?.firstElementChild.textContent ?? "", false);
+  if (head) head.append(button);
+  else block.before(button);
+}
+if (texts.length || blocks.length) document.querySelector("main").append(status);
