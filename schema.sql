@@ -1593,6 +1593,8 @@ CREATE TABLE public.webhook_attempts (
     http_status integer,
     started_at timestamp with time zone NOT NULL,
     duration_ms integer NOT NULL,
+    response_headers jsonb,
+    response_body text,
     CONSTRAINT webhook_attempts_check CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
     CONSTRAINT webhook_attempts_status_check CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text]))),
     CONSTRAINT webhook_attempts_trigger_check CHECK ((trigger = ANY (ARRAY['automatic'::text, 'manual'::text, 'test'::text])))

@@ -1,9 +1,11 @@
 """The composition root, which alone knows all packages: builds the services and the web application from the settings."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from tollhouse import key_checks
 from tollhouse.api import OPERATIONS
+from tollhouse.api.reference import event_examples
 from tollhouse.catalogue import extension, scales
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
@@ -48,6 +50,7 @@ def create_services(
         Templates(),
         rails or configured_rails(settings),
         catalogue or extension.load(settings.catalogue_file),
+        partial(event_examples, settings),
     )
 
 

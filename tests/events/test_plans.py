@@ -50,7 +50,10 @@ NEXT = """
         (delivery_store.PROMOTE, "1000"),
         (
             delivery_store.SETTLE,
-            f"{IDS}, {IDS}, {ONES}, {TEXTS}, {TEXTS}, {ONES}, {TIMES}, {ONES}, {WAITS}, {ONES}, {ONES}, {ONES}",
+            (
+                f"{IDS}, {IDS}, {ONES}, {TEXTS}, {TEXTS}, {ONES}, {TIMES}, {ONES}, {WAITS}, {ONES}, {ONES}, {ONES}, "
+                f"{TEXTS}, {TEXTS}"
+            ),
         ),
     ],
     ids=["claim", "set aside", "promote", "settle"],

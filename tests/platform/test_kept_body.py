@@ -4,6 +4,7 @@ from aiohttp import web
 
 from tests.receiver import Receiver
 from tests.running import settings_for
+from tollhouse.kernel.limits import DELIVERY_BODY_BYTES_MAX
 from tollhouse.platform.outbound import Outbound
 
 
@@ -14,7 +15,7 @@ async def test_a_body_is_kept_where_it_is_asked_for(receiver: Receiver) -> None:
     receiver.answer = answer
     async with Outbound(settings_for("postgresql:///nowhere")) as outbound:
         thrown_away = await outbound.post(receiver.url, b"{}", {})
-        kept = await outbound.post(receiver.url, b"{}", {}, keep_body=True)
+        kept = await outbound.post(receiver.url, b"{}", {}, kept_bytes=DELIVERY_BODY_BYTES_MAX)
     assert (thrown_away.http_status, thrown_away.body) == (404, b"")
     assert (kept.http_status, kept.body[:1]) == (404, b"x")
     assert len(kept.body) <= 2 * 16 * 1024

@@ -15,6 +15,7 @@ from tests.receiver import Receiver
 from tests.running import Service
 from tests.webhooks.conftest import Open
 from tests.webhooks.test_events import over
+from tollhouse.events.event_types import EVENT_TYPES
 from tollhouse.webhooks import labels
 
 OWN = "http://127.0.0.1:1099/"
@@ -67,6 +68,53 @@ async def test_a_test_is_sent_and_its_event_shown(alice: Actor, receiver: Receiv
             await asyncio.sleep(0.02)
     assert got.body["created_at"] in shown
     assert "Resend event" in shown
+
+
+async def test_every_type_can_be_tried(alice: Actor, receiver: Receiver) -> None:
+    await activate_secret(alice)
+    shown = await seen(alice, "/test/developers/webhooks")
+    for kind in EVENT_TYPES:
+        assert f'<option value="{kind}"' in shown
+        await post(alice, "/test/developers/webhooks/test", url=receiver.url, type=kind)
+        [got] = await receiver.wait(kind)
+        assert (got.body["type"], got.body["livemode"], got.body["data"]["test"]) == (kind, False, True)
+        assert got.body["data"]["object"]
+        assert len(got.headers["X-Service-Signature"]) == 64
+    refused = (await post(alice, "/test/developers/webhooks/test", 422, url=receiver.url, type="payment.imagined")).text
+    assert 'aria-invalid="true"' in refused
+
+
+async def test_live_mode_sends_no_made_up_events(alice: Actor) -> None:
+    await activate_secret(alice, mode="live")
+    assert '<option value="payment.succeeded"' not in await seen(alice, "/live/developers/webhooks")
+    sent = {"url": "https://shop.example/hook", "type": "payment.succeeded"}
+    await post(alice, "/live/developers/webhooks/test", 422, **sent)
+    assert await rows(alice, mode="live") == []
+
+
+async def test_an_event_shows_what_was_sent_and_answered(alice: Actor, receiver: Receiver) -> None:
+    async def respond(_: web.Request) -> web.Response:
+        headers = {"Set-Cookie": "session=abc", "Server": "Harbour/1"}
+        return web.Response(status=500, text="<b>No stock</b> token=abcdef " + "x" * 9_000, headers=headers)
+
+    receiver.answer = respond
+    await activate_secret(alice)
+    at = (await post(alice, "/test/developers/webhooks/test", url=receiver.url)).location
+    async with asyncio.timeout(15):
+        while "Request and response of attempt 1" not in await seen(alice, at):
+            await asyncio.sleep(0.02)
+    raw = (await alice.send("GET", at)).ok().text
+    [got] = receiver.received
+    assert f"X-Service-Event-Id: {got.headers['X-Service-Event-Id']}" in raw
+    assert f"webhook-timestamp: {got.headers['webhook-timestamp']}" in raw
+    assert got.headers["X-Service-Signature"] not in raw
+    assert "X-Service-Signature: [redacted]" in raw
+    assert "HTTP 500" in raw
+    assert "server: Harbour/1" in raw
+    assert "&lt;b&gt;No stock&lt;/b&gt; token=[redacted] xxx" in raw
+    assert "session=abc" not in raw
+    assert raw.count("x" * 4_000) == 1
+    assert "x" * 4_096 not in raw
 
 
 async def test_refused_tests_keep_what_was_typed(alice: Actor) -> None:

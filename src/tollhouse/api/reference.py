@@ -95,6 +95,12 @@ def read(settings: Settings) -> Json:
     return msgspec.json.decode(encoded(settings))
 
 
+def event_examples(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The `data` of the example of each event type; do not modify it."""
+    requests = {name: item["post"]["requestBody"] for name, item in read(settings)["webhooks"].items()}
+    return {name: request["content"]["application/json"]["example"]["data"] for name, request in requests.items()}
+
+
 def _admission(operation: Operation) -> Admission:
     """The credentials and errors of each guard of `identity.guards`."""
     guard = operation.guard

@@ -28,6 +28,7 @@ from tollhouse.webhooks.model import (
 from tollhouse.webhooks.store import EventFilter
 
 OPERATIONS = Operations(PAGES)
+EXCHANGES_SHOWN = 20
 NOTICES = {
     "saved": "Signing secret activated. It signs all deliveries from now on.",
     "expired": "There is no secret to activate. A generated secret expires after an hour. Generate a new one.",
@@ -86,11 +87,11 @@ async def disable_delivery(request: Request, caller: Person, mode: str) -> Respo
 async def send_test(request: Request, caller: Person, mode: str) -> Response:
     """Send a test event and show it."""
     env = caller.env(mode)
-    url = request.form().one("url") or ""
+    url, event_type = request.form().one("url") or "", request.form().one("type") or TEST_EVENT
     try:
-        event = await request.transact(lambda work: actions.send_test(work, env, url))
+        event = await request.transact(lambda work: actions.send_test(work, env, url, event_type))
     except ApiError as error:
-        return await _settings(request, caller, env, url=url, error=error)
+        return await _settings(request, caller, env, url=url, event_type=event_type, error=error)
     return see_other(f"/{env.mode}/developers/events/{event.id}")
 
 
@@ -147,6 +148,7 @@ async def _settings(
     notice: str = "",
     secret: str = "",
     url: str = "",
+    event_type: str = TEST_EVENT,
     error: ApiError | None = None,
 ) -> Response:
     services = request.services
@@ -165,6 +167,8 @@ async def _settings(
         saved=await actions.get_configuration(services.db, env, services),
         source_ip=services.settings.webhook_source_ip,
         url=url,
+        event_type=event_type,
+        test_types=[(one, one) for one in actions.test_types(env)],
         message=error.message if error else "",
         field_errors=by_field(error),
     )
@@ -189,6 +193,7 @@ async def _event(
         tries=sum(attempt.trigger == "automatic" for attempt in history),
         tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
         attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in history],
+        exchanges=await store.list_exchanges(request.services.db, env, event_id, EXCHANGES_SHOWN),
         due=found.next_attempt_at is not None and found.next_attempt_at <= request.now,
         message=error.message if error else "",
         advice=ADVICE.get(error.code, "") if error else "",

@@ -14,6 +14,7 @@ import msgspec
 
 from tollhouse.events import delivery_store, signed_request
 from tollhouse.events.bulkheads import Allocation, Call, CallKind, ClaimBatch, DestinationHealth, Lane, Slots
+from tollhouse.events.response_excerpts import BYTES_READ
 from tollhouse.events.results import DATABASE_ERRORS, LEASE, AttemptResult, ResultWriter, release_claims
 from tollhouse.events.signed_request import Claim, claim_from_row
 from tollhouse.http.services import Services
@@ -233,7 +234,7 @@ class DeliveryWorker:
             log.error("webhook_signing_failed", event_id=str(claim.event_id), error=type(error).__name__)
             outcome = Outcome("signing_secret_missing", None, 0)
         else:
-            outcome = await outbound.post(request.url, request.body, request.headers)
+            outcome = await outbound.post(request.url, request.body, request.headers, kept_bytes=BYTES_READ)
             self._health.observe(claim.destination_key, outcome.duration_ms, delivered=outcome.succeeded)
         if outcome.error is not None:
             log.info("attempt_failed", event_id=str(claim.event_id), attempt=attempt, mode=claim.mode, error=outcome.error)

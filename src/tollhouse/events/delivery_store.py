@@ -81,10 +81,12 @@ PROMOTE = """
 SETTLE = """
     WITH result AS MATERIALIZED (
         SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::text[], $5::text[], $6::int[], $7::timestamptz[],
-                             $8::int[], $9::interval[], $10::int[], $11::int[], $12::int[])
-            AS t (event_id, token, attempt, sent, error, http_status, started_at, duration_ms, wait, tries, lost, by_hand)
+                             $8::int[], $9::interval[], $10::int[], $11::int[], $12::int[], $13::text[], $14::text[])
+            AS t (event_id, token, attempt, sent, error, http_status, started_at, duration_ms, wait, tries, lost, by_hand,
+                  response_headers, response_body)
     ), mine AS MATERIALIZED (
         SELECT t.event_id, t.attempt, t.sent, t.error, t.http_status, t.started_at, t.duration_ms,
+               t.response_headers, t.response_body,
                d.merchant_id, d.mode, d.destination_key, d.trigger, d.tries + t.tries AS tries, d.lost + t.lost AS lost,
                d.redeliveries - t.by_hand AS redeliveries,
                CASE t.sent WHEN 'manual' THEN d.automatic_at ELSE now() + t.wait END AS automatic_at
@@ -100,9 +102,10 @@ SETTLE = """
         FROM mine LEFT JOIN webhook_environments n ON n.merchant_id = mine.merchant_id AND n.mode = mine.mode
         WHERE (SELECT count(*) FROM deleted) > 0  -- delete all before inserting any
     ), history AS (
-        INSERT INTO webhook_attempts (event_id, attempt, trigger, status, error, http_status, started_at, duration_ms)
+        INSERT INTO webhook_attempts (event_id, attempt, trigger, status, error, http_status, started_at, duration_ms,
+                                      response_headers, response_body)
         SELECT event_id, attempt, sent, CASE WHEN error IS NULL THEN 'succeeded' ELSE 'failed' END, error, http_status,
-               started_at, duration_ms
+               started_at, duration_ms, response_headers::jsonb, response_body
         FROM next
     ), goes_again AS (
         INSERT INTO webhook_deliveries
@@ -126,7 +129,8 @@ SETTLE = """
 """
 # A result after its lease was lost: the history is corrected, the state stays.
 UPDATE_LOST_ATTEMPT = """
-    UPDATE webhook_attempts SET status = $3, error = $4, http_status = $5, duration_ms = $6
+    UPDATE webhook_attempts SET status = $3, error = $4, http_status = $5, duration_ms = $6, response_headers = $7::jsonb,
+        response_body = $8
     WHERE event_id = $1 AND attempt = $2 AND error = 'worker_lost'
 """
 CANCEL = """

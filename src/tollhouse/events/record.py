@@ -1,5 +1,6 @@
 """Records an event in the transaction that causes it. The body is encoded once, here."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
@@ -45,11 +46,16 @@ async def record(work: Work, env: MerchantEnv, event: NewEvent) -> UUID:
     return await _insert(work, env, event, source="request")
 
 
-async def record_test(work: Work, env: MerchantEnv, url: str) -> UUID:
-    """Insert a `webhook.test` event for this address, which is sent once in either mode. Returns its id."""
+async def record_test(work: Work, env: MerchantEnv, url: str, event_type: EventType, data: Mapping[str, Any]) -> UUID:
+    """Insert a test event for this address, which is sent once in either mode. Returns its id.
+
+    An event of another type than `webhook.test` has the member `test` in its `data`, so that it is not taken for real.
+    """
     event_id = new_id()
-    subject = {"message": "This is a test event. Nothing happened."}
-    event = NewEvent(TEST_EVENT, "webhook_test", event_id, 1, subject, destination_url=url)
+    extra = {name: value for name, value in data.items() if name != "object"}
+    if event_type != TEST_EVENT:
+        extra["test"] = True
+    event = NewEvent(event_type, "webhook_test", event_id, 1, data["object"], destination_url=url, extra=extra)
     return await _insert(work, env, event, source="test")
 
 

@@ -8,9 +8,11 @@ from collections import deque
 from contextlib import suppress
 
 import asyncpg
+import msgspec
 from msgspec import Struct
 
 from tollhouse.events import delivery_store
+from tollhouse.events.response_excerpts import excerpt
 from tollhouse.events.schedule import WORKER_LOST, next_attempt
 from tollhouse.events.signed_request import Claim, claim_from_row
 from tollhouse.http.services import Services
@@ -107,6 +109,7 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
             outcome.error,
             outcome.http_status,
             outcome.duration_ms,
+            *_response(outcome),
         )
 
 
@@ -154,4 +157,13 @@ def _columns(services: Services, result: AttemptResult) -> tuple[object, ...]:
         following.tries,
         following.lost,
         int(claim.trigger == "manual" and not following.keeps_redelivery),
+        *_response(outcome),
     )
+
+
+def _response(outcome: Outcome) -> tuple[str | None, str | None]:
+    """What is stored of the response: its headers as JSON, and its text; None if there was none."""
+    if outcome.http_status is None:
+        return None, None
+    kept = excerpt(outcome.headers, outcome.body)
+    return msgspec.json.encode(kept.headers).decode(), kept.body

@@ -6,6 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.events import secrets
+from tollhouse.events.response_excerpts import HIDDEN
 from tollhouse.events.schedule import Trigger
 from tollhouse.events.signing import signature, standard_headers
 from tollhouse.kernel.environment import MerchantEnv
@@ -77,14 +78,30 @@ def sign(keys: KeyRing, claim: Claim, row: Row, url: str) -> SignedRequest:
     env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
     secret = secrets.decrypt(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
     body: bytes = row["body"]
-    headers = {
-        "Content-Type": "application/json; charset=utf-8",
-        "User-Agent": USER_AGENT,
-        "X-Service-Event-Id": str(claim.event_id),
-        "X-Service-Event-Type": row["type"],
-        "X-Service-Mode": claim.mode,
-        "X-Service-Attempt": str(row["attempts"] + 1),
+    headers = unsigned_headers(claim.event_id, row["type"], claim.mode, row["attempts"] + 1) | {
         "X-Service-Signature": signature(secret, body),
         **standard_headers(secret, claim.event_id, int(claim.started_at.timestamp()), body),
     }
     return SignedRequest(url, body, headers)
+
+
+def unsigned_headers(event_id: UUID, event_type: str, mode: Mode, attempt: int) -> dict[str, str]:
+    """The headers of an attempt that need no secret."""
+    return {
+        "Content-Type": "application/json; charset=utf-8",
+        "User-Agent": USER_AGENT,
+        "X-Service-Event-Id": str(event_id),
+        "X-Service-Event-Type": event_type,
+        "X-Service-Mode": mode,
+        "X-Service-Attempt": str(attempt),
+    }
+
+
+def shown_headers(event_id: UUID, event_type: str, mode: Mode, attempt: int, started_at: datetime) -> dict[str, str]:
+    """The headers of an attempt for people. Its signatures cannot be shown without the secret that it was made with."""
+    return unsigned_headers(event_id, event_type, mode, attempt) | {
+        "X-Service-Signature": HIDDEN,
+        "webhook-id": str(event_id),
+        "webhook-timestamp": str(int(started_at.timestamp())),
+        "webhook-signature": HIDDEN,
+    }

@@ -1,8 +1,8 @@
 """The services of the instance, and the unit of work that actions take."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ T = TypeVar("T")
 class Services(Struct, frozen=True):
     """Settings, database, key ring, templates, rails and catalogue: built once by `main.create_services`.
 
+    `event_examples` are the `data` of each event type in the API reference.
     A handler that has a parameter of this name gets them.
     """
 
@@ -29,6 +30,7 @@ class Services(Struct, frozen=True):
     templates: Templates
     rails: Rails
     catalogue: Catalogue
+    event_examples: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
 
     async def transact(self, action: "Callable[[Work], Awaitable[T]]", now: datetime, actor: Actor = SYSTEM) -> T:
         """Run `action` in a transaction. It runs again after a deadlock or a serialization failure."""

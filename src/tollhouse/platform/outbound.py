@@ -61,13 +61,17 @@ _dialled: ContextVar[NewConnectionFlag] = ContextVar("dialled")
 
 
 class Outcome(Struct, frozen=True):
-    """The result of one request. `error` is None on success: a complete head with a 2xx status in time."""
+    """The result of one request. `error` is None on success: a complete head with a 2xx status in time.
+
+    `headers` and `body` are those of the response, if they were to be kept.
+    """
 
     error: str | None
     http_status: int | None
     duration_ms: int
     retry_after_s: float | None = None
     body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def succeeded(self) -> bool:
@@ -103,13 +107,13 @@ class Outbound:
         await self._without_reuse.close()
         self._names.shutdown(wait=False, cancel_futures=True)
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, keep_body: bool = False) -> Outcome:
-        """Send `body` once. Redirects are not followed; at most 16 KiB of the response body are read and discarded.
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, kept_bytes: int = 0) -> Outcome:
+        """Send `body` once. Redirects are not followed; at most 16 KiB of the response body are read.
 
-        Only requests to trusted servers keep them.
+        The headers and the first `kept_bytes` of the body are kept.
         """
         started = time.monotonic()
-        response = _Answer(keep_body=keep_body)
+        response = _Answer(kept_bytes)
         error: str | None = None
         dialled = NewConnectionFlag()
         _dialled.set(dialled)
@@ -127,7 +131,8 @@ class Outbound:
         if response.status is not None and not 200 <= response.status <= 299:  # noqa: PLR2004 - what 2xx means
             error = "redirect_not_followed" if response.status in REDIRECTS else f"http_{response.status}"
         took_ms = round((time.monotonic() - started) * 1000)
-        return Outcome(error, response.status, took_ms, response.retry_after_s, bytes(response.body or b""))
+        kept = (bytes(response.body), response.headers)
+        return Outcome(error, response.status, took_ms, response.retry_after_s, *kept)
 
     async def _exchange(
         self, session: aiohttp.ClientSession, target: URL, body: bytes, headers: Mapping[str, str], response: "_Answer"
@@ -136,7 +141,9 @@ class Outbound:
         async with session.post(target, data=body, headers=headers, allow_redirects=False) as received:
             response.status = received.status
             response.retry_after_s = _retry_after_s(received.headers)
-            await _drain(received.content, response.body)
+            if response.kept_bytes:
+                response.headers = tuple(received.headers.items())
+            await _drain(received.content, response)
             if len(self.sockets) > IDLE_CONNECTIONS_MAX:
                 received.close()
 
@@ -199,12 +206,14 @@ def _read(url: str) -> tuple[IPv4Address | None, URL]:
 
 
 class _Answer:
-    """The head of a response, if there was one, and its body if it is kept."""
+    """The head of a response, if there was one, and what is kept of it."""
 
-    __slots__ = ("body", "retry_after_s", "status")
+    __slots__ = ("body", "headers", "kept_bytes", "retry_after_s", "status")
 
-    def __init__(self, *, keep_body: bool) -> None:
-        self.body = bytearray() if keep_body else None
+    def __init__(self, kept_bytes: int) -> None:
+        self.kept_bytes = kept_bytes
+        self.body = bytearray()
+        self.headers: tuple[tuple[str, str], ...] = ()
         self.status: int | None = None
         self.retry_after_s: float | None = None
 
@@ -232,12 +241,11 @@ class _CheckedNames(AbstractResolver):
         """Nothing to close."""
 
 
-async def _drain(content: aiohttp.StreamReader, body: bytearray | None) -> None:
+async def _drain(content: aiohttp.StreamReader, response: _Answer) -> None:
     left = DELIVERY_BODY_BYTES_MAX
     while left > 0 and (read := await content.read(left)):
         left -= len(read)
-        if body is not None:
-            body += read
+        response.body += read[: response.kept_bytes - len(response.body)]
 
 
 def _retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -17,6 +17,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from tollhouse.kernel.limits import DELIVERY_BODY_BYTES_MAX
 from tollhouse.platform.outbound import Outbound, Outcome
 from tollhouse.rails.grants import UNKNOWN, GrantAnswer, GrantOrder
 
@@ -43,7 +44,7 @@ async def grant(outbound: Outbound, url: str, secret: bytes, order: GrantOrder, 
     """Send a grant to a game server; called without an open transaction."""
     body = ENCODER.encode(order)
     headers = {"Content-Type": "application/json", "User-Agent": USER_AGENT, **signed(secret, int(now.timestamp()), body)}
-    return read(await outbound.post(url, body, headers, keep_body=True), order.quantity)
+    return read(await outbound.post(url, body, headers, kept_bytes=DELIVERY_BODY_BYTES_MAX), order.quantity)
 
 
 def signed(secret: bytes, at: int, body: bytes) -> dict[str, str]:

@@ -9,12 +9,14 @@ from tollhouse.audit.changes import changes
 from tollhouse.events import environments_store, secrets
 from tollhouse.events import store as events_store
 from tollhouse.events.destination import destination_key
+from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT, EventType
 from tollhouse.events.record import record_test
 from tollhouse.http.services import Services, Work
 from tollhouse.identity.throttle import RateLimited
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.webhooks import store
 from tollhouse.webhooks.model import (
@@ -31,6 +33,7 @@ from tollhouse.webhooks.model import (
 )
 
 TESTS_WINDOW = timedelta(minutes=1)
+TEST_DATA = {"object": {"message": "This is a test event. Nothing happened."}}
 
 
 async def get_configuration(db: Pool | Tx, env: MerchantEnv, services: Services) -> WebhookConfiguration | None:
@@ -115,16 +118,29 @@ async def get_secret_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> Se
     return SecretStateView(state.has_secret, state.pending, stamp_or_none(state.activated_at))
 
 
-async def send_test(work: Work, env: MerchantEnv, url: str) -> WebhookEvent:
-    """Record a test event for this address. The worker sends it once, in either mode."""
-    if field_errors := url_errors(url, env, work.services.settings):
+async def send_test(work: Work, env: MerchantEnv, url: str, event_type: str = TEST_EVENT) -> WebhookEvent:
+    """Record a test event for this address. The worker sends it once, in either mode.
+
+    In test mode it may have any type, with the data of the API reference. In live mode, receivers would act on it.
+    """
+    field_errors = url_errors(url, env, work.services.settings)
+    known = next((one for one in test_types(env) if one == event_type), None)
+    if known is None:
+        field_errors.append(FieldError("type", "invalid_value", messages.A_CHOICE))
+    if known is None or field_errors:
         raise ValidationFailed(*field_errors)
+    data = TEST_DATA if known == TEST_EVENT else work.services.event_examples()[known]
     await secrets.lock(work.tx, env)  # serializes the rate limit
     await _ensure_test_rate(work, env)
     if not (await secrets.get_state(work.tx, env, work.now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
-    return await _get_recorded(work.tx, env, await record_test(work, env, url))
+    return await _get_recorded(work.tx, env, await record_test(work, env, url, known, data))
+
+
+def test_types(env: MerchantEnv) -> tuple[EventType, ...]:
+    """The types of events that can be sent as a test in this environment."""
+    return (TEST_EVENT,) if env.livemode else (TEST_EVENT, *EVENT_TYPES)
 
 
 async def get_event(db: Pool, env: MerchantEnv, event_id: UUID) -> tuple[WebhookEvent, list[DeliveryAttempt]]:

@@ -131,6 +131,25 @@ class DeliveryAttempt(Struct, frozen=True):
     trigger: Annotated[str, example("automatic")]
 
 
+NOT_SENT = frozenset(
+    {"signing_secret_missing", "blocked_destination", "dns_error", "connection_refused", "connect_timeout", "tls_error"}
+)
+"""Errors before anything was sent."""
+
+
+class Exchange(Struct, frozen=True, kw_only=True):
+    """An attempt as it was sent and answered. There are no request headers if nothing was sent.
+
+    `response_headers` is None without a response or if it was not recorded, `response_body` also if it is not text.
+    """
+
+    attempt: int
+    request_headers: dict[str, str]
+    http_status: int | None
+    response_headers: dict[str, str] | None
+    response_body: str | None
+
+
 class WebhookEvent(Struct, frozen=True, kw_only=True):
     """An event and its delivery."""
 

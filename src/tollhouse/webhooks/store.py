@@ -7,11 +7,20 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.events.signed_request import shown_headers
 from tollhouse.http.paging import Window
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.webhooks.model import EVENT, DeliveryAttempt, EventsPageQuery, WebhookConfiguration, WebhookEvent
+from tollhouse.webhooks.model import (
+    EVENT,
+    NOT_SENT,
+    DeliveryAttempt,
+    EventsPageQuery,
+    Exchange,
+    WebhookConfiguration,
+    WebhookEvent,
+)
 
 SEARCHED_EVENTS_MAX = 50_000
 
@@ -47,6 +56,12 @@ HISTORY = """
     SELECT a.attempt, a.status, a.error, a.started_at, a.http_status, a.duration_ms, a.trigger
     FROM webhook_attempts a JOIN webhook_events e ON e.id = a.event_id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3 ORDER BY a.attempt
+"""
+# The newest attempts with what was received.
+EXCHANGES = """
+    SELECT e.type, a.attempt, a.error, a.started_at, a.http_status, a.response_headers, a.response_body
+    FROM webhook_attempts a JOIN webhook_events e ON e.id = a.event_id
+    WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3 ORDER BY a.attempt DESC LIMIT $4
 """
 TESTS_SINCE = """
     SELECT count(*) AS count, min(created_at) AS oldest FROM webhook_events
@@ -122,6 +137,24 @@ async def list_attempts(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list
             trigger=row["trigger"],
         )
         for row in await db.fetch(HISTORY, env.merchant_id, env.mode, event_id)
+    ]
+
+
+async def list_exchanges(db: Pool | Tx, env: MerchantEnv, event_id: UUID, limit: int) -> list[Exchange]:
+    """The newest attempts with what was sent and received."""
+    return [
+        Exchange(
+            attempt=row["attempt"],
+            request_headers={}
+            if row["error"] in NOT_SENT
+            else shown_headers(event_id, row["type"], env.mode, row["attempt"], row["started_at"]),
+            http_status=row["http_status"],
+            response_headers=None
+            if row["response_headers"] is None
+            else msgspec.json.decode(row["response_headers"], type=dict[str, str]),
+            response_body=row["response_body"],
+        )
+        for row in await db.fetch(EXCHANGES, env.merchant_id, env.mode, event_id, limit)
     ]
 
 
