@@ -129,7 +129,7 @@ async def send_test(work: Work, env: MerchantEnv, url: str, event_type: str = TE
         field_errors.append(FieldError("type", "invalid_value", messages.A_CHOICE))
     if known is None or field_errors:
         raise ValidationFailed(*field_errors)
-    data = TEST_DATA if known == TEST_EVENT else work.services.event_examples()[known]
+    data = TEST_DATA if event_type == TEST_EVENT else work.services.event_examples()[known]
     await secrets.lock(work.tx, env)  # serializes the rate limit
     await _ensure_test_rate(work, env)
     if not (await secrets.get_state(work.tx, env, work.now)).has_secret:
