@@ -14,6 +14,7 @@ from tests.cast import Actor
 from tests.receiver import Receiver
 from tests.webhooks.conftest import Open
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.events.response_excerpts import BODY_CHARS_MAX
 from tollhouse.events.signing import signature, standard_headers
 from tollhouse.http.dispatch import IdempotencyKeyRequired
 from tollhouse.kernel import limits
@@ -152,6 +153,7 @@ def test_the_limits_are_ours() -> None:
     expected: dict[str, Any] = {
         "seconds until the response headers arrive": limits.DELIVERY_DEADLINE_S,
         "bytes read of the response body": f"{limits.DELIVERY_BODY_BYTES_MAX:,}",
+        "bytes stored of the response body, for the event's page": f"{BODY_CHARS_MAX:,}",
         "retries in live mode": limits.LIVE_RETRIES_MAX,
         "retries in test mode": 0,
         "hours an event is held without a secret": limits.HELD_S // 3600,
