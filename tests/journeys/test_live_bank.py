@@ -82,8 +82,19 @@ async def read_where_to_pay(someone: Visitor, link: dict[str, Any]) -> str:
     await page.check("input[value='sepa:EUR']")
     await someone.click("Continue")
     await someone.see("bank-checkout")
-    await expect(page.locator("#address")).to_have_value(ACCOUNT["TOLLHOUSE_BANK_IBAN"])
-    return await page.input_value("#reference")
+    iban = ACCOUNT["TOLLHOUSE_BANK_IBAN"]
+    await expect(page.locator("#address")).to_have_value(" ".join(iban[at : at + 4] for at in range(0, len(iban), 4)))
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    await page.click(".beside:has(#address) button")
+    await page.wait_for_selector(".beside:has(#address) button:has-text('Copied')")
+    assert await page.evaluate("navigator.clipboard.readText()") == iban
+    await page.focus("#reference")
+    await page.keyboard.press("Control+A")
+    await page.keyboard.press("Control+C")
+    reference = await page.get_attribute("#reference", "data-copy-value")
+    assert await page.evaluate("navigator.clipboard.readText()") == reference
+    assert reference
+    return reference
 
 
 async def become_operator(someone: Visitor, service: Service) -> None:
