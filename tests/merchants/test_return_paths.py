@@ -14,7 +14,7 @@ from tests.merchants.test_second_factor import elsewhere
 DEEP_LINKS = (
     "/live/payments",
     "/test/payments?status=failed&reference=a+b%26c%25",
-    f"/live/payments/{uuid4()}",
+    "/live/payments/0190a000-0000-7000-8000-000000000000",
     "/test/reports?period=custom&since=2026-01-01&to=2026-02-01",
     "/developers/apps",
     "/live/developers/apps",

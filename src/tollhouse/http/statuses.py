@@ -34,6 +34,7 @@ MARKS: dict[str, StatusMark] = {
     **dict.fromkeys(("canceled", "closed", "disabled", "ended", "released", "skipped"), ENDED),
     **dict.fromkeys(("partially_refunded", "refunded", "returned"), RETURNED),
     "chargeback": StatusMark("bad", "triangle-alert"),
+    "shown": StatusMark("", "eye"),
     "expired": StatusMark("", "hourglass"),
     "held": StatusMark("warn", "circle-pause"),
     "paused": StatusMark("warn", "circle-pause"),
