@@ -64,7 +64,14 @@ def test_what_was_refused_of_an_address_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/test/nowhere", "/live/payments/nowhere", "/test/payments/0190a000-0000-7000-8000-000000000000", "/nowhere", "/settings/x"]
+    "path",
+    [
+        "/test/nowhere",
+        "/live/payments/nowhere",
+        "/test/payments/0190a000-0000-7000-8000-000000000000",
+        "/nowhere",
+        "/settings/x",
+    ],
 )
 async def test_a_signed_in_person_keeps_the_navigation(alice: Actor, path: str) -> None:
     page = (await alice.send("GET", path, headers=HTML)).ok(404).text
