@@ -512,6 +512,7 @@ CREATE TABLE public.chargebacks (
     status text NOT NULL,
     opened_at timestamp with time zone NOT NULL,
     closed_at timestamp with time zone,
+    respond_by timestamp with time zone,
     CONSTRAINT chargebacks_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT chargebacks_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
     CONSTRAINT chargebacks_fee_minor_check CHECK ((fee_minor >= 0)),
@@ -1091,6 +1092,14 @@ CREATE TABLE public.backup_codes (
     code_hash bytea NOT NULL,
     used_at timestamp with time zone,
     CONSTRAINT backup_codes_code_hash_check CHECK ((octet_length(code_hash) = 32))
+);
+CREATE TABLE public.chargeback_notes (
+    id uuid NOT NULL,
+    chargeback_id uuid NOT NULL,
+    author text NOT NULL,
+    note text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT chargeback_notes_note_check CHECK (((char_length(note) >= 1) AND (char_length(note) <= 2000)))
 );
 CREATE TABLE public.check_state (
     the_only boolean DEFAULT true NOT NULL,
@@ -1838,6 +1847,8 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.chargeback_notes
+    ADD CONSTRAINT chargeback_notes_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.check_state
@@ -2029,8 +2040,10 @@ CREATE INDEX bank_payouts_newest ON public.bank_payouts USING btree (prepared_at
 CREATE INDEX bank_payouts_of_batch ON public.bank_payouts USING btree (batch_id);
 CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_at) WHERE (status = 'prepared'::text);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
+CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
 CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
+CREATE INDEX chargebacks_open ON public.chargebacks USING btree (merchant_id, opened_at DESC) WHERE (status = 'open'::text);
 CREATE INDEX conversion_prices_latest ON public.conversion_prices USING btree (currency, at DESC, id DESC);
 CREATE INDEX conversion_quotes_old ON public.conversion_quotes USING btree (created_at);
 CREATE INDEX conversions_external ON public.conversions USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
@@ -2100,6 +2113,7 @@ CREATE INDEX withdrawals_to_review ON public.withdrawals USING btree (created_at
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_statements FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.chargeback_notes FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversion_prices FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2150,6 +2164,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.row_digests FOR EACH ROW WH
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bank_entry_parts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.chargeback_notes FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.conversion_prices FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.fulfillments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2202,6 +2217,8 @@ ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_outgoing FOREIGN KEY (id, kind, merchant_id, mode, currency, amount_minor) REFERENCES public.outgoing_transfers(id, kind, merchant_id, mode, currency, amount_minor);
+ALTER TABLE ONLY public.chargeback_notes
+    ADD CONSTRAINT chargeback_notes_chargeback_id_fkey FOREIGN KEY (chargeback_id) REFERENCES public.chargebacks(id);
 ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.conversion_quotes

@@ -19,10 +19,12 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.text import Translatable
 from tollhouse.ledger.store import list_balances
+from tollhouse.refunds import chargeback_notes_store
 
 OPERATIONS = Operations(PAGES)
 PROJECTS_SHOWN = 50
 ACTIONS_SHOWN = 50
+CHARGEBACKS_SHOWN = 20
 MODES: tuple[Mode, ...] = ("live", "test")
 
 
@@ -133,6 +135,7 @@ async def _merchant(
         emails=await store.emails_of(db, owner),
         balances=[(mode, balance) for mode in MODES for balance in await list_balances(db, MerchantEnv(owner, mode))],
         projects=await store.projects_of(db, owner, PROJECTS_SHOWN),
+        chargebacks=await chargeback_notes_store.list_open(db, owner, CHARGEBACKS_SHOWN),
         history=await store.actions_of_merchant(db, owner, ACTIONS_SHOWN),
         amount=request.services.catalogue.format_amount,
         done=done,

@@ -18,7 +18,7 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded
@@ -29,6 +29,7 @@ from tollhouse.payment_links.choices import currency_choices, method_choices, me
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
+from tollhouse.refunds import chargeback_notes, chargeback_notes_store
 from tollhouse.transactions import payment_list_store, settlement, store
 from tollhouse.transactions.model import (
     CREDITED,
@@ -45,6 +46,7 @@ OPERATIONS = Operations(PAGES)
 STATUSES = status_options(TransactionStatus)
 MOVES_SHOWN = 200
 CHANGED = "The payment has changed since you opened this page. Review it and try again."
+CLOSED = "The time to respond to this chargeback is over. The note was not saved."
 NOT_NOW = "There is no money left to accept."
 
 
@@ -125,11 +127,34 @@ async def accept(request: Request, caller: Person, mode: str, transaction_id: UU
     return see_other(f"/{env.mode}/payments/{transaction_id}")
 
 
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/chargeback-notes", guard=signed_in_page)
+async def add_note(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """Save a note about the open chargeback as evidence."""
+    env = caller.env(mode)
+    note = request.form().one("note") or ""
+    try:
+        await request.transact(lambda work: chargeback_notes.add_note(work, env, transaction_id, caller.email, note))
+    except InvalidState:
+        return await _payment(request, caller, env, transaction_id, FormErrors(CLOSED, status=409), note)
+    except ValidationFailed as error:
+        return await _payment(request, caller, env, transaction_id, form_errors_of(error, ("note",)), note)
+    return see_other(f"/{env.mode}/payments/{transaction_id}#dispute")
+
+
 async def _payment(
-    request: Request, person: Person, env: MerchantEnv, transaction_id: UUID, form_errors: FormErrors = NO_ERRORS
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    transaction_id: UUID,
+    form_errors: FormErrors = NO_ERRORS,
+    note: str = "",
 ) -> Response:
     story = await _story(request.services.db, env, transaction_id)
     found = story.payment
+    chargeback_id = None if found.chargeback is None else found.chargeback.id
+    db = request.services.db
+    respond_by = None if chargeback_id is None else await chargeback_notes_store.find_respond_by(db, chargeback_id)
+    notes = [] if chargeback_id is None else await chargeback_notes_store.list_notes(db, chargeback_id)
     view = transaction_view(found, request.now, request.services.catalogue)
     played = found.rail == SANDBOX.name and not env.livemode
     return page(
@@ -151,6 +176,11 @@ async def _payment(
         refund_failures=REFUND_FAILURES,
         moves=[(stamp(one.created_at), one, _signed(one, request.services.catalogue)) for one in story.moves],
         events=[(stamp(one.created_at), one) for one in story.events],
+        respond_by=stamp_or_none(respond_by),
+        can_respond=respond_by is None or request.now < respond_by,
+        notes=notes,
+        note=note,
+        field_errors=form_errors.field_errors,
         message=form_errors.message,
         describe_detail=describe_detail,
     )

@@ -1,5 +1,6 @@
 """Chargebacks: the customer's bank takes the money back, even if that puts the balance into debt."""
 
+from datetime import timedelta
 from uuid import UUID
 
 import msgspec
@@ -19,6 +20,8 @@ from tollhouse.transactions import notify, settlement, verdict
 from tollhouse.transactions.model import CREDITED, Chargeback, ChargebackStatus, Transaction
 
 SOURCE = "chargeback"
+RESPONSE_TIME = timedelta(days=14)
+"""How long the merchant can respond to a chargeback."""
 
 
 async def open_chargeback(
@@ -50,7 +53,7 @@ async def open_chargeback(
         opened_at=work.now,
         closed_at=None,
     )
-    await store.insert_chargeback(work.tx, current, chargeback)
+    await store.insert_chargeback(work.tx, current, chargeback, work.now + RESPONSE_TIME)
     disputed = msgspec.structs.replace(current, charged_back_minor=taken_minor, chargeback=chargeback)
     changed = await settlement.change(work.tx, verdict.with_derived_status(disputed), reason, work.now)
     charges = [Charge("chargeback", taken_minor, rail(current.rail))]

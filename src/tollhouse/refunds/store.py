@@ -53,8 +53,8 @@ SCHEDULE_POLL = """
 """
 INSERT_CHARGEBACK = """
     INSERT INTO chargebacks (id, merchant_id, mode, transaction_id, currency, amount_minor, fee_minor, reason, status,
-                             opened_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9)
+                             opened_at, respond_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10)
 """
 CLOSE_CHARGEBACK = """
     UPDATE chargebacks SET status = $4, closed_at = $5 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'open'
@@ -131,10 +131,10 @@ async def schedule_poll(db: Pool, due: DueRefund, at: datetime, provider_referen
     await db.execute(SCHEDULE_POLL, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
 
 
-async def insert_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback) -> None:
+async def insert_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback, respond_by: datetime) -> None:
     """Insert a chargeback. A transaction has at most one that is open."""
     env = transaction.env
-    values = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
+    values = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at, respond_by)
     await tx.execute(
         INSERT_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *values
     )
