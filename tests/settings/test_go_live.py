@@ -56,7 +56,7 @@ async def test_from_nothing_to_an_approved_project(alice: Actor) -> None:
 
     await project_of(alice, "rejected", rejected_because="No imprint.")
     [(text, button)] = await banners(alice)
-    assert "Rejected: No imprint." in text
+    assert "Reason: No imprint." in text
     assert button == (f"/live/projects/{project_id}", "Edit project")
 
     await project_of(alice, "approved")

@@ -8,8 +8,8 @@ from tests.cast import Actor, Answer
 from tests.forms import post, refuses_foreign_forms, seen, wrong
 
 PATH = "/test/settings/payments"
-VALUE = re.compile(r'<input id="([^"]+)" name="[^"]+" type="[a-z]+" value="([^"]*)"')
-CHOSEN = re.compile(r'<select id="([a-z_]+)" name="[^>]*>(?:<option[^>]*>[^<]*</option>)*?<option value="([^"]*)" selected>')
+VALUE = re.compile(r'<input class="input" id="([^"]+)" name="[^"]+" type="[a-z]+" value="([^"]*)"')
+CHOSEN = re.compile(r'<select class="select" id="([a-z_]+)" name="[^>]*>(?:<option[^>]*>[^<]*</option>)*?<option value="([^"]*)" selected>')
 TICKED = re.compile(r'name="method" value="([^"]+)" id="m-\d+" checked>')
 VERSION = re.compile(r'name="version" value="(\d+)"')
 
