@@ -9,7 +9,9 @@ from tests.forms import post, refuses_foreign_forms, seen, wrong
 
 PATH = "/test/settings/payments"
 VALUE = re.compile(r'<input class="input" id="([^"]+)" name="[^"]+" type="[a-z]+" value="([^"]*)"')
-CHOSEN = re.compile(r'<select class="select" id="([a-z_]+)" name="[^>]*>(?:<option[^>]*>[^<]*</option>)*?<option value="([^"]*)" selected>')
+CHOSEN = re.compile(
+    r'<select class="select" id="([a-z_]+)" name="[^>]*>(?:<option[^>]*>[^<]*</option>)*?<option value="([^"]*)" selected>'
+)
 TICKED = re.compile(r'name="method" value="([^"]+)" id="m-\d+" checked>')
 VERSION = re.compile(r'name="version" value="(\d+)"')
 
