@@ -225,7 +225,7 @@ async def see_it_confirmed(someone: Visitor, payout_id: str) -> None:
     await page.click("table a >> nth=0")
     await page.click(f"table a[href$='{payout_id}']")
     await someone.see("bank-payout")
-    await expect(page.locator("main dl")).to_contain_text("confirmed")
+    await expect(page.locator("main dl")).to_contain_text("Confirmed")
 
 
 async def show(alice: Actor, withdrawal_id: str) -> dict[str, Any]:

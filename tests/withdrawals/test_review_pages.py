@@ -44,7 +44,7 @@ async def test_one_is_approved_and_leaves(rich: Actor, olga: Actor, services: Se
     page = f"/operator/withdrawals/{new['id']}"
     assert page in (await olga.send("GET", "/operator/withdrawals?limit=100")).ok().text
     shown = (await olga.send("GET", page)).ok().text
-    for words in (BY_SEPA["receiver"], "Nina", "€10.00", "Rent &lt;of&gt; May", "The Shop", "pending review"):
+    for words in (BY_SEPA["receiver"], "Nina", "€10.00", "Rent &lt;of&gt; May", "The Shop", "Pending review"):
         assert words in shown, words
     done = (await olga.form(f"{page}/approve", {"remark": "Known payee", **await seen(olga, new)})).ok(303)
     assert "Done: withdrawal approved" in (await olga.send("GET", done.location)).ok().text
@@ -84,7 +84,7 @@ async def test_what_its_merchant_canceled_meanwhile_stays_canceled(rich: Actor, 
     (await cancel(rich, new, mode="live")).ok()
     for word, fields in (("approve", {}), ("reject", {"reason": "Unknown payee"})):
         late = (await olga.form(f"/operator/withdrawals/{new['id']}/{word}", looked | fields)).ok(409)
-        assert "canceled" in late.text
+        assert "Canceled</span>" in late.text
     assert (await fresh(rich, new, mode="live"))["status"] == "canceled"
     assert await kept(rich) == []
 
