@@ -2076,6 +2076,8 @@ CREATE INDEX payment_links_due ON public.payment_links USING btree (expires_at) 
 CREATE INDEX payment_links_due_of_merchant ON public.payment_links USING btree (merchant_id, expires_at) WHERE ((status = 'active'::text) AND (mode = 'test'::text));
 CREATE INDEX payment_links_external ON public.payment_links USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX rail_observations_of_account ON public.rail_observations USING btree (payer_account) WHERE ((mode = 'live'::text) AND (payer_account IS NOT NULL));
+CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
 CREATE INDEX refunds_due ON public.refunds USING btree (next_look_at) WHERE (status = 'pending'::text);
 CREATE INDEX refunds_external ON public.refunds USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
@@ -2090,6 +2092,7 @@ CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_li
 CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX transactions_succeeded ON public.transactions USING btree (merchant_id, mode, succeeded_at) INCLUDE (currency, method_id, credited_minor) WHERE (succeeded_at IS NOT NULL);
 CREATE INDEX transactions_underpaid ON public.transactions USING btree (payment_link_id) WHERE ((status = 'pending'::text) AND (received_minor > 0));
+CREATE INDEX transactions_unpaid_by_amount ON public.transactions USING btree (rail, currency, amount_minor, created_at DESC) WHERE ((mode = 'live'::text) AND (status = ANY (ARRAY['pending'::text, 'expired'::text])));
 CREATE INDEX users_of_merchant ON public.users USING btree (merchant_id);
 CREATE INDEX webhook_deliveries_later_due ON public.webhook_deliveries_later USING btree (run_at);
 CREATE INDEX webhook_deliveries_later_held ON public.webhook_deliveries_later USING btree (merchant_id, mode) WHERE held;

@@ -11,6 +11,7 @@ from tollhouse.bank.model import Decided
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
+from tollhouse.console.suggestions import suggest
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
@@ -25,6 +26,14 @@ from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
 
 OPERATIONS = Operations(PAGES)
+
+
+class TransferQuery(ActionQuery, frozen=True, forbid_unknown_fields=True):
+    """`reference`: the suggested payment that was chosen."""
+
+    reference: str = ""
+
+
 UPLOAD_BYTES_MAX = DOCUMENT_BYTES_MAX + BODY_BYTES_MAX
 """More than a document may have, so that a file that is slightly too large gets an error on the page."""
 
@@ -81,9 +90,9 @@ async def transfers(request: Request, caller: Operator, query: PageQuery) -> Res
 
 
 @OPERATIONS.add("GET", "/operator/transfers/{transfer_id}", guard=operator_page)
-async def transfer(request: Request, caller: Operator, transfer_id: UUID, query: ActionQuery) -> Response:
-    """One transfer, with forms to assign or dismiss it if it is unmatched."""
-    return await _transfer(request, caller, transfer_id, done=query.action)
+async def transfer(request: Request, caller: Operator, transfer_id: UUID, query: TransferQuery) -> Response:
+    """One transfer, with suggestions and forms to assign or dismiss it if it is unmatched."""
+    return await _transfer(request, caller, transfer_id, done=query.action, form={"reference": query.reference})
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/assign", guard=operator_page)
@@ -173,6 +182,9 @@ async def _transfer(
         status,
         here="statements",
         transfer=found,
+        suggestions=await suggest(request.services.db, found, request.services.catalogue)
+        if found.outcome == "unmatched" and found.side == "credit"
+        else [],
         history=await find_action(request, done, transfer_id),
         done=done,
         message=message,
