@@ -29,7 +29,8 @@ FOLDED_BELOW = 960
 TABS_MAX = 120
 FOCUS_IS_SEEN = """
     element => {
-        const look = getComputedStyle(element), box = element.getBoundingClientRect(), middle = box.y + box.height / 2;
+        const tile = element.closest(".choice") ?? element, look = getComputedStyle(tile);
+        const box = element.getBoundingClientRect(), middle = box.y + box.height / 2;
         const seen = [box.left + 3, box.x + box.width / 2, box.right - 3].map(x => document.elementFromPoint(x, middle));
         return look.outlineStyle !== "none" && parseFloat(look.outlineWidth) >= 2 && seen.some(top => element.contains(top));
     }

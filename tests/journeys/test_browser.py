@@ -131,7 +131,7 @@ async def test_paying_by_clicking(look: Look, browser: Browser, service: Service
         await someone.press("button[value='succeed']")
         await page.wait_for_selector("button[value='fail']", state="detached")
         await someone.see("checkout-paid")
-        await expect(page.locator("main")).to_contain_text("Paid")
+        await expect(page.locator("main")).to_contain_text("Payment received")
 
         await page.goto(f"{service.url}/test/home")
         await someone.see("home")

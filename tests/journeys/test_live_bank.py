@@ -83,13 +83,12 @@ async def read_where_to_pay(someone: Visitor, link: dict[str, Any]) -> str:
     await someone.click("Continue")
     await someone.see("bank-checkout")
     iban = ACCOUNT["TOLLHOUSE_BANK_IBAN"]
-    await expect(page.locator("#address")).to_have_value(" ".join(iban[at : at + 4] for at in range(0, len(iban), 4)))
+    await expect(page.locator("#address")).to_have_text(" ".join(iban[at : at + 4] for at in range(0, len(iban), 4)))
     await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    await page.click(".beside:has(#address) button")
-    await page.wait_for_selector(".beside:has(#address) button:has-text('Copied')")
+    await page.click("#address + button")
+    await page.wait_for_selector("#address + button:has-text('Copied')")
     assert await page.evaluate("navigator.clipboard.readText()") == iban
-    await page.focus("#reference")
-    await page.keyboard.press("Control+A")
+    await page.click("#reference")  # selects all of it
     await page.keyboard.press("Control+C")
     reference = await page.get_attribute("#reference", "data-copy-value")
     assert await page.evaluate("navigator.clipboard.readText()") == reference

@@ -1,5 +1,6 @@
 """What a merchant sets has its effect: confirmations, late money however late, and the look of the checkout."""
 
+import re
 from typing import Any
 
 import pytest
@@ -95,7 +96,8 @@ async def test_the_checkout_in_the_merchants_own_look(alice: Actor) -> None:
     assert page.headers["Content-Security-Policy"].count("img-src 'self' data: https://cdn.harbour.example:8443;") == 1
     sheet = (await alice.anonymously("GET", f"{path}/brand.css")).ok()
     assert sheet.headers["Content-Type"].startswith("text/css")
-    assert ".btn.primary { background: #1a6b4f; border-color: var(--field); color: #fff; }" in sheet.text
+    assert "--brand: light-dark(#1a6b4f, #237056);" in sheet.text
+    assert "--on-brand: light-dark(#ffffff, #ffffff);" in sheet.text
     (await alice.anonymously("GET", "/pay/nothing/brand.css")).refused("not_found", 404)
     await setting(alice, branding={}, success_url="http://shop.example/")
     policy = (await visit(link, alice)).headers["Content-Security-Policy"]
@@ -108,10 +110,29 @@ def test_no_address_writes_into_the_policy(host: str) -> None:
 
 
 @given(st.integers(0, 0xFFFFFF))
-def test_the_words_on_the_button_can_be_read(color: int) -> None:
-    words = branding.sheet(f"#{color:06x}").rpartition("color: #")[2]
-    levels = sorted(luminance(one) for one in (color, 0xFFFFFF if words.startswith("fff") else 0))
-    assert (levels[1] + 0.05) / (levels[0] + 0.05) >= 4.5
+def test_the_words_on_the_merchants_colour_can_be_read(color: int) -> None:
+    shades = {
+        name: [int(one, 16) for one in pair]
+        for name, *pair in re.findall(r"--([a-z-]+): light-dark\(#(.{6}), #(.{6})\)", branding.sheet(f"#{color:06x}"))
+    }
+    assert list(shades) == ["brand", "brand-hover", "on-brand", "brand-soft", "brand-line"]
+    for theme, (canvas, muted) in enumerate(((0xFFFFFF, 0x5C677D), (0x0E131C, 0x97A3B9))):
+        brand, hover, text, soft, _ = (pair[theme] for pair in shades.values())
+        assert contrast(brand, text) >= 4.5
+        assert contrast(hover, text) >= 4.5
+        assert contrast(brand, canvas) >= 3
+        assert contrast(soft, muted) >= 4.5
+
+
+def test_a_colour_that_can_be_seen_stays_as_it_is() -> None:
+    assert "--brand: light-dark(#b18839, #e9b44c);" in branding.sheet("#e9b44c")
+    assert "--brand: light-dark(#0000ff, " in branding.sheet("#0000ff")
+
+
+def contrast(one: int, other: int) -> float:
+    """From 1 to 21."""
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 def luminance(color: int) -> float:

@@ -90,13 +90,15 @@ class TestBankTransfer(RailContract):
 async def test_the_checkout_shows_where_to_send_the_money(alice: Actor) -> None:
     link, _, reference = await offer(alice, "12.30")
     page = (await visit(link, alice)).ok().text
-    for value in (BIC, HOLDER, "12.30"):
-        assert f'data-copy value="{value}"' in page
+    for value, shown in ((BIC, BIC), (HOLDER, HOLDER), ("12.30", "€12.30")):
+        assert f'data-copy-value="{value}">{shown}</span>' in page
     in_fours = " ".join(reference[at : at + 4] for at in range(0, len(reference), 4))
     for value, shown in ((IBAN, "DE89 3704 0044 0532 0130 00"), (reference, in_fours)):
-        assert f'data-copy data-copy-value="{value}" value="{shown}"' in page
+        assert f'data-copy-value="{value}">{shown}</span>' in page
+    assert f"The account is held by {HOLDER}, which receives payments for Alice&#39;s Coffee." in page
+    assert 'download="payment.png"' in page
     german = (await visit(link, alice, **{"Accept-Language": "de"})).ok().text
-    assert 'data-copy value="12,30"' in german  # as forms of German banks take it
+    assert 'data-copy-value="12,30"' in german  # as forms of German banks take it
     assert 'class="qr"' in page
     methods = (await alice.get("/payment-methods", mode="live")).ok().body["payment_methods"]
     [sepa] = [one for one in methods if one["method_id"] == "sepa:EUR"]
@@ -108,7 +110,7 @@ async def test_what_is_left_is_what_the_code_says(alice: Actor, bank: Bank) -> N
     before = (await visit(link, alice)).ok().text
     await bank.shows(paid(reference, 1_000))
     page = (await visit(link, alice)).ok().text
-    assert 'data-copy value="2.30"' in page
+    assert 'data-copy-value="2.30"' in page
     assert before.partition('class="qr"')[2][:3_000] != page.partition('class="qr"')[2][:3_000]
 
 

@@ -7,18 +7,52 @@ from urllib.parse import quote, urlsplit
 from tollhouse.environments.payment_settings import Branding
 
 HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
+Color = tuple[int, int, int]
+"""Red, green and blue, from 0 to 255."""
+BLACK, WHITE = (0, 0, 0), (255, 255, 255)
+CANVASES: tuple[Color, Color] = (WHITE, (0x0E, 0x13, 0x1C))
+"""The background of the page in the light and in the dark theme: `--canvas` of app.css."""
 SHEET = """\
-.consent {{ border-block-start: .25rem solid {color}; }}
-.btn.primary {{ background: {color}; border-color: var(--field); color: {text_color}; }}
+.pay {{
+  --brand: light-dark({0.brand}, {1.brand});
+  --brand-hover: light-dark({0.hover}, {1.hover});
+  --on-brand: light-dark({0.text}, {1.text});
+  --brand-soft: light-dark({0.soft}, {1.soft});
+  --brand-line: light-dark({0.line}, {1.line});
+}}
 """
 BLACK_TEXT_MIN_LUMINANCE = Decimal("0.1791")
 """The luminance at which black and white text have equal contrast, 4.58 to 1."""
+PART_CONTRAST_MIN = 3
+"""The least contrast of a button with the page."""
+STEP_PERCENT, HOVER_PERCENT, SOFT_PERCENT, LINE_PERCENT = 4, 14, 8, 18
+
+
+class Shades:
+    """The colours of one theme, from the accent colour and the canvas."""
+
+    def __init__(self, accent: Color, canvas: Color) -> None:
+        away = BLACK if canvas == WHITE else WHITE
+        brand = accent
+        for percent in range(0, 101, STEP_PERCENT):
+            brand = _mix(away, accent, percent)
+            if _contrast(brand, canvas) >= PART_CONTRAST_MIN:
+                break
+        text = BLACK if _luminance(brand) > BLACK_TEXT_MIN_LUMINANCE else WHITE
+        hover = _mix(WHITE if text == BLACK else BLACK, brand, HOVER_PERCENT)
+        self.brand, self.text, self.hover = _hex(brand), _hex(text), _hex(hover)
+        self.soft = _hex(_mix(accent, canvas, SOFT_PERCENT))
+        self.line = _hex(_mix(accent, canvas, LINE_PERCENT))
 
 
 def sheet(accent_color: str) -> str:
-    """The stylesheet with the merchant's colour. The button text is black or white, whichever has more contrast."""
-    text_color = "#000" if _luminance(accent_color) > BLACK_TEXT_MIN_LUMINANCE else "#fff"
-    return SHEET.format(color=accent_color, text_color=text_color)
+    """The stylesheet with the merchant's colour in both themes.
+
+    Where the colour is too close to the page, it is made darker or lighter. Text on it is black or white, whichever has
+    more contrast.
+    """
+    red, green, blue = (int(accent_color[offset : offset + 2], 16) for offset in (1, 3, 5))
+    return SHEET.format(*(Shades((red, green, blue), canvas) for canvas in CANVASES))
 
 
 def logo_origin(branding: Branding) -> str | None:
@@ -34,9 +68,25 @@ def mailto_link(branding: Branding) -> str | None:
     return None if branding.support_email is None else "mailto:" + quote(branding.support_email, safe="@")
 
 
-def _luminance(color: str) -> Decimal:
+def _hex(color: Color) -> str:
+    return "#" + bytes(color).hex()
+
+
+def _mix(one: Color, other: Color, percent: int) -> Color:
+    """So many per cent of one colour, the rest of the other."""
+    red, green, blue = ((mine * percent + its * (100 - percent)) // 100 for mine, its in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def _contrast(one: Color, other: Color) -> Decimal:
+    """From 1 to 21."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + Decimal("0.05")) / (darker + Decimal("0.05"))
+
+
+def _luminance(color: Color) -> Decimal:
     """The relative luminance of WCAG 2.2, from 0 for black to 1 for white."""
-    red, green, blue = (_linear(int(color[offset : offset + 2], 16)) for offset in (1, 3, 5))
+    red, green, blue = (_linear(level) for level in color)
     return Decimal("0.2126") * red + Decimal("0.7152") * green + Decimal("0.0722") * blue
 
 

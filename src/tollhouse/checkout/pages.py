@@ -48,6 +48,18 @@ REASONS = {
     "provider_down": "This payment method is temporarily unavailable.",
     "amount_out_of_range": "This payment method does not support this amount.",
 }
+ACTIONS = {
+    "card": "Enter your card details.",
+    "bank_transfer": "Transfer the money from your bank account.",
+    "crypto": "Send it from your wallet.",
+    "simulator": "Simulate a successful, failed or late payment.",
+}
+"""What the customer does, by the type of method."""
+DURATIONS = {
+    "instant": "Confirmed at once.",
+    "minutes": "Takes a few minutes.",
+    "days": "Takes up to two business days.",
+}
 CHOOSE_AGAIN = "Choose one of the payment methods below."
 
 
@@ -211,6 +223,9 @@ def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavail
         if showing_offers
         else [],
         reasons=REASONS,
+        actions=ACTIONS,
+        durations=DURATIONS,
+        method_name=None if attempt is None else request.services.catalogue.label_of(attempt.method_id),
         qr=_qr(found, request.services.catalogue),
         waiting=state in WAITING,
         here=found.path,
@@ -221,7 +236,7 @@ def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavail
         begun_at=stamp(link.created_at),
         now=stamp(now + link.clock_offset),
         expires_at=stamp(link.expires_at),
-        cancel_url=link.cancel_url or found.settings.cancel_url,
+        cancel_url=None if state in PAID else link.cancel_url or found.settings.cancel_url,
         return_url=found.return_url if state in PAID else None,
     )
 

@@ -11,11 +11,12 @@ function valueOf(text) {
   return text.dataset.copyValue ?? text.value ?? text.textContent;
 }
 
-// Also a person who selects the whole field and copies it gets the value.
+// Also a person who selects the whole text and copies it gets the value.
 function copyWhole(event) {
-  const { selectionStart, selectionEnd, value, dataset } = event.target;
-  if (selectionEnd - selectionStart === value.length) {
-    event.clipboardData.setData("text/plain", dataset.copyValue);
+  const text = event.currentTarget;
+  const chosen = text.labels ? text.value.slice(text.selectionStart, text.selectionEnd) : getSelection().toString();
+  if (chosen.trim() === (text.value ?? text.textContent)) {
+    event.clipboardData.setData("text/plain", text.dataset.copyValue);
     event.preventDefault();
   }
 }
