@@ -39,7 +39,7 @@ def test_a_font_is_small_and_has_its_characters_weights_and_licence(font: fonts.
         assert "fpgm" not in read
 
 
-def test_figures_have_one_width_where_a_column_asks_for_it() -> None:
+def test_digits_of_a_column_have_one_width() -> None:
     with TTFont(io.BytesIO(fonts.web_fonts()[fonts.LATIN_FONT])) as latin:
         assert "tnum" in {one.FeatureTag for one in latin["GSUB"].table.FeatureList.FeatureRecord}
         assert "kern" in {one.FeatureTag for one in latin["GPOS"].table.FeatureList.FeatureRecord}

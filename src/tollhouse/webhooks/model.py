@@ -137,7 +137,7 @@ NOT_SENT = frozenset(
 """Errors before anything was sent."""
 
 
-class Exchange(Struct, frozen=True, kw_only=True):
+class AttemptExchange(Struct, frozen=True, kw_only=True):
     """An attempt as it was sent and answered. There are no request headers if nothing was sent.
 
     `response_headers` is None without a response or if it was not recorded, `response_body` also if it is not text.

@@ -15,9 +15,9 @@ from tollhouse.platform.db import Pool, Tx
 from tollhouse.webhooks.model import (
     EVENT,
     NOT_SENT,
+    AttemptExchange,
     DeliveryAttempt,
     EventsPageQuery,
-    Exchange,
     WebhookConfiguration,
     WebhookEvent,
 )
@@ -140,10 +140,10 @@ async def list_attempts(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list
     ]
 
 
-async def list_exchanges(db: Pool | Tx, env: MerchantEnv, event_id: UUID, limit: int) -> list[Exchange]:
+async def list_exchanges(db: Pool | Tx, env: MerchantEnv, event_id: UUID, limit: int) -> list[AttemptExchange]:
     """The newest attempts with what was sent and received."""
     return [
-        Exchange(
+        AttemptExchange(
             attempt=row["attempt"],
             request_headers={}
             if row["error"] in NOT_SENT
