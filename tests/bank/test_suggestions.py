@@ -6,7 +6,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bank.camt import Line, paid
@@ -74,6 +74,7 @@ async def test_at_most_five_and_earlier_payers_first(alice: Actor, carol: Actor,
 MISTAKES = st.sampled_from(["wrong", "swapped", "missing", "extra"])
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10**20 - 1), st.integers(0, 21), st.integers(0, 9), MISTAKES, st.sampled_from(["", " thanks", " 77"]))
 def test_every_single_mistake_is_found(number: int, at: int, digit: int, mistake: str, after: str) -> None:
     reference = creditor_reference(f"{number:020d}")
