@@ -206,7 +206,7 @@ async def test_what_is_ticked_leaves_in_a_batch_and_its_file_is_the_same_each_ti
     await bank.shows(left(first))
     shown = await page(olga, f"batches/{batch_id}")
     assert "All payouts in this batch are completed" in shown
-    assert "confirmed" in shown
+    assert "Confirmed" in shown
     assert "1 confirmed" in await page(olga, "batches")
     await bank.shows(back(first))
     assert "AC04" in await page(olga, f"payouts/{first}")
