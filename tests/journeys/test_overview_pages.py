@@ -7,52 +7,94 @@ from tests.cast import Actor
 from tests.payments.bank import refund, sell
 from tests.running import Service
 
-HOME = """
+EMPTY = """
 - main:
-  - heading "Home" [level=1]
-  - navigation "Environment"
-  - status:
-    - paragraph: Some webhook events were not delivered.
-  - region "Get started":
+  - heading /Welcome, / [level=1]
+  - region "First steps":
+    - heading "First steps" [level=2]
+    - progressbar "First steps"
     - list:
       - listitem:
-        - text: done Project
+        - text: /Done/
+        - heading "Create a project" [level=3]
       - listitem:
-        - text: done Test payment
+        - heading "Make a test payment" [level=3]
+        - link "Create payment link"
       - listitem:
         - link "Set up webhooks"
       - listitem:
-        - text: done API key
+        - link "Create API key"
       - listitem:
-        - link "Register application"
-  - region / to .*, in EUR/:
+        - link "Set up"
+      - listitem:
+        - link "Submit project"
+  - complementary:
+    - region "For developers":
+      - textbox "API base URL"
+      - list
+  - region "Payments":
+    - link "View all"
+    - heading "No payments yet" [level=3]
     - link "Create payment link"
-    - navigation "Period":
-      - link "Today"
-      - link "7 days"
-      - link "14 days"
-      - link "30 days"
-      - link "This month"
-      - link "This quarter"
-    - group: Custom period or currency
-    - link "View balances"
+    - button "Create sample data"
+"""
+HOME = """
+- main:
+  - heading "Home" [level=1]
+  - navigation "Period":
+    - link "Today"
+    - link "7 days"
+    - link "14 days"
+    - link "30 days"
+    - link "This month"
+    - link "This quarter"
+  - group: Custom period or currency
+  - link "Create payment link"
   - region "Gross volume":
-    - img "Gross volume in EUR"
+    - paragraph: /€/
+    - img /Gross volume in EUR.* Highest value/
     - group:
-      - group "Gross volume":
-        - table
-  - region "Payment methods":
-    - group "Payment methods":
-      - table:
-        - rowgroup:
-          - row "Method Share Gross in EUR Payments"
-        - rowgroup:
-          - row /Test payment in EUR/
-          - row /SEPA bank transfer/
+      - table "Gross volume"
+  - region "Balance":
+    - link "View all (Balances)"
+    - paragraph: Available in EUR
+    - link "Withdraw funds"
+  - region "Key figures":
+    - link /Successful payments/
+    - link /Success rate .* 1 failed/
+    - link /Average payment/
+    - link /Refunded/
+  - region "First steps":
+    - list:
+      - listitem:
+        - text: /Done/
+        - heading "Create a project" [level=3]
+      - listitem:
+        - text: /Done/
+        - heading "Make a test payment" [level=3]
+      - listitem:
+        - link "Set up webhooks"
+      - listitem:
+        - text: /Done/
+        - heading "Call the API from your server" [level=3]
+      - listitem:
+        - link "Set up"
+      - listitem:
+        - link "Submit project"
   - region "Recent payments":
-    - link "All payments"
-    - group "Recent payments":
-      - table
+    - link "View all"
+    - table "Recent payments":
+      - rowgroup:
+        - row "Product Status Date Amount"
+  - region "Needs attention":
+    - list:
+      - listitem:
+        - link /Webhook events failed in the last 7 days. 1/
+  - region "Payment methods":
+    - term: Test payment in EUR
+    - definition: /%/
+    - term: SEPA bank transfer
+    - definition: /%/
 """
 BALANCES = """
 - main:
@@ -107,14 +149,15 @@ async def sell_for_a_month(alice: Actor) -> None:
 async def see_nothing_yet(someone: Visitor) -> None:
     """Every page is empty, and says what it is for."""
     page = someone.page
+    await expect(page.locator("body")).to_match_aria_snapshot(EMPTY)
     await someone.see("overview-home-empty")
     for name in ("Balances", "Ledger"):
         await someone.open_part(name)
         await someone.glance(f"overview-{name.lower()}-empty")
     await someone.open_part("Projects")
-    await page.click(".modes a:has-text('Live')")
+    await page.click(".mode a:has-text('Live')")
     await someone.glance("overview-projects-empty")
-    await page.click(".modes a:has-text('Test')")
+    await page.click(".mode a:has-text('Test')")
 
 
 async def see_what_came_in(someone: Visitor) -> None:
@@ -124,17 +167,17 @@ async def see_what_came_in(someone: Visitor) -> None:
     await page.click("summary:has-text('Show as table')")
     await someone.see("overview-home")
     await expect(page.locator("body")).to_match_aria_snapshot(HOME)
-    await page.click(".choices a:has-text('This quarter')")
+    await page.click("nav.seg a:has-text('This quarter')")
     await someone.glance("overview-home-quarter")
-    await page.click("summary:has-text('Custom period')")
+    await page.click("summary:has-text('Custom')")
     await page.select_option("#currency", "USD")
     await page.fill("#from", "2026-01-02")
     await page.fill("#to", "2026-01-01")
     await someone.click("Apply")
     await someone.see("overview-home-wrong")
     await expect(page.locator("#to")).to_have_attribute("aria-invalid", "true")
-    await page.click(".choices a:has-text('Today')")
-    await expect(page.locator("#figures")).to_contain_text("in USD")
+    await page.click("nav.seg a:has-text('Today')")
+    await expect(page.locator("main .figure").first).to_have_text("$1,200.00")
     await someone.glance("overview-home-today")
 
 

@@ -30,7 +30,6 @@ POSTED = """
     FROM generate_series(1, 4000) AS n
 """
 LATELY = "ARRAY[now() - interval '30 days', now() - interval '1 day', now()]"
-ENDS = "now() - interval '30 days', now()"
 EVER = "'1970-01-01Z'::timestamptz, '3000-01-01Z'::timestamptz, '', '', ''"
 EVER_IN_EUROS = EVER.replace("''", "'EUR'", 1)
 
@@ -39,12 +38,13 @@ EVER_IN_EUROS = EVER.replace("''", "'EUR'", 1)
     ("statement", "values", "index"),
     [
         (home.VOLUMES, LATELY, "transactions_succeeded"),
-        (home.FAILED, ENDS, "transactions_failed"),
+        (home.FAILED, LATELY, "transactions_failed"),
+        (home.TO_DECIDE, "1000", "transactions_to_decide"),
         (home.LATEST, "now(), 8", "transactions_of_merchant"),
         (books.OLDER, f"now(), gen_random_uuid(), {EVER}, 21", "ledger_entries_of_merchant"),
         (books.OLDER, f"now(), gen_random_uuid(), {EVER_IN_EUROS}, 21", "ledger_entries_of_merchant"),
     ],
-    ids=["came", "failed", "latest", "older", "older in a currency"],
+    ids=["came", "failed", "to decide", "latest", "older", "older in a currency"],
 )
 async def test_what_is_shown_is_found_by_an_index(alice: Actor, statement: str, values: str, index: str) -> None:
     raw = await asyncpg.connect(alice.service.dsn)

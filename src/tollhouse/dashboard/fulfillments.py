@@ -129,12 +129,12 @@ async def cancel(request: Request, caller: Person, mode: str, fulfillment_id: UU
 
 
 def _charts(found: FulfillmentStatistics | None, group_by: str, formats: Formats, catalogue: Catalogue) -> dict[str, Any]:
-    """The rows of the page and their chart: columns for days, a strip for games and products."""
+    """The rows of the page and their chart: a line for days, a strip for games and products."""
     rows = [] if found is None else found.groups
     if group_by in {"game", "product"}:
         rows = statistics_charts.sort_by_units(statistics_charts.by_game(rows, catalogue) if group_by == "game" else rows)
         return {"rows": rows, "drawn": statistics_charts.shares(rows)}
-    drawn = statistics_charts.columns(found, formats) if found is not None and group_by == "day" else None
+    drawn = statistics_charts.by_day(found, formats) if found is not None and group_by == "day" else None
     return {"rows": rows, "drawn": drawn}
 
 

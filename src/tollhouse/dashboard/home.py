@@ -1,7 +1,7 @@
 """The dashboard's home page, in one environment and currency."""
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from starlette.responses import Response
@@ -10,9 +10,19 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard import home_store as store
 from tollhouse.dashboard.go_live import go_live_state
-from tollhouse.dashboard.home_model import Change, HomeQuery, LatestPayment, PeriodTotals, compare
+from tollhouse.dashboard.home_model import (
+    Change,
+    HomeQuery,
+    LatestPayment,
+    PeriodTotals,
+    compare,
+    compare_tenths,
+    format_tenths,
+    sum_up,
+)
 from tollhouse.dashboard.home_picture import draw_charts
 from tollhouse.environments import payment_settings
+from tollhouse.http.charts import Sparkline, sparkline
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -25,26 +35,29 @@ from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.periods import Period, period
 from tollhouse.kernel.text import Translatable
 from tollhouse.ledger.store import Balance, list_balances
+from tollhouse.ledger.views import balance_view
 from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
-LATEST_SHOWN = 8
-UNDELIVERED_SINCE, UNDELIVERED_SHOWN = timedelta(days=7), 1_000
+LATEST_SHOWN = 6
+UNDELIVERED_SINCE, COUNTED_MAX = timedelta(days=7), 1_000
 DEFAULT_QUERY = HomeQuery()
 
 
 class Figure(Struct, frozen=True):
-    """A key figure of this and the previous period. `count` is how many items it totals."""
+    """A key figure of this and the previous period, empty if there is nothing to tell. `count` is how many items it totals."""
 
+    kind: Literal["money", "number", "percentage"]
     now: str
     before: str
     change: Change
+    spark: Sparkline
     count: int = 0
 
 
 @OPERATIONS.add("GET", "/{mode}/home", guard=signed_in_page)
 async def home(request: Request, caller: Person, mode: str, query: HomeQuery) -> Response:
-    """Show key figures, volume, latest payments, setup steps and undelivered events."""
+    """Show volume, balance, key figures, latest payments, what needs attention, and the first steps."""
     env = caller.env(mode)
     selected, form_errors = _selected_period(request, caller, query)
     async with request.services.db.connection() as tx:
@@ -55,7 +68,8 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
         context: dict[str, Any] = {
             "going_live": await go_live_state(tx, env, caller),
             "setup": await store.get_setup_progress(tx, env),
-            "undelivered": await store.count_undelivered(tx, env, request.now - UNDELIVERED_SINCE, UNDELIVERED_SHOWN),
+            "undelivered": await store.count_undelivered(tx, env, request.now - UNDELIVERED_SINCE, COUNTED_MAX),
+            "to_decide": await store.count_to_decide(tx, env, COUNTED_MAX),
             "latest": [
                 _payment_row(one, request.services.catalogue)
                 for one in await store.list_latest_payments(tx, env, request.now, LATEST_SHOWN)
@@ -74,12 +88,12 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
         days=selected.days,
         currency=currency.code,
         currencies=choices,
-        figures=_figures(now, before, currency),
-        available=currency.format(balance.available_minor),
-        reserved=currency.format(balance.reserved_minor) if balance.reserved_minor else "",
-        debt=currency.format(balance.debt_minor) if balance.debt_minor else "",
+        figures=_figures(now, before, len(selected.now.starts), currency),
+        balance=balance_view(balance, env, currency.decimals),
+        can_withdraw=currency.operations.withdrawals and balance.available_minor > 0 and not caller.suspended,
         picture=draw_charts(now, before, selected, currency, formats_of(request), request.services.catalogue),
-        most=UNDELIVERED_SHOWN,
+        most=COUNTED_MAX,
+        base_url=request.services.settings.base_url,
         **context,
     )
 
@@ -105,27 +119,62 @@ async def _selected_currency(
     return catalogue.currencies[selected], [(code, code) for code in sorted({*codes, selected})]
 
 
-def _figures(now: PeriodTotals, before: PeriodTotals, currency: Currency) -> dict[str, Figure]:
-    totals, earlier = now.for_currency(currency.code), before.for_currency(currency.code)
+def _figures(now: PeriodTotals, before: PeriodTotals, parts: int, currency: Currency) -> dict[str, Figure]:
+    by_part, earlier = now.by_part(currency.code, parts), before.for_currency(currency.code)
+    totals = sum_up(by_part)
+    rates, averages = totals.success_tenths, totals.average_minor
 
-    def money(minor: int, minor_before: int, count: int = 0) -> Figure:
-        change = compare(minor, minor_before)
-        return Figure(currency.format(minor), currency.format(minor_before), change, count)
+    def money(minor: int | None) -> str:
+        return "" if minor is None else currency.format(minor)
 
-    def count(number: int, number_before: int) -> Figure:
-        return Figure(str(number), str(number_before), compare(number, number_before))
+    def rate(tenths: int | None) -> str:
+        return "" if tenths is None else format_tenths(tenths)
 
     return {
-        "gross": money(totals.gross_minor, earlier.gross_minor),
-        "succeeded": count(totals.succeeded, earlier.succeeded),
-        "failed": count(totals.failed, earlier.failed),
-        "refunded": money(totals.refunded_minor, earlier.refunded_minor, totals.refunds),
+        "gross": Figure(
+            "money",
+            money(totals.gross_minor),
+            money(earlier.gross_minor),
+            compare(totals.gross_minor, earlier.gross_minor),
+            sparkline([one.gross_minor for one in by_part]),
+        ),
+        "succeeded": Figure(
+            "number",
+            str(totals.succeeded),
+            str(earlier.succeeded),
+            compare(totals.succeeded, earlier.succeeded),
+            sparkline([one.succeeded for one in by_part]),
+        ),
+        "success_rate": Figure(
+            "percentage",
+            rate(rates),
+            rate(earlier.success_tenths),
+            compare_tenths(rates, earlier.success_tenths),
+            sparkline([rates or 0 if one.success_tenths is None else one.success_tenths for one in by_part]),
+            totals.failed,
+        ),
+        "average": Figure(
+            "money",
+            money(averages),
+            money(earlier.average_minor),
+            compare(averages, earlier.average_minor),
+            sparkline([averages or 0 if one.average_minor is None else one.average_minor for one in by_part]),
+        ),
+        "refunded": Figure(
+            "money",
+            money(totals.refunded_minor),
+            money(earlier.refunded_minor),
+            compare(totals.refunded_minor, earlier.refunded_minor),
+            sparkline([one.refunded_minor for one in by_part]),
+            totals.refunds,
+        ),
     }
 
 
 def _payment_row(one: LatestPayment, catalogue: Catalogue) -> dict[str, Translatable]:
     return {
         "id": str(one.id),
+        "method_id": one.method_id,
         "name": one.name,
         "amount": catalogue.currencies[one.currency].format(one.amount_minor),
         "currency": one.currency,

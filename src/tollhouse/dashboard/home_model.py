@@ -35,9 +35,10 @@ class MethodVolume(Struct, frozen=True):
 
 
 class CurrencyCount(Struct, frozen=True):
-    """A count and amount in one currency."""
+    """A count and amount in one currency and one part of a period."""
 
     currency: str
+    part: int
     count: int
     minor: int = 0
 
@@ -55,25 +56,22 @@ class PeriodTotals(Struct, frozen=True):
 
     def for_currency(self, currency: str) -> "CurrencyTotals":
         """The totals of one currency."""
-        volumes = [one for one in self.volumes if one.currency == currency]
-        failed = [one for one in self.failed if one.currency == currency]
-        refunded = [one for one in self.refunded if one.currency == currency]
-        return CurrencyTotals(
-            gross_minor=sum(one.gross_minor for one in volumes),
-            succeeded=sum(one.payments for one in volumes),
-            failed=sum(one.count for one in failed),
-            refunds=sum(one.count for one in refunded),
-            refunded_minor=sum(one.minor for one in refunded),
-        )
+        parts = max((one.part for one in (*self.volumes, *self.failed, *self.refunded)), default=0)
+        return sum_up(self.by_part(currency, parts))
 
     def by_part(self, currency: str, parts: int) -> list["CurrencyTotals"]:
-        """The volume of one currency in each part of the span."""
-        gross, succeeded = [0] * parts, [0] * parts
-        for one in self.volumes:
-            if one.currency == currency:
-                gross[one.part - 1] += one.gross_minor
-                succeeded[one.part - 1] += one.payments
-        return [CurrencyTotals(minor, count) for minor, count in zip(gross, succeeded, strict=True)]
+        """The totals of one currency in each part of the span."""
+        found = [CurrencyTotals() for _ in range(parts)]
+        for volume in self.volumes:
+            if volume.currency == currency:
+                found[volume.part - 1] += CurrencyTotals(volume.gross_minor, volume.payments)
+        for failed in self.failed:
+            if failed.currency == currency:
+                found[failed.part - 1] += CurrencyTotals(failed=failed.count)
+        for refunded in self.refunded:
+            if refunded.currency == currency:
+                found[refunded.part - 1] += CurrencyTotals(refunds=refunded.count, refunded_minor=refunded.minor)
+        return found
 
     def by_method(self, currency: str) -> list["MethodTotals"]:
         """The volume of each method, largest first. Methods beyond `METHODS_SHOWN` are combined."""
@@ -100,6 +98,32 @@ class CurrencyTotals(Struct, frozen=True):
     failed: int = 0
     refunds: int = 0
     refunded_minor: int = 0
+
+    def __add__(self, other: "CurrencyTotals") -> "CurrencyTotals":
+        """The totals of both spans."""
+        return CurrencyTotals(
+            self.gross_minor + other.gross_minor,
+            self.succeeded + other.succeeded,
+            self.failed + other.failed,
+            self.refunds + other.refunds,
+            self.refunded_minor + other.refunded_minor,
+        )
+
+    @property
+    def success_tenths(self) -> int | None:
+        """How many of the payments that ended have succeeded, in tenths of a percent, rounded half up; None of nothing."""
+        ended = self.succeeded + self.failed
+        return (self.succeeded * 2000 + ended) // (2 * ended) if ended else None
+
+    @property
+    def average_minor(self) -> int | None:
+        """The average successful payment, rounded half up; None of nothing."""
+        return (self.gross_minor * 2 + self.succeeded) // (2 * self.succeeded) if self.succeeded else None
+
+
+def sum_up(totals: "Sequence[CurrencyTotals]") -> CurrencyTotals:
+    """The totals of all spans."""
+    return sum(totals, CurrencyTotals())
 
 
 class MethodTotals(Struct, frozen=True):
@@ -145,7 +169,7 @@ class SetupProgress(Struct, frozen=True):
     webhook: bool
     api_key: bool
     second_factor: bool
-    application: bool
+    live_project: bool
 
     @property
     def is_complete(self) -> bool:
@@ -153,11 +177,28 @@ class SetupProgress(Struct, frozen=True):
         return self.project and self.payment and self.webhook and self.api_key
 
 
-def compare(now: int, before: int) -> Change:
-    """Compare two figures of at least zero."""
-    if before == 0:
+def compare(now: int | None, before: int | None) -> Change:
+    """Compare two figures of at least zero; None has no figure."""
+    if not before:
         return Change("new" if now else "same")
-    percent = format_percent(now - before, before)
+    percent = format_percent((now or 0) - before, before)
     if percent in {"0.0", "-0.0"}:
         return Change("same")
-    return Change("up", f"+{percent}") if now > before else Change("down", percent.replace("-", "\N{MINUS SIGN}"))
+    return _change(percent)
+
+
+def compare_tenths(now: int | None, before: int | None) -> Change:
+    """Compare two percentages in tenths. The change is in percentage points."""
+    if now is None or before is None:
+        return Change("same" if now is None else "new")
+    return Change("same") if now == before else _change(format_tenths(now - before))
+
+
+def format_tenths(tenths: int) -> str:
+    """A percentage in tenths as `96.3`."""
+    return format_percent(tenths, 1000)
+
+
+def _change(written: str) -> Change:
+    down = written.startswith("-")
+    return Change("down", written.replace("-", "\N{MINUS SIGN}")) if down else Change("up", f"+{written}")

@@ -5,7 +5,7 @@ from msgspec import Struct
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard.home_model import PeriodTotals
-from tollhouse.http.charts import BarChart, Chart, Strip, bars, format_percent, strips
+from tollhouse.http.charts import LineChart, Sparkline, Strip, format_percent, line_chart, sparkline, strip
 from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.periods import Period
 from tollhouse.kernel.text import Translatable
@@ -32,9 +32,9 @@ class MethodRow(Struct, frozen=True):
 class OverviewCharts(Struct, frozen=True):
     """The charts, and the rows of their tables."""
 
-    volume: Chart[BarChart]
+    volume: LineChart
     parts: tuple[PartRow, ...]
-    mix: Chart[Strip]
+    mix: Strip
     methods: tuple[MethodRow, ...]
     unit: str
 
@@ -49,7 +49,7 @@ def draw_charts(
     methods = now.by_method(currency.code)
     shares = [one.gross_minor for one in methods]
     return OverviewCharts(
-        volume=bars(
+        volume=line_chart(
             [one.gross_minor for one in sums],
             names,
             earlier,
@@ -65,7 +65,7 @@ def draw_charts(
             )
             for index, one in enumerate(sums)
         ),
-        mix=strips(shares),
+        mix=strip(shares),
         methods=tuple(
             MethodRow(
                 catalogue.label_of(one.method_id),

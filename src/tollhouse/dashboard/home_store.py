@@ -24,16 +24,18 @@ VOLUMES = """
     GROUP BY 1, 2, 3
 """
 FAILED = """
-    SELECT currency, count(*) AS count FROM transactions
-    WHERE merchant_id = $1 AND mode = $2 AND status = 'failed' AND updated_at >= $3 AND updated_at < $4
-    GROUP BY currency
+    SELECT currency, width_bucket(updated_at, $3::timestamptz[]) AS part, count(*) AS count FROM transactions
+    WHERE merchant_id = $1 AND mode = $2 AND status = 'failed'
+      AND updated_at >= ($3::timestamptz[])[1] AND updated_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
+    GROUP BY 1, 2
 """
 # Refunds of unapplied money do not reduce the merchant's balance.
 REFUNDED = """
-    SELECT currency, count(*) AS count, sum(amount_minor - unapplied_minor)::text AS refunded FROM refunds
-    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
-      AND status = 'succeeded' AND unapplied_minor < amount_minor
-    GROUP BY currency
+    SELECT currency, width_bucket(created_at, $3::timestamptz[]) AS part,
+           count(*) AS count, sum(amount_minor - unapplied_minor)::text AS refunded FROM refunds
+    WHERE merchant_id = $1 AND mode = $2 AND status = 'succeeded' AND unapplied_minor < amount_minor
+      AND created_at >= ($3::timestamptz[])[1] AND created_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
+    GROUP BY 1, 2
 """
 # The newest payments are selected before the join. A pending payment of an ended link counts as expired.
 LATEST = """
@@ -45,6 +47,11 @@ LATEST = """
     FROM (SELECT * FROM transactions WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $4) AS t
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = ($1, $2, t.payment_link_id)
     ORDER BY t.created_at DESC, t.id DESC
+"""
+# Counts stop at $3.
+TO_DECIDE = """
+    SELECT count(*) FROM (SELECT FROM transactions
+    WHERE merchant_id = $1 AND mode = $2 AND status = 'refund_required' LIMIT $3) AS counted
 """
 # Counts stop at $4.
 UNDELIVERED = """
@@ -63,7 +70,7 @@ SETUP = """
            EXISTS (SELECT FROM api_keys WHERE merchant_id = $1 AND mode = $2 AND revoked_at IS NULL) AS api_key,
            EXISTS (SELECT FROM users u JOIN second_factors f ON f.holder_id = u.id
                    WHERE u.merchant_id = $1 AND f.confirmed_at IS NOT NULL) AS second_factor,
-           EXISTS (SELECT FROM oauth_clients WHERE merchant_id = $1 AND status <> 'revoked') AS application
+           EXISTS (SELECT FROM projects WHERE merchant_id = $1 AND mode = 'live' AND status = 'approved') AS live_project
 """
 
 
@@ -71,13 +78,13 @@ async def count_period(tx: Tx, env: MerchantEnv, span: Span) -> PeriodTotals:
     """The totals of a span."""
     if not span.starts:
         return PeriodTotals()
-    scope, ends = (env.merchant_id, env.mode), (span.starts[0], span.end)
+    values = env.merchant_id, env.mode, span.bounds
     return PeriodTotals(
-        [_volume(row) for row in await tx.fetch(VOLUMES, *scope, span.bounds)],
-        [CurrencyCount(row["currency"], row["count"]) for row in await tx.fetch(FAILED, *scope, *ends)],
+        [_volume(row) for row in await tx.fetch(VOLUMES, *values)],
+        [CurrencyCount(row["currency"], row["part"], row["count"]) for row in await tx.fetch(FAILED, *values)],
         [
-            CurrencyCount(row["currency"], row["count"], int(row["refunded"]))
-            for row in await tx.fetch(REFUNDED, *scope, *ends)
+            CurrencyCount(row["currency"], row["part"], row["count"], int(row["refunded"]))
+            for row in await tx.fetch(REFUNDED, *values)
         ],
     )
 
@@ -98,6 +105,11 @@ async def list_latest_payments(tx: Tx, env: MerchantEnv, now: datetime, limit: i
     ]
 
 
+async def count_to_decide(tx: Tx, env: MerchantEnv, count_max: int) -> int:
+    """Count the payments that wait for a decision of the merchant, up to `count_max`."""
+    return await tx.fetchval(TO_DECIDE, env.merchant_id, env.mode, count_max)
+
+
 async def count_undelivered(tx: Tx, env: MerchantEnv, since: datetime, count_max: int) -> UndeliveredEvents:
     """Count the webhook events that failed since then, are retried, or are held; each up to `count_max`."""
     [row] = await tx.fetch(UNDELIVERED, env.merchant_id, env.mode, since, count_max)
@@ -108,7 +120,7 @@ async def get_setup_progress(tx: Tx, env: MerchantEnv) -> SetupProgress:
     """The setup steps of this environment. The test payment counts for both environments."""
     [row] = await tx.fetch(SETUP, env.merchant_id, env.mode)
     return SetupProgress(
-        row["project"], row["payment"], row["webhook"], row["api_key"], row["second_factor"], row["application"]
+        row["project"], row["payment"], row["webhook"], row["api_key"], row["second_factor"], row["live_project"]
     )
 
 

@@ -9,7 +9,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.environments import payment_settings
 from tollhouse.environments import store as projects
-from tollhouse.http.charts import bars
+from tollhouse.http.charts import line_chart
 from tollhouse.http.csv_table import MEDIA_TYPE, attachment
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.local_formats import Formats
@@ -211,7 +211,7 @@ def _charts(
     gross = [max(part.lines["payments_gross"], 0) for part in parts]
     taken = [max(-sum(part.lines[line] for line in tables.FEES), 0) for part in parts]
     return {
-        "chart": bars(
+        "chart": line_chart(
             gross,
             names,
             taken if any(taken) else (),

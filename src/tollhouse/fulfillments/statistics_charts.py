@@ -1,4 +1,4 @@
-"""Charts of the statistics: units by day as columns, by game or product as a strip."""
+"""Charts of the statistics: units by day as a line, by game or product as a strip."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from typing import Any
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.fulfillments.statistics import FulfillmentGroup, FulfillmentStatistics
-from tollhouse.http.charts import BarChart, Chart, Strip, bars, strips
+from tollhouse.http.charts import LineChart, Strip, line_chart, strip
 from tollhouse.http.local_formats import Formats
 
 DAY = timedelta(days=1)
-COLUMNS_MAX = 62
+DAYS_DRAWN_MAX = 62
 """Longer periods are drawn by week."""
 SEGMENTS_MAX = 6
 """The segments of a strip; with more groups the last segment is the sum of the rest."""
@@ -32,8 +32,8 @@ def sort_by_units(groups: Sequence[FulfillmentGroup]) -> list[FulfillmentGroup]:
     return sorted(groups, key=lambda group: (-group.quantity_delivered, group.key))
 
 
-def columns(statistics: FulfillmentStatistics, formats: Formats) -> Chart[BarChart] | None:
-    """The column chart of groups by day; None for a single day or no units."""
+def by_day(statistics: FulfillmentStatistics, formats: Formats) -> LineChart | None:
+    """The line chart of groups by day; None for a single day or no units."""
     units = {date.fromisoformat(group.key): group.quantity_delivered for group in statistics.groups}
     first, last = (datetime.fromisoformat(moment).date() for moment in (statistics.start, statistics.to))
     if datetime.fromisoformat(statistics.to).astimezone(UTC).time() == datetime.min.time():
@@ -41,21 +41,21 @@ def columns(statistics: FulfillmentStatistics, formats: Formats) -> Chart[BarCha
     days = (last - first).days + 1
     if days <= 1 or not any(units.values()):
         return None
-    step = 1 if days <= COLUMNS_MAX else 7
+    step = 1 if days <= DAYS_DRAWN_MAX else 7
     starts = [first + DAY * place for place in range(0, days, step)]
     sums = [sum(units.get(start + DAY * place, 0) for place in range(step)) for start in starts]
     names = [formats.short_day(start) for start in starts]
-    return bars(sums, names, (), described=formats.number, written=str)
+    return line_chart(sums, names, (), described=formats.number, written=str)
 
 
-def shares(groups: Sequence[FulfillmentGroup]) -> Chart[Strip] | None:
+def shares(groups: Sequence[FulfillmentGroup]) -> Strip | None:
     """The strip chart of sorted groups; None where nothing was delivered."""
     units = [group.quantity_delivered for group in groups]
     if not any(units):
         return None
     if len(units) > SEGMENTS_MAX:
         units[SEGMENTS_MAX - 1 :] = [sum(units[SEGMENTS_MAX - 1 :])]
-    return strips(units)
+    return strip(units)
 
 
 def _merge(game: str, parts: Sequence[FulfillmentGroup], catalogue: Catalogue) -> FulfillmentGroup:

@@ -1,64 +1,60 @@
 """Charts: from integers to the geometry of an SVG. Pure functions without money, time or HTML.
 
-Positions are whole units of the view box, so that pages contain no rounding errors.
+Positions are whole units of the view box, which pages stretch to any width. The words of a chart are HTML beside it.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-D = TypeVar("D")
 TICKS_MAX = 4
 STEPS = (1, 2, 5)
-CHAR_WIDTH = 7
-ABOVE, BELOW = 12, 28
-"""Space above the bars and below them for labels."""
+WIDTH, HEIGHT = 3000, 900
+SPARK_WIDTH, SPARK_HEIGHT = 300, 84
+NAMES_MAX = 5
+"""The labels below a chart, at even distances from its first value to its last."""
 
 
-class Size(Struct, frozen=True):
-    """The view box of a chart, its CSS class, and how many labels fit below its bars."""
-
-    name: str
-    width: int
-    height: int
-    names_max: int
-
-
-WIDE, NARROW = Size("wide", 820, 260, 12), Size("narrow", 320, 220, 5)
-
-
-class Bar(Struct, frozen=True):
-    """A bar with its label. The height of 0 is 0."""
+class Point(Struct, frozen=True):
+    """The strip of a chart in which the pointer shows a value, and the words that it shows."""
 
     x: int
-    y: int
     width: int
-    height: int
     words: str
 
 
-class ChartLabel(Struct, frozen=True):
-    """A label at its position: beside a grid line or below a bar."""
+class GridLine(Struct, frozen=True):
+    """A grid line and its value."""
 
-    at: int
+    y: int
     text: str
 
 
-class BarChart(Struct, frozen=True):
-    """Bars above a baseline, grid lines with values, labels, and a line of earlier values."""
+class LineChart(Struct, frozen=True):
+    """A line of values with its area, a line of earlier values, and labels. The grid begins at the top."""
 
-    size: Size
-    left: int
-    floor: int
-    bars: tuple[Bar, ...]
-    grid: tuple[ChartLabel, ...]
-    names: tuple[ChartLabel, ...]
+    now: str
+    area: str
     before: str
+    points: tuple[Point, ...]
+    grid: tuple[GridLine, ...]
+    names: tuple[str, ...]
+    highest: str
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+class Sparkline(Struct, frozen=True):
+    """A small line of values with its area."""
+
+    line: str
+    area: str
+    width: int = SPARK_WIDTH
+    height: int = SPARK_HEIGHT
 
 
 class Segment(Struct, frozen=True):
-    """A segment of a strip."""
+    """A segment of a strip, in thousandths of its width."""
 
     x: int
     width: int
@@ -67,78 +63,68 @@ class Segment(Struct, frozen=True):
 class Strip(Struct, frozen=True):
     """A strip divided into segments."""
 
-    size: Size
     segments: tuple[Segment, ...]
+    width: int = 1000
 
 
-class Chart(NamedTuple, Generic[D]):
-    """A drawing for wide windows and one for narrow ones, of which CSS shows one."""
-
-    wide: D
-    narrow: D
-
-
-def draw(draw_in: Callable[[Size], D]) -> Chart[D]:
-    """Draw a chart in both sizes."""
-    return Chart(draw_in(WIDE), draw_in(NARROW))
-
-
-def bars(
+def line_chart(
     values: Sequence[int], names: Sequence[str], before: Sequence[int], *,
     described: Callable[[int], str], written: Callable[[int], str],
-) -> Chart[BarChart]:  # fmt: skip
-    """The chart of a `bar_chart`. `described` formats a value beside its label, `written` that of a grid line."""
-    words = [f"{name}: {described(value)}" for name, value in zip(names, values, strict=True)]
-    return draw(lambda size: bar_chart(values, names, words, before, size, written))
+) -> LineChart:  # fmt: skip
+    """A line chart of values of at least zero, each with a label; `before` may have fewer values.
 
-
-def strips(shares: Sequence[int]) -> Chart[Strip]:
-    """The chart of a `strip`."""
-    return draw(lambda size: Strip(size, strip(shares, size.width)))
-
-
-def bar_chart(
-    values: Sequence[int], names: Sequence[str], words: Sequence[str], before: Sequence[int], size: Size,
-    written: Callable[[int], str],
-) -> BarChart:  # fmt: skip
-    """A bar chart of values of at least zero, each with a label and a text; `before` may have fewer values.
-
-    `written` formats the value of a grid line.
+    `described` formats a value beside its label, `written` that of a grid line.
     """
     step = step_of(max((*values, *before), default=0))
     top = max(step, -(-max((*values, *before), default=0) // step) * step)
-    lines = range(0, top + 1, step)
-    left = CHAR_WIDTH * max(len(written(value)) for value in lines) + 10
-    floor, room, count = size.height - BELOW, size.height - BELOW - ABOVE, max(len(values), 1)
-
-    def height(value: int) -> int:
-        return (value * room * 2 + top) // (2 * top)
-
-    def edge(place: int) -> int:
-        return left + place * (size.width - left) // count
-
-    def middle(place: int) -> int:
-        return (edge(place) + edge(place + 1)) // 2
-
-    gap = max(1, (edge(1) - left) // 5)
-    bars = tuple(
-        Bar(edge(place) + gap, floor - tall, max(1, edge(place + 1) - edge(place) - 2 * gap), tall, words[place])
-        for place, tall in enumerate(max(height(value), 1 if value else 0) for value in values)
+    words = [f"{name}: {described(value)}" for name, value in zip(names, values, strict=True)]
+    count = max(len(values), 1)
+    last_name = min(NAMES_MAX, len(names)) - 1
+    edges = [0, *((2 * place + 1) * WIDTH // (2 * count - 2) for place in range(count - 1)), WIDTH]
+    return LineChart(
+        now=_line(values, count, top, WIDTH, HEIGHT),
+        area=_area(values, count, top, WIDTH, HEIGHT),
+        before=_line(before, count, top, WIDTH, HEIGHT),
+        points=tuple(Point(edges[place], edges[place + 1] - edges[place], text) for place, text in enumerate(words)),
+        grid=tuple(GridLine(_y(value, top, HEIGHT), written(value)) for value in range(top, -1, -step)),
+        names=tuple(names[place * (count - 1) // max(last_name, 1)] for place in range(last_name + 1)),
+        highest=words[max(range(len(values)), key=values.__getitem__)] if any(values) else "",
     )
-    every = -(-count // size.names_max)
-    return BarChart(
-        size=size,
-        left=left,
-        floor=floor,
-        bars=bars,
-        grid=tuple(ChartLabel(floor - height(value), written(value)) for value in lines),
-        names=tuple(
-            ChartLabel(min(middle(place), size.width - len(name) * CHAR_WIDTH // 2), name)
-            for place, name in enumerate(names)
-            if place % every == 0
-        ),
-        before=" ".join(f"{middle(place)},{floor - height(value)}" for place, value in enumerate(before)),
+
+
+def sparkline(values: Sequence[int]) -> Sparkline:
+    """A small line of values of at least zero."""
+    count, top = max(len(values), 1), max((*values, 1))
+    return Sparkline(
+        _line(values, count, top, SPARK_WIDTH, SPARK_HEIGHT), _area(values, count, top, SPARK_WIDTH, SPARK_HEIGHT)
     )
+
+
+def strip(shares: Sequence[int]) -> Strip:
+    """A strip divided into segments in proportion to their shares. Their widths add up to its width."""
+    whole, so_far, parts = sum(shares), 0, list[Segment]()
+    for share in shares:
+        start, so_far = so_far, so_far + share
+        x = start * 1000 // whole if whole else 0
+        parts.append(Segment(x, so_far * 1000 // whole - x if whole else 0))
+    return Strip(tuple(parts))
+
+
+def _y(value: int, top: int, height: int) -> int:
+    return height - (value * height * 2 + top) // (2 * top)
+
+
+def _line(values: Sequence[int], count: int, top: int, width: int, height: int) -> str:
+    """The path of values, the first of `count` at the left edge and the last at the right one; a single one is level."""
+    points = [(place * width // max(count - 1, 1), _y(value, top, height)) for place, value in enumerate(values)]
+    if count == 1 and points:
+        points.append((width, points[0][1]))
+    return "".join(f"{'L' if place else 'M'}{x} {y}" for place, (x, y) in enumerate(points))
+
+
+def _area(values: Sequence[int], count: int, top: int, width: int, height: int) -> str:
+    line = _line(values, count, top, width, height)
+    return f"{line}L{width} {height}L0 {height}Z" if line else ""
 
 
 def step_of(top: int) -> int:
@@ -149,17 +135,6 @@ def step_of(top: int) -> int:
             if step * scale * TICKS_MAX >= top:
                 return step * scale
         scale *= 10
-
-
-def strip(shares: Sequence[int], width: int) -> tuple[Segment, ...]:
-    """A strip divided into segments in proportion to their shares. Their widths add up to its width."""
-    whole, so_far, parts = sum(shares), 0, list[Segment]()
-    for share in shares:
-        start, so_far = so_far, so_far + share
-        parts.append(
-            Segment(start * width // whole, so_far * width // whole - start * width // whole) if whole else Segment(0, 0)
-        )
-    return tuple(parts)
 
 
 def format_percent(part: int, whole: int) -> str:

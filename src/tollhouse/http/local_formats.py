@@ -85,6 +85,10 @@ class Formats:
         """A share of one, such as `0.9876`, as a percentage."""
         return format_decimal(Decimal(share), self._patterns.percent, self._locale)
 
+    def percentage(self, decimal: str) -> str:
+        """A percentage such as `12.4` or `+12.4`: 12.4% or 12,4 %."""
+        return self.amount(decimal) + self._patterns.percent.lstrip("0.")
+
     def currency_name(self, code: str, usual: str) -> str:
         """The name of a currency. `usual` is its English name, also for currencies that no state issues."""
         known = code if self._language == ENGLISH else get_currency_name(code, locale=self._locale)

@@ -87,6 +87,7 @@ class Templates:
             currency_name=formats.currency_name,  # pyright: ignore[reportArgumentType]
             number=formats.number,
             percent=formats.percent,
+            percentage=formats.percentage,
             day=formats.day,
             long_day=formats.long_day,
             short_day=formats.short_day,
