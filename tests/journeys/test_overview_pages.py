@@ -89,7 +89,8 @@ HOME = """
   - region "Needs attention":
     - list:
       - listitem:
-        - link /Webhook events failed in the last 7 days. 1/
+        - paragraph:
+          - link /Webhook events failed in the last 7 days. 1/
   - region "Payment methods":
     - term: Test payment in EUR
     - definition: /%/
