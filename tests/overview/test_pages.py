@@ -111,9 +111,7 @@ async def test_what_came_in_is_counted_beside_what_came_before(alice: Actor) -> 
     assert week["Success rate"] == "50.0% \N{MINUS SIGN}50.0 points previously 100.0% 1 failed"
     assert week["Average payment"] == "€30.00 +50.0% previously €20.00"
     assert (await figures(alice, "?period=14d"))["Gross volume"] == "€50.00 no previous data"
-    assert (await figures(alice, "?period=7d&currency=USD"))[
-        "Gross volume"
-    ] == "$0.00 \N{MINUS SIGN}100.0% previously $7.00"
+    assert (await figures(alice, "?period=7d&currency=USD"))["Gross volume"] == "$0.00 \N{MINUS SIGN}100.0% previously $7.00"
     for query in ("?currency=XYZ", "?currency=BTC"):
         assert (await figures(alice, query)).keys() == week.keys()
 

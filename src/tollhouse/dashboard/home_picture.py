@@ -5,7 +5,7 @@ from msgspec import Struct
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard.home_model import PeriodTotals
-from tollhouse.http.charts import LineChart, Sparkline, Strip, format_percent, line_chart, sparkline, strip
+from tollhouse.http.charts import LineChart, Strip, format_percent, line_chart, strip
 from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.periods import Period
 from tollhouse.kernel.text import Translatable
