@@ -79,8 +79,8 @@ async def test_without_payments_in_the_period_the_figures_are_nothing(alice: Act
         "Gross volume": "€0.00 unchanged",
         "Available in EUR": "€0.00",
         "Successful payments": "0 unchanged",
-        "Success rate": "– unchanged",
-        "Average payment": "– unchanged",
+        "Success rate": "\N{EN DASH} unchanged",
+        "Average payment": "\N{EN DASH} unchanged",
         "Refunded": "€0.00 unchanged",
     }
 

@@ -45,7 +45,7 @@ DEFAULT_QUERY = HomeQuery()
 
 
 class Figure(Struct, frozen=True):
-    """A key figure of this and the previous period, empty if there is nothing to tell. `count` is how many items it totals."""
+    """A key figure of this and the previous period, empty where there is none. `count` is how many items it totals."""
 
     kind: Literal["money", "number", "percentage"]
     now: str

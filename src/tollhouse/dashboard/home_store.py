@@ -117,7 +117,7 @@ async def count_undelivered(tx: Tx, env: MerchantEnv, since: datetime, count_max
 
 
 async def get_setup_progress(tx: Tx, env: MerchantEnv) -> SetupProgress:
-    """The setup steps of this environment. The test payment counts for both environments."""
+    """The setup steps of this environment."""
     [row] = await tx.fetch(SETUP, env.merchant_id, env.mode)
     return SetupProgress(
         row["project"], row["payment"], row["webhook"], row["api_key"], row["second_factor"], row["live_project"]
