@@ -2091,6 +2091,7 @@ CREATE INDEX transactions_failed ON public.transactions USING btree (merchant_id
 CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_link_id, created_at DESC, id DESC);
 CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX transactions_succeeded ON public.transactions USING btree (merchant_id, mode, succeeded_at) INCLUDE (currency, method_id, credited_minor) WHERE (succeeded_at IS NOT NULL);
+CREATE INDEX transactions_to_decide ON public.transactions USING btree (merchant_id, mode) WHERE (status = 'refund_required'::text);
 CREATE INDEX transactions_underpaid ON public.transactions USING btree (payment_link_id) WHERE ((status = 'pending'::text) AND (received_minor > 0));
 CREATE INDEX transactions_unpaid_by_amount ON public.transactions USING btree (rail, currency, amount_minor, created_at DESC) WHERE ((mode = 'live'::text) AND (status = ANY (ARRAY['pending'::text, 'expired'::text])));
 CREATE INDEX users_of_merchant ON public.users USING btree (merchant_id);
