@@ -127,7 +127,7 @@ class Visitor:
 
     async def filter_by(self, name: str, value: str) -> None:
         """Filter a list by this value: open the chip, choose or type, apply."""
-        chip = self.page.locator(".filters .chip", has=self.page.locator("summary", has_text=name))
+        chip = self.page.locator(".filters details.pop", has=self.page.locator("summary", has_text=name))
         await chip.locator("summary").click()
         entry = chip.locator("select, input")
         await (entry.select_option(value) if await chip.locator("select").count() else entry.fill(value))

@@ -81,19 +81,17 @@ async def try_an_address(someone: Visitor, receiver: Receiver) -> None:
 async def find_events(someone: Visitor) -> None:
     """By status and type; nothing in the other environment."""
     page = someone.page
-    await page.click("text=All events")
+    await page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="Events").click()
     await someone.see("webhooks-events")
-    await page.select_option("#status", "failed")
-    await someone.click("Filter")
+    await someone.filter_by("Status", "failed")
     await someone.see("webhooks-events-no-match")
     await expect(page).to_have_url(re.compile("status=failed"))
     await page.click("text=Clear filters >> nth=0")
-    await page.select_option("#type", "webhook.test")
-    await someone.click("Filter")
+    await someone.filter_by("Type", "webhook.test")
     await expect(page.locator("tbody tr")).to_have_count(1)
-    await page.click(".modes a:has-text('Live')")
+    await page.click(".mode a:has-text('Live')")
     await expect(page.locator("main")).to_contain_text("No events in the live environment yet")
-    await page.click(".modes a:has-text('Test')")
+    await page.click(".mode a:has-text('Test')")
 
 
 async def switch_off_and_on(someone: Visitor) -> None:

@@ -105,7 +105,7 @@ def test_the_code_verifies_the_vector_and_nothing_else(language: str, tmp_path: 
 def test_states_and_errors_are_all_described() -> None:
     states, errors = section("## Event statuses"), section("## Attempt errors")
     assert {name.strip("`"): words for name, words in ROW.findall(states)[1:]} == {
-        status: str(meaning.sentence) for status, meaning in labels.STATUSES.items()
+        status: str(meaning) for status, meaning in labels.STATUSES.items()
     }
     rows = ROW.findall(errors)[1:]
     assert rows[0] == ("`http_500`, and so on", str(labels.describe_error("http_500")))

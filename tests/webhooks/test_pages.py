@@ -19,7 +19,7 @@ from tollhouse.events.event_types import EVENT_TYPES
 from tollhouse.webhooks import labels
 
 OWN = "http://127.0.0.1:1099/"
-ROW = re.compile(r'<tr><td><a href="/(?:test|live)/developers/events/([0-9a-f-]{36})">')
+ROW = re.compile(r'<a class="hit" href="/(?:test|live)/developers/events/([0-9a-f-]{36})">')
 SECRET = re.compile(r'id="new-secret"[^>]* value="(whsec_[^"]+)"')
 PAGES = ("/test/developers/webhooks", "/live/developers/webhooks", "/test/developers/events", "/live/developers/events")
 
@@ -206,7 +206,7 @@ async def test_every_state_and_error_has_its_words(alice: Actor, harness_of: Ope
     for status in statuses:
         moved = "UPDATE webhook_events SET status = $2, delivered_at = CASE $2 WHEN 'delivered' THEN now() END WHERE id = $1"
         await harness.execute(moved, event_id, status)
-        assert str(labels.STATUSES[status].sentence) in await seen(alice, f"/test/developers/events/{event_id}")
+        assert str(labels.STATUSES[status]) in await seen(alice, f"/test/developers/events/{event_id}")
         assert await rows(alice, f"?status={status}") == [str(event_id)]
 
 

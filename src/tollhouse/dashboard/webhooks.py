@@ -1,8 +1,10 @@
 """The webhook pages of the dashboard: signing secret, delivery, test events, and the event history."""
 
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
@@ -29,6 +31,13 @@ from tollhouse.webhooks.store import EventFilter
 
 OPERATIONS = Operations(PAGES)
 EXCHANGES_SHOWN = 20
+SUBJECT_PARTS = {
+    "transaction": "payments",
+    "payment_link": "payment-links",
+    "withdrawal": "withdrawals",
+    "conversion": "conversions",
+}
+"""The part of the dashboard that has the page of such an object."""
 NOTICES = {
     "saved": "Signing secret activated. It signs all deliveries from now on.",
     "expired": "There is no secret to activate. A generated secret expires after an hour. Generate a new one.",
@@ -40,6 +49,33 @@ ADVICE = {
     WebhookDestinationMissing.code: "The request had no webhook_url, and there is no saved URL.",
     WebhookSecretMissing.code: "Activate a signing secret on the Webhooks page. Events are never sent unsigned.",
 }
+
+
+class SubjectLink(NamedTuple):
+    """The page of an event's object, and its kind."""
+
+    path: str
+    kind: str
+
+
+class Subject(Struct):
+    """The kind and the id of an object in a payload."""
+
+    object: str = ""
+    id: str = ""
+
+
+class EventData(Struct):
+    """The object of an event. `test` marks an example."""
+
+    object: Subject
+    test: bool = False
+
+
+class EventPayload(Struct):
+    """What the page needs of a payload."""
+
+    data: EventData
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/webhooks", guard=signed_in_page)
@@ -111,8 +147,8 @@ async def events(request: Request, caller: Person, mode: str, query: EventsPageQ
         events=shown,
         query=query,
         searched=store.SEARCHED_EVENTS_MAX,
-        statuses=labels.STATUSES,
-        types=(*EVENT_TYPES, TEST_EVENT),
+        statuses=[(status, status) for status in labels.STATUSES],
+        types=[(name, name) for name in (*EVENT_TYPES, TEST_EVENT)],
         page_links=page_links(query, more=more),
     )
 
@@ -134,6 +170,15 @@ async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID)
     except ApiError as error:
         return await _event(request, caller, env, event_id, error=error)
     return see_other(f"/{env.mode}/developers/events/{event_id}")
+
+
+def _subject(found: WebhookEvent) -> SubjectLink | None:
+    """The page of the event's object; None for test events and for objects without a page."""
+    data = msgspec.json.decode(found.body, type=EventPayload).data
+    part = SUBJECT_PARTS.get(data.object.object)
+    if part is None or data.test:
+        return None
+    return SubjectLink(f"/{found.env.mode}/{part}/{data.object.id}", data.object.object)
 
 
 async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
@@ -159,7 +204,7 @@ async def _settings(
         person=person,
         mode=env.mode,
         here="webhooks",
-        notice=notice,
+        done=notice,
         secret=secret,
         state=await actions.get_secret_state(services.db, env, request.now),
         is_delivery_enabled=await store.is_delivery_enabled(services.db, env),
@@ -188,12 +233,15 @@ async def _event(
         mode=env.mode,
         here="events",
         event=found,
+        subject=_subject(found),
         payload=msgspec.json.format(found.body).decode(),
         meaning=labels.STATUSES[found.status],
         tries=sum(attempt.trigger == "automatic" for attempt in history),
         tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
         attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in history],
-        exchanges=await store.list_exchanges(request.services.db, env, event_id, EXCHANGES_SHOWN),
+        exchanges={
+            one.attempt: one for one in await store.list_exchanges(request.services.db, env, event_id, EXCHANGES_SHOWN)
+        },
         due=found.next_attempt_at is not None and found.next_attempt_at <= request.now,
         message=error.message if error else "",
         advice=ADVICE.get(error.code, "") if error else "",

@@ -5,10 +5,9 @@ from typing import Annotated, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
-import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.http.paging import NEWEST, PageLinks, Position
+from tollhouse.http.paging import NEWEST, PageLinks, Position, filters_of
 from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 
 __all__ = ["NEWEST", "KeysetQuery", "Position", "keyset_links", "read_in_batches"]
@@ -32,9 +31,7 @@ class KeysetQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     def address(self, before: UUID | None) -> str:
         """The URL of the page after this row, with the same filters; empty if there are no parameters."""
-        usual = type(self)()
-        members = [(field.encode_name, field.name) for field in msgspec.structs.fields(self) if field.name != "before"]
-        changed = {shown: getattr(self, name) for shown, name in members if getattr(self, name) != getattr(usual, name)}
+        changed = filters_of(self)
         if before is not None:
             changed["before"] = before
         return "?" + urlencode(changed) if changed else ""

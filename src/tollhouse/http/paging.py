@@ -1,5 +1,6 @@
 """Pages of lists: `page` and `limit`, newest first, with `has_more` determined by reading one more row."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar, get_args
 from urllib.parse import urlencode
@@ -21,6 +22,7 @@ class Position(Struct, frozen=True):
     id: UUID
 
 
+PAGE_PARAMETERS = frozenset({"page", "before"})
 EARLIEST, FIRST = datetime(1, 1, 1, tzinfo=UTC), UUID(int=0)
 NEWEST = Position(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
 
@@ -74,11 +76,31 @@ class PageLinks(Struct, frozen=True):
     older: str
 
 
+def filters_of(query: Struct) -> dict[str, Any]:
+    """The parameters of a list that are set, by their names in the URL, without those that say which page it is."""
+    usual = type(query)()
+    members = ((field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name not in PAGE_PARAMETERS)
+    return {shown: getattr(query, name) for shown, name in members if getattr(query, name) != getattr(usual, name)}
+
+
+def filter_value(query: Struct, name: str) -> Any:
+    """The value of a filter by its name in the URL; empty if it is not set."""
+    return filters_of(query).get(name, "")
+
+
+def with_filter(query: Struct, name: str, value: str) -> str:
+    """The link to the first page of a list with this filter changed; an empty value removes it."""
+    return "?" + urlencode({one: kept for one, kept in (filters_of(query) | {name: value}).items() if kept != ""})
+
+
+def without_filters(query: Struct, names: Collection[str]) -> str:
+    """The link to the first page of a list without these filters."""
+    return "?" + urlencode({name: kept for name, kept in filters_of(query).items() if name not in names})
+
+
 def page_links(query: PageQuery, *, more: bool) -> PageLinks:
     """The links to the neighboring pages, with the same filters."""
-    usual = type(query)()
-    members = ((field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name != "page")
-    changed = {shown: getattr(query, name) for shown, name in members if getattr(query, name) != getattr(usual, name)}
+    changed = filters_of(query)
 
     def address(number: int) -> str:
         return "?" + urlencode(changed | {"page": number})

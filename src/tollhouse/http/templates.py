@@ -1,13 +1,12 @@
 """HTML from Jinja templates, by language and time zone. Templates are in `<package>/templates`; all output is escaped."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
 from importlib import resources
 from types import CodeType
 from typing import Any
-from urllib.parse import urlencode
 
 from jinja2 import (
     BytecodeCache,
@@ -26,6 +25,7 @@ from tollhouse.http.highlight import json_code
 from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.local_formats import Formats
+from tollhouse.http.paging import filter_value, with_filter, without_filters
 from tollhouse.http.static_files import preloads, static
 from tollhouse.http.statuses import mark_of
 from tollhouse.http.texts import Texts
@@ -78,8 +78,11 @@ class Templates:
             label=texts.label,
             initials=initials,
             table_roles=table_roles,
-            without=without,
+            filter_value=filter_value,  # pyright: ignore[reportArgumentType]
+            with_filter=with_filter,  # pyright: ignore[reportArgumentType]
+            without_filters=without_filters,  # pyright: ignore[reportArgumentType]
             json_code=json_code,
+            short_id=short_id,
             amount=formats.amount,
             money=money_filter(formats),  # pyright: ignore[reportArgumentType]
             plain_amount=formats.plain_amount,
@@ -123,9 +126,10 @@ def initials(name: str) -> str:
     return "".join(word[0] for word in name.split()[:2]).upper()
 
 
-def without(filters: Mapping[str, str], *names: str) -> str:
-    """The query string of these filters without those that are named."""
-    return "?" + urlencode({name: value for name, value in filters.items() if value and name not in names})
+def short_id(whole: object) -> str:
+    """The first eight and the last four characters of an id, for breadcrumbs."""
+    text = str(whole)
+    return f"{text[:8]}…{text[-4:]}"
 
 
 def table_roles(rows: str) -> Markup:

@@ -1,26 +1,17 @@
-"""Labels of event statuses and attempt errors, shown by the dashboard and docs/webhook-reference.md."""
-
-from typing import Literal, NamedTuple
+"""Descriptions of event statuses and attempt errors, shown by the dashboard and docs/webhook-reference.md."""
 
 from tollhouse.kernel.limits import DELIVERY_DEADLINE_S, HELD_S
 from tollhouse.kernel.text import Text, Translatable
 
 
-class StatusLabel(NamedTuple):
-    """The colour of a status badge, and a description."""
-
-    tone: Literal["ok", "warn", "danger", ""]
-    sentence: Translatable
-
-
-STATUSES = {
-    "pending": StatusLabel("warn", "Waiting to be sent."),
-    "retrying": StatusLabel("warn", "The last attempt failed. The next attempt is scheduled."),
-    "delivered": StatusLabel("ok", "Delivered. The endpoint responded with a 2xx status."),
-    "failed": StatusLabel("danger", "All attempts failed. No further attempt is scheduled."),
-    "skipped": StatusLabel("", "Not sent: the event had no destination, or delivery was off."),
-    "canceled": StatusLabel("", "Not sent: delivery was turned off, or no signing secret was activated in time."),
-    "held": StatusLabel("warn", Text("Waiting for a signing secret, for up to %(hours)s hours.", hours=HELD_S // 3600)),
+STATUSES: dict[str, Translatable] = {
+    "pending": "Waiting to be sent.",
+    "retrying": "The last attempt failed. The next attempt is scheduled.",
+    "delivered": "Delivered. The endpoint responded with a 2xx status.",
+    "failed": "All attempts failed. No further attempt is scheduled.",
+    "skipped": "Not sent: the event had no destination, or delivery was off.",
+    "canceled": "Not sent: delivery was turned off, or no signing secret was activated in time.",
+    "held": Text("Waiting for a signing secret, for up to %(hours)s hours.", hours=HELD_S // 3600),
 }
 ERRORS: dict[str, Translatable] = {
     "dns_error": "The host name has no IPv4 address.",
