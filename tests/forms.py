@@ -44,8 +44,8 @@ def wrong(page: Answer) -> dict[str, str]:
 
 
 def forms(page: str) -> list[str]:
-    """Where the forms of a page are posted."""
-    return [part.partition('"')[0] for part in page.split('<form method="post" action="')[1:]]
+    """Where the forms of a page are posted, but for the choices in its foot."""
+    return [part.partition('"')[0] for part in page.partition("<footer")[0].split('<form method="post" action="')[1:]]
 
 
 async def refuses_strangers(actor: Actor, stranger: Actor, *paths: str) -> None:
