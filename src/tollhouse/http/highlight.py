@@ -12,7 +12,9 @@ CLASSES = {"name": "tok-n", "text": "tok-s", "literal": "tok-k"}
 
 
 def json_code(text: str) -> Markup:
-    """JSON as HTML with colours; other text without them."""
+    """JSON as HTML with colours; other text, and markup, without them."""
+    if isinstance(text, Markup):
+        return text
     escaped = escape(text, quote=False)
     if text.startswith(("{", "[")):
         escaped = TOKEN.sub(_coloured, escaped)
