@@ -79,7 +79,9 @@ class PageLinks(Struct, frozen=True):
 def filters_of(query: Struct) -> dict[str, Any]:
     """The parameters of a list that are set, by their names in the URL, without those that say which page it is."""
     usual = type(query)()
-    members = ((field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name not in PAGE_PARAMETERS)
+    members = (
+        (field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name not in PAGE_PARAMETERS
+    )
     return {shown: getattr(query, name) for shown, name in members if getattr(query, name) != getattr(usual, name)}
 
 
