@@ -3,7 +3,6 @@
 from tollhouse.kernel.limits import DELIVERY_DEADLINE_S, HELD_S
 from tollhouse.kernel.text import Text, Translatable
 
-
 STATUSES: dict[str, Translatable] = {
     "pending": "Waiting to be sent.",
     "retrying": "The last attempt failed. The next attempt is scheduled.",
