@@ -12,23 +12,23 @@ from tests.running import Service
 
 LIST = """
 - heading "Payments" [level=1]
-- navigation "Environment":
-  - link "Test"
-  - link "Live"
-- navigation "View":
+- link "Export"
+- link "Create payment link"
+- navigation "Status":
   - link "All"
-  - link "Needs decision"
+  - link "Needs a decision"
   - link "Chargebacks"
-- group: Filter
-- group "Payments":
-  - table:
+- search "Filter payments":
+  - searchbox "External ID or email"
+  - group: Status
+  - group: Date
+- region "Payments":
+  - table "Payments":
     - rowgroup:
-      - row "Amount Status For Method Created"
+      - row "Amount Status Product Customer Method Date Actions"
     - rowgroup:
-      - row /€3\\.00.* failed Coffee Test payment in EUR/
-      - row /€12\\.00.* chargeback Ticket Test payment in EUR/
-- paragraph:
-  - link "Export as CSV"
+      - row /€3\\.00.* Failed Coffee Test payment in EUR/
+      - row /€12\\.00.* Chargeback Ticket Test payment in EUR/
 """
 REVIEW = """
 - heading "Confirm refund" [level=1]
@@ -47,39 +47,57 @@ REVIEW = """
 - button "Edit"
 """
 PAYMENT = """
-- paragraph:
-  - link "All payments"
+- navigation "Breadcrumb":
+  - link "Payments"
 - heading "Payment of €84.50" [level=1]
-- region "Status":
-  - heading "Status" [level=2]
-  - paragraph: Part of the payment was refunded.
-  - paragraph:
-    - link "Refund payment"
-  - paragraph:
-    - link "Open in simulator"
-- region "Amounts":
-  - heading "Amounts" [level=2]
-- region "Refunds":
-  - group "Refunds":
-    - table:
-      - rowgroup:
-        - row "Amount Status Reason Requested ID"
-      - rowgroup:
-        - row /€20\\.00 succeeded Requested by customer/
+- link "Open in simulator"
+- link "Refund payment"
+- paragraph: Part of the payment was refunded.
+- term: Customer
+- definition: nina@example.com
+- term: Net
+- definition: €84.50
 - region "Timeline":
+  - heading "Timeline" [level=2]
   - list:
     - listitem:
-      - text: pending
+      - paragraph:
+        - text: Event
+        - link "payment.refunded"
     - listitem:
-      - text: succeeded
+      - paragraph: Payment partially refunded
+      - paragraph:
+        - text: · Refunded · Reserved \N{MINUS SIGN}€20.00
     - listitem:
-      - text: succeeded refund requested
+      - paragraph: Refund requested
+      - paragraph:
+        - text: · Available \N{MINUS SIGN}€20.00 · Reserved +€20.00
     - listitem:
-      - text: partially refunded refunded
+      - paragraph:
+        - text: Event
+        - link "payment.succeeded"
+    - listitem:
+      - paragraph: Payment succeeded
+      - paragraph:
+        - text: · Available +€84.50
+    - listitem:
+      - paragraph: Customer chose Test payment in EUR
+- region "Amounts":
+  - heading "Amounts" [level=2]
+  - term: Net
+  - definition: €84.50
+  - term: Refunded
+  - definition: €20.00
+- region "Refunds":
+  - table "Refunds":
+    - rowgroup:
+      - row "Amount Status Reason Requested"
+    - rowgroup:
+      - row /€20\\.00 Succeeded Requested by customer/
 - region "Ledger entries"
-- region "Events"
-- region "Payment method"
-- region "For your records"
+- complementary "Details":
+  - region "Details"
+  - region "Payment method"
 """
 
 pytestmark = IN_A_BROWSER
@@ -114,9 +132,9 @@ async def see_nothing_yet(someone: Visitor) -> None:
     page = someone.page
     await someone.open_part("Payments")
     await someone.glance("payments-empty")
-    await page.click(".modes a:has-text('Live')")
+    await page.click(".mode a:has-text('Live')")
     await expect(page.locator("main")).to_contain_text("live mode")
-    await page.click(".modes a:has-text('Test')")
+    await page.click(".mode a:has-text('Test')")
     await someone.open_part("Payment links")
     await someone.glance("payment-links-empty")
 
@@ -128,7 +146,7 @@ async def make_a_link(someone: Visitor) -> None:
     await someone.see("payment-link-form")
     await page.fill("#display_name", "Dinner for two at the harbour, Friday at eight")
     await page.fill("#amount", "8,450")
-    await page.click("summary:has-text('Customer options')")
+    await page.click("summary:has-text('Checkout options')")
     await page.fill("#customer_email", "nina@example.com")
     await page.click("summary:has-text('Optional details')")
     await page.fill("#external_id", "table-7-2026-11-27")
@@ -153,7 +171,7 @@ async def play_the_customer(someone: Visitor) -> None:
     await someone.glance("payment-link-paid")
     await someone.open_part("Payments")
     await someone.glance("payments-one")
-    await page.click("tbody a")
+    await page.click("tbody a.hit")
     await someone.see("payment")
 
 
@@ -187,7 +205,7 @@ async def decide_about_money_that_waits(someone: Visitor, alice: Actor) -> None:
     await attempt(alice, link)
     await attempt(alice, link)
     await someone.open_part("Payments")
-    await page.click("tbody tr:has-text('refund required') a")
+    await page.click("tbody tr:has-text('Needs a decision') a.hit")
     await someone.see("payment-waits")
     await someone.click("Accept €4.20")
     await expect(page.locator("main")).to_contain_text("The payment was credited to your balance.")
@@ -199,7 +217,7 @@ async def see_a_chargeback(someone: Visitor, alice: Actor) -> None:
     await sell(alice, "chargeback", amount="12.00", display_name="Ticket")
     await sell(alice, "fail", amount="3.00")
     await someone.open_part("Payments")
-    await page.click("tbody tr:has-text('chargeback') a")
+    await page.click("tbody tr:has-text('Chargeback') a.hit")
     await someone.see("payment-chargeback")
 
 
@@ -209,12 +227,19 @@ async def find_and_export(someone: Visitor) -> None:
     await someone.open_part("Payments")
     await expect(page.locator("main")).to_match_aria_snapshot(LIST)
     await someone.see("payments")
-    await page.click("summary:has-text('Filter')")
+    await page.click("summary:has-text('Status')")
     await page.select_option("#status", "expired")
-    await page.click("form[role=search] button")
-    await someone.glance("payments-no-match")
-    await page.click("text=Clear filters >> nth=0")
-    await page.click("text=Export as CSV")
+    await someone.see("payments-filter")
+    await page.click("details[open] button:has-text('Apply')")
+    await expect(page.locator(".chip.on")).to_have_text("Status Expired")
+    await expect(page.locator("main")).to_contain_text("No payments match these filters.")
+    await someone.see("payments-no-match")
+    await page.click("a[aria-label='Remove filter: Status']")
+    await expect(page.locator("tbody tr")).not_to_have_count(0)
+    await page.click("summary:has-text('Actions for the payment of €12.00, Ticket')")
+    await expect(page.get_by_role("link", name="View payment link")).to_be_visible()
+    await someone.see("payments-actions")
+    await page.click("a:has-text('Export')")
     await someone.see("payments-export")
     async with page.expect_download() as saving:
         await page.click("text=Download")
@@ -237,5 +262,5 @@ async def cancel_a_link(someone: Visitor) -> None:
     await someone.see("payment-link-cancel")
     await someone.click("Cancel payment link")
     await page.wait_for_selector("text=Canceled. Customers can no longer pay it.")
-    await page.click("text=All payment links")
+    await page.click(".crumbs a")
     await someone.see("payment-links")

@@ -11,7 +11,7 @@ from tests.payments.bank import attempt
 from tests.payments.shop import approve_project, let_expire, open_link, pay, visit
 
 NEW = "/test/payment-links/new"
-ROW = re.compile(r'<a href="/(?:test|live)/payment-links/([0-9a-f-]{36})">')
+ROW = re.compile(r'<a class="hit" href="/(?:test|live)/payment-links/([0-9a-f-]{36})">')
 KEY = re.compile(r'name="key" value="([^"]+)"')
 TEA = {"display_name": "Tea", "amount": "3.50", "currency": "EUR", "max_payments": "1"}
 
@@ -27,7 +27,7 @@ async def key(actor: Actor) -> str:
 
 
 async def test_one_is_made_looked_at_and_paid(alice: Actor) -> None:
-    assert "No payment links in test mode yet." in await seen(alice, "/test/payment-links")
+    assert "No payment links in test mode yet" in await seen(alice, "/test/payment-links")
     more = {"description": "With milk", "external_id": "tea-1", "customer_email": "nina@example.com", "expires": "7d"}
     at = (await post(alice, NEW, **TEA | more | {"key": await key(alice)})).location
     [made] = await rows(alice)
@@ -151,7 +151,7 @@ async def test_they_are_listed_filtered_and_turned(alice: Actor) -> None:
         await attempt(alice, made[2], "fail")
     one = await seen(alice, f"/test/payment-links/{ids[2]}")
     assert f'href="/test/payments?payment_link_id={ids[2]}"' in one
-    assert one.count('<a href="/test/payments/') == 10
+    assert one.count('<a class="hit" href="/test/payments/') == 10
 
 
 async def test_nobody_elses(alice: Actor, carol: Actor) -> None:

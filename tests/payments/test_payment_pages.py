@@ -10,7 +10,7 @@ from tests.invariants import broken_invariants
 from tests.payments.bank import attempt, bank_says, fresh, play, purse, refund, sell
 from tests.payments.shop import choose, let_expire, open_link
 
-ROW = re.compile(r'<td class="num"><a href="/(?:test|live)/payments/([0-9a-f-]{36})">')
+ROW = re.compile(r'<a class="hit" href="/(?:test|live)/payments/([0-9a-f-]{36})">')
 BACK = {"amount": "4.00", "reason": "duplicate"}
 
 
@@ -30,7 +30,7 @@ async def reviewed(actor: Actor, payment: dict[str, str], status: int = 200, /, 
 
 
 async def test_they_are_listed_filtered_and_turned(alice: Actor) -> None:
-    assert "No payments in test mode yet." in await seen(alice, "/test/payments")
+    assert "No payments in test mode yet" in await seen(alice, "/test/payments")
     link = await open_link(alice, amount="10.00", external_id="seat <7>", customer_email="nina@example.com", max_payments=9)
     ids = [(await attempt(alice, link, outcome))["id"] for outcome in ("succeed", "fail", "succeed")]
     ids.append((await sell(alice, currency="USD"))["id"])
@@ -101,7 +101,7 @@ async def test_one_tells_its_story(alice: Actor) -> None:
         "Problem with the product or service",
         "The refund was declined.",
         f"{at(paid)}/refund?again={back['id']}",
-        "refund requested",
+        "Refund requested",
         "+€10.00",
         "\N{MINUS SIGN}€3.00",
         ">payment.succeeded<",

@@ -8,6 +8,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.environments import payment_settings
@@ -57,8 +58,19 @@ LIFETIMES: dict[str, tuple[timedelta, str]] = {
     "90d": (timedelta(days=90), "In 90 days"),
     "365d": (timedelta(days=365), "In a year"),
 }
+SPEEDS = {"instant": "Arrives at once.", "minutes": "Takes minutes.", "days": "Takes up to a few days."}
 TIMES_DIGITS_MAX = 6
 ALREADY = "This form has already created a payment link. Submit it again to create another one."
+
+
+class LinkMethodOption(Struct, frozen=True):
+    """A payment method to choose, with its fees and how fast it is."""
+
+    id: str
+    label: Translatable
+    currency: str
+    fees: ShownFees
+    speed: str
 
 
 class LinkForm(Struct, frozen=True):
@@ -143,6 +155,20 @@ def _slow_methods(env: MerchantEnv, settings: PaymentSettings, services: Service
     return [(label, lifetime.days) for label, lifetime in least if lifetime > usual]
 
 
+def _methods(env: MerchantEnv, catalogue: Catalogue) -> list[LinkMethodOption]:
+    found = (catalogue.methods[method_id] for method_id, _ in method_choices(env, catalogue))
+    return [
+        LinkMethodOption(
+            one.method_id,
+            one.label,
+            one.asset,
+            fees_of(one.fees, catalogue.currencies[one.asset]),
+            SPEEDS[one.confirmation],
+        )
+        for one in found
+    ]
+
+
 async def _form(
     request: Request, person: Person, env: MerchantEnv, typed: LinkForm, form_errors: FormErrors = NO_ERRORS, key: str = ""
 ) -> Response:
@@ -160,7 +186,7 @@ async def _form(
         projects=[(str(one.id), one.name) for one in approved],
         going_live=await go_live_state(db, env, person),
         currencies=currency_choices(request.services.catalogue),
-        methods=method_choices(env, request.services.catalogue),
+        methods=_methods(env, request.services.catalogue),
         lifetimes=[(name, words) for name, (_, words) in LIFETIMES.items()],
         usual_minutes=settings.link_expiry_minutes,
         slow_methods=_slow_methods(env, settings, request.services),

@@ -7,7 +7,6 @@ from starlette.responses import Response
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.http.keyset import KeysetQuery, keyset_links
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
@@ -20,7 +19,6 @@ from tollhouse.payment_links.store import LinkListFilter
 from tollhouse.payment_links.views import link_view
 
 OPERATIONS = Operations(PAGES)
-STATUSES = status_options(LinkStatus)
 
 
 class LinkListQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +57,6 @@ async def links(request: Request, caller: Person, mode: str, query: LinkListQuer
         here="payment-links",
         links=[link_view(one, request.services.settings.base_url, request.now, request.services.catalogue) for one in shown],
         query=query,
-        statuses=STATUSES,
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
         going_live=await go_live_state(db, env, caller),

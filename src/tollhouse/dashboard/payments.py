@@ -7,7 +7,9 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.dashboard.go_live import go_live_state
+from tollhouse.dashboard.payment_timeline import build_timeline, signed_amount
 from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.keyset import keyset_links
@@ -18,7 +20,7 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded
@@ -37,7 +39,6 @@ from tollhouse.transactions.model import (
     REFUND_REASONS,
     Transaction,
     TransactionStatus,
-    describe_detail,
 )
 from tollhouse.transactions.payment_list import PaymentRow, PaymentsQuery
 from tollhouse.transactions.views import transaction_view
@@ -174,16 +175,26 @@ async def _payment(
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
         refund_failures=REFUND_FAILURES,
-        moves=[(stamp(one.created_at), one, _signed(one, request.services.catalogue)) for one in story.moves],
-        events=[(stamp(one.created_at), one) for one in story.events],
         respond_by=stamp_or_none(respond_by),
         can_respond=respond_by is None or request.now < respond_by,
         notes=notes,
         note=note,
         field_errors=form_errors.field_errors,
+        moves=[
+            (one, signed_amount(one.delta_minor, one.currency, request.services.catalogue)) for one in reversed(story.moves)
+        ],
+        timeline_items=build_timeline(found, story.moves, story.events, request.services.catalogue),
+        fees=_fees(found, request.services.catalogue),
         message=form_errors.message,
-        describe_detail=describe_detail,
     )
+
+
+def _fees(found: Transaction, catalogue: Catalogue) -> ShownFees | None:
+    """How the fee was calculated; None if the fees have changed since, or there was none."""
+    method = catalogue.methods.get(found.method_id)
+    if method is None or not found.fee_minor or method.fees.of(found.credited_minor) != found.fee_minor:
+        return None
+    return fees_of(method.fees, catalogue.currencies[found.currency])
 
 
 async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> PaymentDetail:
@@ -201,7 +212,3 @@ async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> PaymentDet
 async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[SourceEvent]:
     moments: set[datetime] = {step.at for step in found.timeline}
     return await list_by_source(db, env, "transaction", found.id, sorted(moments))
-
-
-def _signed(one: AccountChange, catalogue: Catalogue) -> str:
-    return f"{'+' if one.delta_minor > 0 else ''}{catalogue.format_amount(one.delta_minor, one.currency)}"

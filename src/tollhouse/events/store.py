@@ -104,19 +104,23 @@ CANCEL_PENDING = """
 """
 # An event has the time of the change it reports, which leads to it through the index on time.
 BY_SOURCE = """
-    SELECT id, type, status, created_at FROM webhook_events
-    WHERE merchant_id = $1 AND mode = $2 AND created_at = ANY ($3::timestamptz[]) AND source_type = $4 AND source_id = $5
-    ORDER BY created_at, id
+    SELECT e.id, e.type, e.status, e.created_at, a.http_status, a.duration_ms
+    FROM webhook_events e LEFT JOIN webhook_attempts a ON a.event_id = e.id AND a.attempt = e.attempts
+    WHERE e.merchant_id = $1 AND e.mode = $2 AND e.created_at = ANY ($3::timestamptz[])
+      AND e.source_type = $4 AND e.source_id = $5
+    ORDER BY e.created_at, e.id
 """
 
 
 class SourceEvent(Struct, frozen=True):
-    """An event of an object, and the status of its delivery."""
+    """An event of an object, the status of its delivery, and the answer to the last attempt; None without one."""
 
     id: UUID
     type: str
     status: str
     created_at: datetime
+    http_status: int | None
+    duration_ms: int | None
 
 
 async def redeliver(tx: Tx, env: MerchantEnv, event_id: UUID, destination_key: int) -> None:

@@ -1,0 +1,74 @@
+"""The timeline of a payment: its states, what they moved in the ledger, and the events that report them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.events.store import SourceEvent
+from tollhouse.kernel.text import Translatable
+from tollhouse.ledger.store import AccountChange
+from tollhouse.transactions.model import Transaction, TransactionStatus, describe_detail
+
+
+class NetChange(Struct, frozen=True):
+    """By how much an account of the merchant changed, as a signed decimal string."""
+
+    account: str
+    amount: str
+    currency: str
+
+
+class TimelineItem(Struct, frozen=True, kw_only=True):
+    """An entry: a new state, something that happened in the same state (`detail` alone), an event, or balance changes."""
+
+    at: datetime
+    status: TransactionStatus | None = None
+    detail: Translatable = ""
+    event: SourceEvent | None = None
+    changes: tuple[NetChange, ...] = ()
+
+
+def build_timeline(
+    payment: Transaction, moves: Sequence[AccountChange], events: Sequence[SourceEvent], catalogue: Catalogue
+) -> list[TimelineItem]:
+    """All entries, newest first."""
+    by_time: dict[datetime, list[AccountChange]] = {}
+    for move in moves:
+        by_time.setdefault(move.created_at, []).append(move)
+    steps = payment.timeline
+    entries: list[TimelineItem] = []
+    for number, step in enumerate(steps):
+        changed = number == 0 or steps[number - 1].status != step.status
+        is_last_at = number + 1 == len(steps) or steps[number + 1].at != step.at
+        entries.append(
+            TimelineItem(
+                at=step.at,
+                status=step.status if changed or not step.detail else None,
+                detail=describe_detail(step.detail) if step.detail else "",
+                changes=net_changes(by_time.pop(step.at, []), catalogue) if is_last_at else (),
+            )
+        )
+    entries += [TimelineItem(at=at, changes=net_changes(made, catalogue)) for at, made in by_time.items()]
+    entries += [TimelineItem(at=event.created_at, event=event) for event in events]
+    entries.sort(key=lambda entry: entry.at)
+    return entries[::-1]
+
+
+def net_changes(moves: Sequence[AccountChange], catalogue: Catalogue) -> tuple[NetChange, ...]:
+    """The sum of the changes of each account."""
+    sums: dict[tuple[str, str], int] = {}
+    for move in moves:
+        key = (move.account, move.currency)
+        sums[key] = sums.get(key, 0) + move.delta_minor
+    return tuple(
+        NetChange(account, signed_amount(minor, currency, catalogue), currency)
+        for (account, currency), minor in sums.items()
+        if minor
+    )
+
+
+def signed_amount(minor: int, currency: str, catalogue: Catalogue) -> str:
+    """The decimal string of a change, with its sign."""
+    return f"{'+' if minor > 0 else ''}{catalogue.format_amount(minor, currency)}"
