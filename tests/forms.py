@@ -10,6 +10,7 @@ from tests.cast import HIDDEN, Actor, Answer
 FIELD_ERROR = re.compile(r'<p class="(?:error|wrong)" id="([^"]+)-wrong">(?:<svg.*?</svg>)?([^<]*)', re.DOTALL)
 
 DATA = re.compile(r"</?data\b[^>]*>")
+TOKEN = re.compile(r'<span class="tok-[a-z]">([^<]*)</span>')
 FOREIGN = {"Sec-Fetch-Site": "cross-site"}
 
 
@@ -19,8 +20,8 @@ async def seen(actor: Actor, path: str, status: int = 200) -> str:
 
 
 def read(page: str) -> str:
-    """The text of a page with its markup, without the elements that say an amount exactly."""
-    return html.unescape(DATA.sub("", page))
+    """The text of a page with its markup, without what says an amount exactly or colours code."""
+    return html.unescape(TOKEN.sub(r"\1", DATA.sub("", page)))
 
 
 def signed_out(path: str) -> str:

@@ -2,7 +2,7 @@
 
 from playwright.async_api import Browser, expect
 
-from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
+from tests.browser import FOLDED_BELOW, IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
 from tests.cast import Actor
 from tests.payments.shop import open_link
 from tests.running import Service
@@ -23,21 +23,27 @@ SURE = """
   - button "Revoke"
 """
 FOLDED = """
-- navigation "Dashboard":
-  - group: Menu
+- button "Menu"
+- button "Account menu"
 """
 UNFOLDED = """
 - navigation "Dashboard":
-  - group:
+  - list:
+    - listitem:
+      - link "Home"
+    - listitem:
+      - link "Payments"
+    - listitem:
+      - link "Payment links"
+  - region "Accounting":
+    - heading "Accounting" [level=2]
     - list:
       - listitem:
-        - link "Home"
-    - paragraph: Money in
-    - list "Money in":
-      - listitem:
-        - link "Payments"
-      - listitem:
-        - link "Payment links"
+        - link "Reports"
+  - group: Developers
+  - list:
+    - listitem:
+      - link "Settings"
 """
 
 
@@ -76,15 +82,20 @@ async def go_by_keys(someone: Visitor, service: Service) -> None:
 
 
 async def fold(someone: Visitor) -> None:
-    """A narrow window has a button for the navigation, which comes before the page."""
+    """A narrow window has a button for the navigation, which comes before the page, and Escape closes it."""
     page = someone.page
-    if someone.look.width < 768:
+    is_folded = someone.look.width < FOLDED_BELOW
+    if is_folded:
         await page.reload()
-        await expect(page.locator("nav.side")).to_match_aria_snapshot(FOLDED)
-        await someone.press(".menu > summary")
+        await expect(page.locator("nav.side")).to_be_hidden()
+        await expect(page.locator(".top")).to_match_aria_snapshot(FOLDED)
+        await someone.press(".top [popovertarget=nav]")
         await someone.see("menu")
     await expect(page.locator(".side a[aria-current=page]")).to_have_text("Payments")
     await expect(page.locator("nav.side")).to_match_aria_snapshot(UNFOLDED)
+    if is_folded:
+        await page.keyboard.press("Escape")
+        await expect(page.locator("nav.side")).to_be_hidden()
 
 
 async def think_again(someone: Visitor, service: Service) -> None:
@@ -127,10 +138,20 @@ async def choose_a_theme(someone: Visitor) -> None:
 async def switch_keys_off(someone: Visitor) -> None:
     """Then a key is only a key, until they are switched on again."""
     page = someone.page
+    await open_help(someone)
     await page.get_by_role("button", name="Keyboard shortcuts").click()
     await page.get_by_role("button", name="Turn off shortcuts").click()
-    await expect(page.get_by_role("button", name="Turn on keyboard shortcuts")).to_be_visible()
+    await page.wait_for_load_state("load")
     await page.keyboard.press("?")
     await expect(page.locator("#shortcuts")).to_have_count(0)
+    await open_help(someone)
     await page.get_by_role("button", name="Turn on keyboard shortcuts").click()
+    await expect(page.locator("#shortcuts")).to_have_count(1)
+    await open_help(someone)
     await expect(page.get_by_role("button", name="Keyboard shortcuts", exact=True)).to_be_visible()
+
+
+async def open_help(someone: Visitor) -> None:
+    """The menu with the shortcuts. A narrow window has it in the account menu."""
+    menu = "account" if someone.look.width < FOLDED_BELOW else "help"
+    await someone.page.locator(f".top [popovertarget={menu}]").click()

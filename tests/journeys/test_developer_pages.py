@@ -44,31 +44,37 @@ async def test_looking_after_an_application(
 async def look_up_requests(someone: Visitor) -> None:
     """What the application asked for; the one that was refused."""
     page = someone.page
-    await someone.open_part("Requests")
+    await someone.open_part("API requests")
     await someone.see("requests")
-    await page.select_option("#status", "4xx")
-    await someone.click("Filter")
+    await someone.filter_by("Response", "4xx")
     await expect(page.locator("tbody tr")).to_have_count(1)
     await page.click("tbody a")
     await someone.see("request")
     await expect(page.locator("main")).to_match_aria_snapshot("""
-        - paragraph:
-          - link "All requests"
+        - navigation "Breadcrumb":
+          - link "API requests"
         - heading "POST /payment-links" [level=1]
-        - region "Request":
-          - heading "Request" [level=2]
-          - textbox "Request ID"
-          - button "Copy Request ID"
         - region "Request body":
+          - heading "Request body" [level=2]
+          - button "Copy Request body"
           - group "Request body"
         - region "Response body":
-          - group "Response body": /validation_failed/
-        - region "Send again":
-          - textbox "Command": /^curl/
+          - group "Response body":
+            - code: /validation_failed/
+        - region "Command":
+          - button "Copy Command"
+          - group "Command":
+            - code: /^curl/
+        - complementary:
+          - region "Details":
+            - term: Request ID
+            - definition:
+              - button "Copy Request ID"
     """)
-    await page.click("text=All requests")
+    await page.get_by_role("navigation", name="Breadcrumb").get_by_role("link").click()
     await page.fill("#path", "nowhere")
-    await someone.click("Filter")
+    await page.press("#path", "Enter")
+    await expect(page.locator("main")).to_contain_text("No requests match these filters.")
     await someone.glance("requests-no-match")
     await page.click("nav.mode a:has-text('Live')")
     await someone.glance("requests-none")
@@ -78,14 +84,14 @@ async def look_up_requests(someone: Visitor) -> None:
 async def disconnect_the_app(someone: Visitor) -> None:
     """What it may do, and the end of it."""
     page = someone.page
-    await someone.open_part("Connected applications")
+    await someone.open_part("Settings")
+    await tab(page, "Connected applications")
     await someone.see("connected-apps")
     await page.click("tbody a")
     await someone.see("connected-app")
     await expect(page.locator("main")).to_match_aria_snapshot("""
         - heading "Northwind Ledger" [level=1]
-        - region "Connection":
-          - paragraph: Bookkeeping for small studios.
+        - paragraph: Bookkeeping for small studios.
         - region "Permissions":
           - list:
             - listitem: /Read your account/
@@ -111,8 +117,8 @@ async def read_the_overview(someone: Visitor, app: Application) -> None:
           - link "Overview"
           - link "Settings"
           - link "Client secret"
-          - link "Connections"
-          - link "Danger zone"
+          - link "Connections 1"
+          - link "Pause or revoke"
     """)
 
 
@@ -186,7 +192,7 @@ async def replace_the_secret(someone: Visitor) -> None:
 async def pause_and_revoke(someone: Visitor) -> None:
     """The wrong name first."""
     page = someone.page
-    await tab(page, "Danger zone")
+    await tab(page, "Pause or revoke")
     await someone.see("app-danger")
     await someone.click("Pause application")
     await someone.glance("app-paused")
@@ -198,4 +204,4 @@ async def pause_and_revoke(someone: Visitor) -> None:
     await someone.glance("app-revoked")
     await tab(page, "Settings")
     await someone.glance("app-settings-revoked")
-    await expect(page.locator("main form")).to_have_count(0)
+    await expect(page.locator("main form:not(footer form)")).to_have_count(0)

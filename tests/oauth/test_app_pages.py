@@ -83,7 +83,7 @@ async def test_saving_settings_normalizes_line_breaks(app: Application) -> None:
 async def test_errors_are_shown_at_their_fields(app: Application) -> None:
     form = await filled_form(app, name=" ", redirect_uris=f"{CALLBACK}\nftp://host/\n{CALLBACK}", website_url="x")
     page = (await save(app, [field for field in form if field[0] != "scope"])).ok(422)
-    assert wrong(page).keys() == {"name", "redirect_uris", "website_url"}
+    assert wrong(page).keys() == {"name", "redirect_uris", "scopes", "website_url"}
     assert wrong(page)["redirect_uris"].startswith("Line 2: ")
     assert "Line 3: This must not repeat an earlier entry." in wrong(page)["redirect_uris"]
     assert "at least one scope" in page.text
@@ -99,7 +99,7 @@ async def test_stale_form_keeps_values_and_shows_differences(app: Application) -
     assert page.ok(409)
     for words in ("Your changes were not saved.", "Saved meanwhile", 'value="Typed"', "My words", "https://else.example/cb"):
         assert words in page.text
-    assert page.text.count('<tr><th scope="row">') == 4
+    assert page.text.count('role="rowheader"') == 4
     assert "Load the latest settings" in page.text
     (await save(app, [*hidden(page).items(), *form[2:]])).ok(409)
     now = await record(app)
@@ -194,11 +194,11 @@ async def test_connections_are_paginated(app: Application, alice: Actor) -> None
     assert "No connections yet." in await seen(app.owner, url_of(app, "/connections"))
     await alice.sql(MANY, app.client_id, alice.merchant_id)
     page = (await app.owner.send("GET", url_of(app, "/connections"))).ok()
-    assert page.text.count(f'<a href="{url_of(app)}/connections/') == 100
+    assert page.text.count(f'<a class="hit" href="{url_of(app)}/connections/') == 100
     assert len(page.raw) < PAGE_BYTES_MAX - 30_000  # the stylesheet and two scripts come on top
     assert 'href="?page=2"' in page.text
     second = await seen(app.owner, url_of(app, "/connections?page=2"))
-    assert second.count(f'<a href="{url_of(app)}/connections/') == 1
+    assert second.count(f'<a class="hit" href="{url_of(app)}/connections/') == 1
     assert "Page 3 has no entries." in await seen(app.owner, url_of(app, "/connections?page=3"))
     await seen(app.owner, url_of(app, "/connections?page=0"), 422)
     assert wrong(await post(app.owner, url_of(app, "/connections/disconnect"), 422)).keys() == {"confirm"}

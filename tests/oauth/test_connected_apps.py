@@ -9,7 +9,7 @@ from tests.cast import Actor, Application, application
 from tests.forms import FOREIGN, forms, post, seen, signed_out
 
 APPS = "/settings/connected-apps"
-ROW = re.compile(r'<a href="/settings/connected-apps/([0-9a-f-]{36})">')
+ROW = re.compile(r'<a class="hit" href="/settings/connected-apps/([0-9a-f-]{36})">')
 SCOPE = "account:read payments:write offline_access"
 
 

@@ -7,7 +7,9 @@ import time
 
 from tests.cast import Actor
 
-ROW = re.compile(r'<a href="/(?:test|live)/developers/requests/([0-9a-f-]{36})"><code>([A-Z]+ [^<]*)</code>')
+ROW = re.compile(
+    r'href="/(?:test|live)/developers/requests/([0-9a-f-]{36})"><span class="verb[^"]*">([A-Z]+)</span> <code>([^<]*)</code>'
+)
 KEPT = "SELECT count(*) FROM api_requests WHERE merchant_id = $1::uuid"
 WITHIN_S = 20
 
@@ -15,7 +17,7 @@ WITHIN_S = 20
 async def listed(actor: Actor, query: str = "", mode: str = "test") -> list[tuple[str, str]]:
     """The requests that the page lists: id, and method with path."""
     page = (await actor.send("GET", f"/{mode}/developers/requests{query}", headers={"Accept": "text/html"})).ok()
-    return [(found[0], html.unescape(found[1])) for found in ROW.findall(page.text)]
+    return [(found, f"{method} {html.unescape(path)}") for found, method, path in ROW.findall(page.text)]
 
 
 async def written(actor: Actor, count: int, query: str = "", mode: str = "test") -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 
 const WAITS_MS = 1_500;
 const list = document.querySelector("#shortcuts");
-const opener = document.querySelector("[data-shortcuts]");
+const openers = document.querySelectorAll("[data-shortcuts]");
 let begun = 0;
 
 function row(name, keys) {
@@ -49,5 +49,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented || elsewhere) return;
   if (act(event.key)) event.preventDefault();
 });
-opener.addEventListener("click", () => list.showModal());
-opener.hidden = false;
+for (const opener of openers) {
+  opener.addEventListener("click", () => list.showModal());
+  opener.hidden = false;
+}
