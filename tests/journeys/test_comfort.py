@@ -62,23 +62,29 @@ async def test_the_comforts_of_the_dashboard(look: Look, browser: Browser, servi
 
 
 async def go_by_keys(someone: Visitor, service: Service) -> None:
-    """To a list, into its filter, where keys are letters; and the list of all keys."""
+    """To a list, into its first filter, which opens, or its search, where keys are letters; and the list of all keys."""
     page = someone.page
-    await page.keyboard.type("gp")
-    await expect(page).to_have_url(f"{service.url}/test/payments")
-    await expect(page).to_have_title("TEST · Payments · Tollhouse")
+    await page.keyboard.type("gv")
+    await expect(page).to_have_url(f"{service.url}/test/developers/events")
     await page.keyboard.press("/")
     await expect(page.locator("#status")).to_be_focused()
-    await page.focus("#reference")
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#status")).to_be_hidden()
+    await page.keyboard.type("gr")
+    await expect(page).to_have_title("TEST · API requests · Tollhouse")
+    await page.keyboard.press("/")
+    await expect(page.locator("#path")).to_be_focused()
     await page.keyboard.type("g?h")
-    await expect(page.locator("#reference")).to_have_value("g?h")
+    await expect(page.locator("#path")).to_have_value("g?h")
     await expect(page.locator("#shortcuts")).to_be_hidden()
-    await page.locator("#reference").blur()
+    await page.locator("#path").blur()
     await page.keyboard.press("?")
     await expect(page.locator("#shortcuts")).to_match_aria_snapshot(KEYS)
     await someone.see("shortcuts")
     await page.keyboard.press("Escape")
     await expect(page.locator("#shortcuts")).to_be_hidden()
+    await page.keyboard.type("gp")
+    await expect(page).to_have_url(f"{service.url}/test/payments")
 
 
 async def fold(someone: Visitor) -> None:
@@ -119,7 +125,7 @@ async def copy_an_id(someone: Visitor, address: str) -> None:
     """Beside it there is a button for that."""
     page = someone.page
     await page.goto(address)
-    await page.get_by_role("button", name="Copy ID").click()
+    await page.get_by_role("button", name="Copy Payment link ID").click()
     await expect(page.locator("main > [aria-live]")).to_contain_text("ID")
     await someone.glance("copied")
 
