@@ -141,9 +141,9 @@ async def save_against_somebody_else(someone: Visitor, app: Application) -> None
           - rowgroup:
             - row "Setting Your value Saved value"
           - rowgroup:
-            - row "Name Northwind Ledger Northwind Books"
-            - row "Description Bookkeeping for harbours. Ledgers for studios of any size."
-            - row "Permissions that differ None reports:read"
+            - row /Name .*Northwind Ledger .*Northwind Books/
+            - row /Description .*Bookkeeping for harbours. .*Ledgers for studios of any size./
+            - row /Permissions that differ .*None .*reports:read/
     """)
     await page.click("a:has-text('Load the latest settings')")
     await page.fill("#name", " ")
