@@ -8,7 +8,7 @@ from tests.forms import forms, post, refuses_foreign_forms, refuses_strangers, s
 from tests.payments.bank import purse
 
 PAID, RECEIVED = "/test/balance-payments", "/test/balance-payments/received"
-ROW = re.compile(r'<tr><td><a href="/(?:test|live)/balance-payments/(?:received/thc_[0-9A-Za-z]{22}/)?([0-9a-f-]{36})">')
+ROW = re.compile(r'<a class="hit" href="/(?:test|live)/balance-payments/(?:received/thc_[0-9A-Za-z]{22}/)?([0-9a-f-]{36})">')
 
 
 async def rows(actor: Actor, path: str) -> list[str]:
@@ -102,7 +102,7 @@ async def test_the_owner_chooses_among_applications(till: Till, carol: Actor) ->
     assert await rows(owner, f"{of_first}&status=reserved") == [reserved["id"]]
     assert "No balance payments match these filters." in await seen(owner, f"{of_first}&status=captured")
     assert await rows(owner, of_first.replace("/test/", "/live/")) == []
-    assert "No applications yet." in await seen(carol, RECEIVED)
+    assert "No applications yet" in await seen(carol, RECEIVED)
     for client_id in (till.app.client_id, "thc_nothing", "%00"):
         await seen(carol, f"{RECEIVED}?client_id={client_id}", 400 if client_id == "%00" else 404)
 

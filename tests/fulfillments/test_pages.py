@@ -14,7 +14,7 @@ from tollhouse.catalogue.products import BUILT_IN
 
 NEW = "/test/fulfillments/new/sandbox:gems"
 FOR_ANNA = {"quantity": "5", "recipient.player_id": "anna"}
-ROW = re.compile(r'<tr><td><a href="/(?:test|live)/fulfillments/([0-9a-f-]{36})">')
+ROW = re.compile(r'<a class="hit" href="/(?:test|live)/fulfillments/([0-9a-f-]{36})">')
 STATISTICS = "/test/fulfillments/statistics"
 
 
@@ -31,10 +31,10 @@ async def reviewed(actor: Actor, **changes: str) -> Answer:
 async def test_a_fulfillment_step_by_step(depot: Depot) -> None:
     shop = depot.actor
     assert "No fulfillments in test mode yet" in await seen(shop, "/test/fulfillments")
-    assert f'<a href="{NEW}">Gems</a>' in await seen(shop, "/test/fulfillments/new")
+    assert f'<a class="hit" href="{NEW}">Gems</a>' in await seen(shop, "/test/fulfillments/new")
     form = await seen(shop, NEW)
     assert 'id="recipient.player_id"' in form
-    assert '<option value="eu">eu</option>' in form
+    assert '<option value="eu">Eu</option>' in form
     page = await reviewed(shop, **{"recipient.server": "eu", "external_id": "gems-1"})
     assert "Deliver for €0.50" in page.text
     assert await depot.purse() == (1_000, 0)
@@ -174,12 +174,14 @@ async def test_statistics(depot: Depot) -> None:
     shown = await seen(shop, STATISTICS)
     assert "66.67%" in shown
     assert "€0.80" in shown
-    assert shown.count('<rect class="bar"') == 2
+    assert shown.count('<path class="now"') == 1
     by_product = await seen(shop, f"{STATISTICS}?group_by=product&from=&to=")
     assert "Gems, Sandbox Quest</th>" in by_product
-    assert by_product.count('<svg class="strip') == 2
+    assert by_product.count('<svg class="bar"') == 1
     assert "Sandbox Quest</th>" in await seen(shop, f"{STATISTICS}?group_by=game")
-    assert '<th scope="row">partially completed</th>' in await seen(shop, f"{STATISTICS}?group_by=status")
+    assert '<th role="rowheader" scope="row" class="lead b r1">partially completed</th>' in await seen(
+        shop, f"{STATISTICS}?group_by=status"
+    )
     assert "No fulfillments were ordered in this period." in await seen(shop, f"{STATISTICS}?from=2025-01-01&to=2025-02-01")
     refused = await shop.send("GET", f"{STATISTICS}?from=yesterday&to=2025-02-01")
     assert wrong(refused.ok(422)).keys() == {"from"}

@@ -15,7 +15,7 @@ from tests.withdrawals.test_terms import priced
 NEW = "/test/withdrawals/new/sandbox:EUR"
 SEPA = "/live/withdrawals/new/sepa:EUR"
 TO_NINA = {"amount": "10.00", "network_fee_mode": "deduct", "receiver": "Nina's account"}
-ROW = re.compile(r'<tr><td><a href="/(?:test|live)/withdrawals/([0-9a-f-]{36})">')
+ROW = re.compile(r'<a class="hit" href="/(?:test|live)/withdrawals/([0-9a-f-]{36})">')
 
 
 async def rows(actor: Actor, query: str = "", mode: str = "test") -> list[str]:
@@ -33,7 +33,7 @@ async def test_a_withdrawal_step_by_step(shop: Actor) -> None:
     await fund(shop)
     choices = await seen(shop, "/test/withdrawals/new")
     assert choices.index("sandbox:EUR") < choices.index("sandbox:USD")
-    assert "Available: <b>€100.00</b>" in await seen(shop, NEW)
+    assert '<p class="figure">€100.00</p>' in await seen(shop, NEW)
     fields = {"provider_fields.reference": "Rent <b>", "description": "May", "external_id": "rent-5"}
     page = await reviewed(shop, **fields)
     assert "Withdraw €10.00" in page.text
