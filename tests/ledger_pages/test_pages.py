@@ -11,8 +11,8 @@ from tests.forms import seen, signed_out, wrong
 from tests.payments.bank import refund, sell
 
 ROW = re.compile(
-    r'<tr><td><time datetime="([^"]+)" title="[^"]+">[^<]+</time></td>\s*'
-    r'<td class="num">([^<]+)</td><td class="num">([^<]+)</td>'
+    r'<time datetime="([^"]+)" title="[^"]+">[^<]+</time></td>\s*'
+    r'<td[^>]*class="amount e r1">([^<]+)</td><td[^>]*class="num e r2">([^<]+)</td>'
 )
 NEXT = re.compile(r'href="([^"]+)" rel="next"')
 
@@ -33,16 +33,17 @@ async def lines(actor: Actor, query: str = "", mode: str = "test") -> list[dict[
 
 async def test_balances_say_what_is_reserved_for_what(alice: Actor) -> None:
     page = await seen(alice, "/test/balances")
-    assert "No balances in the test environment yet." in page
+    assert "No balances yet" in page
+    assert "Pay a test payment link in the simulator" in page
     assert "Currencies without a balance" in page
     paid = await sell(alice, amount="30.00")
     (await refund(alice, paid, "12.00")).ok(201)
     page = await seen(alice, "/test/balances")
-    assert "<b>€18.00</b>" in page
+    assert '<p class="figure l">€18.00</p>' in page
     assert '<a href="/test/payments">Refunds</a></dt><dd>€12.00</dd>' in page
-    assert "<b>€30.00</b>" in page
+    assert "<dt>Total</dt><dd>€30.00</dd>" in page
     assert 'href="/test/ledger?currency=EUR"' in page
-    assert "No balances in the live environment yet." in await seen(alice, "/live/balances")
+    assert "Payments from your customers appear here." in await seen(alice, "/live/balances")
 
 
 async def test_a_debt_is_reported(alice: Actor) -> None:
@@ -57,7 +58,7 @@ async def test_a_debt_is_reported(alice: Actor) -> None:
 
 
 async def test_every_change_of_a_balance_is_an_entry(alice: Actor) -> None:
-    assert "No entries in the test environment yet." in await seen(alice, "/test/ledger")
+    assert "No entries yet" in await seen(alice, "/test/ledger")
     paid = await sell(alice, amount="30.00")
     await sell(alice, amount="7.00", currency="USD")
     assert await amounts(alice) == [("+$7.00", "$7.00"), ("+€30.00", "€30.00")]
@@ -84,7 +85,7 @@ async def test_filters(alice: Actor, query: str, found: int) -> None:
     (await refund(alice, paid, "12.00")).ok(201)
     assert len(await amounts(alice, query)) == found
     assert len(await lines(alice, query)) == (4 if "limit" in query else found)
-    counted = re.search(r"<p>(\d+) entr", await seen(alice, f"/test/ledger/export{query}"))
+    counted = re.search(r"<b>(\d+) entr", await seen(alice, f"/test/ledger/export{query}"))
     assert counted
     assert int(counted[1]) == (4 if "limit" in query else found)
     if not found:

@@ -7,7 +7,7 @@ from tests.cast import Actor
 from tests.forms import hidden, post, refuses_foreign_forms, refuses_strangers, seen, wrong
 
 OWLS = {"name": "Night Owls", "website_url": "https://owls.example", "description": "A game.\r\nFor two."}
-ROW = re.compile(r'<td class="anywhere"><a href="/(?:test|live)/projects/([0-9a-f-]{36})">([^<]+)</a>')
+ROW = re.compile(r'<td[^>]* class="lead b r1"><a class="hit" href="/(?:test|live)/projects/([0-9a-f-]{36})">([^<]+)</a>')
 
 
 async def names(actor: Actor, mode: str = "test") -> dict[str, str]:
@@ -35,7 +35,7 @@ async def test_a_project_is_opened_once_however_often_it_is_posted(alice: Actor)
 
 
 async def test_a_live_project_waits_for_its_review(alice: Actor) -> None:
-    assert "No live projects yet." in await seen(alice, "/live/projects")
+    assert "No live projects yet" in await seen(alice, "/live/projects")
     answer = await post(alice, "/live/projects/new", **await form(alice, "/live/projects/new") | OWLS)
     assert "Project submitted for review." in await seen(alice, answer.location)
     project_id = (await names(alice, "live"))["Night Owls"]
@@ -46,7 +46,7 @@ async def test_a_live_project_waits_for_its_review(alice: Actor) -> None:
     )
     assert "Rejected: No <b>site</b>. Change the project" in await seen(alice, path)
     await post(alice, path, **await form(alice, path) | OWLS | {"name": "Owls"})
-    assert "in review" in await seen(alice, f"{path}?done=saved")
+    assert "In review</span>" in await seen(alice, f"{path}?done=saved")
 
 
 async def test_what_is_wrong_is_said_at_its_field(alice: Actor) -> None:

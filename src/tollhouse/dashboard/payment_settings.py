@@ -1,5 +1,11 @@
-"""The dashboard's page of payment settings. The form carries a version, so that concurrent changes are detected."""
+"""The dashboard's page of payment settings. The form carries a version, so that concurrent changes are detected.
 
+Where the API has minutes and basis points, the form has a number with its unit and a percentage.
+"""
+
+from decimal import Decimal, InvalidOperation
+
+import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -19,10 +25,15 @@ from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
 OPERATIONS = Operations(PAGES)
-PLAIN = (
-    "default_currency", "link_expiry_minutes", "underpayment_tolerance_bps", "overpayment", "late_payments",
-    "late_monitoring_days", "success_url", "cancel_url",
-)  # fmt: skip
+PLAIN = ("default_currency", "overpayment", "late_payments", "late_monitoring_days", "success_url", "cancel_url")
+CONVERTED = ("link_expiry", "link_expiry_unit", "underpayment_tolerance")
+UNIT_MINUTES = {"days": 1440, "hours": 60, "minutes": 1}
+FIELDS_OF_API = {"link_expiry_minutes": "link_expiry", "underpayment_tolerance_bps": "underpayment_tolerance"}
+"""The fields of the form whose names and units differ from those of the API."""
+TEXTS = {
+    "link_expiry": "Enter a whole number: from 5 minutes to 365 days.",
+    "underpayment_tolerance": "Enter a percentage from 0 to 5, with at most two decimals.",
+}
 BRANDING = ("display_name", "logo_url", "accent_color", "support_email")
 NUMBER_DIGITS_MAX = 9
 NO_NUMBER = -1
@@ -74,6 +85,7 @@ async def _changed(request: Request, person: Person, env: MerchantEnv, form: Pay
 def _read_form(fields: Form, catalogue: Catalogue) -> PaymentSettingsForm:
     names = (
         *PLAIN,
+        *CONVERTED,
         *(f"branding.{name}" for name in BRANDING),
         *(f"confirmations.{network}" for network in _networks(catalogue)),
     )
@@ -83,7 +95,9 @@ def _read_form(fields: Form, catalogue: Catalogue) -> PaymentSettingsForm:
 
 def _form_of(current: SettingsView, catalogue: Catalogue) -> PaymentSettingsForm:
     values = {name: str(getattr(current, name) or "") for name in PLAIN}
-    values["underpayment_tolerance_bps"] = str(current.underpayment_tolerance_bps)
+    unit = next(unit for unit, minutes in UNIT_MINUTES.items() if current.link_expiry_minutes % minutes == 0)
+    values |= {"link_expiry": str(current.link_expiry_minutes // UNIT_MINUTES[unit]), "link_expiry_unit": unit}
+    values["underpayment_tolerance"] = f"{Decimal(current.underpayment_tolerance_bps) / 100:f}"
     values |= {f"branding.{name}": getattr(current.branding, name) or "" for name in BRANDING}
     values |= {f"confirmations.{network}": str(current.confirmations.get(network, "")) for network in _networks(catalogue)}
     selected = frozenset(choice.method_id for choice in current.payment_methods if choice.enabled)
@@ -103,8 +117,8 @@ def _to_settings(form: PaymentSettingsForm, current: SettingsView, catalogue: Ca
         payment_methods=[
             MethodChoice(choice.method_id, choice.method_id in form.methods) for choice in current.payment_methods
         ],
-        link_expiry_minutes=_number(values["link_expiry_minutes"]),
-        underpayment_tolerance_bps=_number(values["underpayment_tolerance_bps"]),
+        link_expiry_minutes=_number(values["link_expiry"]) * UNIT_MINUTES.get(values["link_expiry_unit"], 0),
+        underpayment_tolerance_bps=_basis_points(values["underpayment_tolerance"]),
         overpayment="refund_required" if overpayment == "refund_required" else "credit",
         late_payments="accept" if late == "accept" else "refund_required",
         late_monitoring_days=_number(values["late_monitoring_days"]),
@@ -120,17 +134,24 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX else NO_NUMBER
 
 
+def _basis_points(percentage: str) -> int:
+    """`0.5` or `0,5` as 50."""
+    try:
+        points = Decimal(percentage.replace(",", ".")) * 100
+    except InvalidOperation:
+        return NO_NUMBER
+    return int(points) if points.is_finite() and points == points.to_integral_value() else NO_NUMBER
+
+
 def _networks(catalogue: Catalogue) -> list[str]:
     return sorted({chain.network for currency in catalogue.currencies.values() for chain in currency.chains})
 
 
 def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
-    """The form errors with the messages of the API, also for nested members."""
-    return form_errors_of(
-        error,
-        form.values,
-        texts={(one.field, one.code): one.message for one in error.field_errors},
-    )
+    """The form errors with the messages of the API, also for nested members; with own ones where the units differ."""
+    named = [msgspec.structs.replace(one, field=FIELDS_OF_API.get(one.field, one.field)) for one in error.field_errors]
+    texts = {(one.field, one.code): TEXTS.get(one.field, one.message) for one in named}
+    return form_errors_of(ValidationFailed(*named), form.values, texts=texts)
 
 
 async def _page(
