@@ -166,6 +166,16 @@ class Visitor:
         await self.page.fill("#password", PASSWORD)
         await self.click("Sign in")
 
+    async def sign_out(self) -> None:
+        """By the account menu."""
+        await self.page.locator(".top [popovertarget=account]").click()
+        await self.page.locator("#account").get_by_role("button", name="Sign out").click()
+
+    async def open_settings(self, tab: str) -> None:
+        """Open a tab of the settings."""
+        await self.open_part("Settings")
+        await self.page.locator(".tabs").get_by_role("link", name=tab, exact=True).click()
+
     async def look_until_it_ended(self) -> None:
         """Refresh until the worker has done its part."""
         await self.page.wait_for_load_state("load")

@@ -70,7 +70,7 @@ async def test_what_was_done_is_reported_and_filtered(alice: Actor, bob: Actor) 
         "?to=2020-01-01": [],
     }.items():
         assert await reported(alice, query) == found, query
-    assert "No events match." in await seen(alice, f"{PATH}?who=operator")
+    assert "No events match these filters." in await seen(alice, f"{PATH}?who=operator")
     for query in ("?what=lost", "?environment=prod", "?before=x", "?page=2"):
         await seen(alice, PATH + query, 422)
     assert "This must be a date such as" in (wrong := await seen(alice, f"{PATH}?from=soon", 422))

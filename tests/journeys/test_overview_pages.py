@@ -102,12 +102,33 @@ BALANCES = """
   - heading "Balances" [level=1]
   - region "EUR Euro":
     - link "Ledger EUR"
-    - link "Convert EUR"
+    - paragraph: Available
     - link "Withdraw EUR"
+    - link "Convert EUR"
   - region "USD US Dollar":
     - link "Ledger USD"
   - region "Currencies without a balance":
     - list
+"""
+SETTINGS = """
+- main:
+  - heading "Settings" [level=1]
+  - navigation "Settings":
+    - link "Business"
+    - link "Payments"
+    - link "Connected applications"
+    - link "Security"
+    - link "Audit log"
+  - status: Settings saved.
+  - region "Business":
+    - heading "Business" [level=2]
+    - textbox "Business name"
+    - combobox "Time zone"
+  - region "Account"
+  - region "Payment settings":
+    - list
+  - button "Discard"
+  - button "Save settings"
 """
 
 pytestmark = IN_A_BROWSER
@@ -196,9 +217,9 @@ async def see_the_books(someone: Visitor) -> None:
         await page.click("text=Download")
     assert (await saved.value).suggested_filename.startswith("ledger-test-")
     await page.wait_for_selector("text=Download complete.")
-    await page.click("text=Back to the ledger")
-    await page.select_option("#type", "conversion_in")
-    await someone.click("Filter")
+    await page.click(".crumbs a:has-text('Ledger')")
+    await someone.filter_by("Type", "conversion_in")
+    await expect(page.locator(".chip.on")).to_have_text(["Currency EUR", "Type Conversion in"])
     await someone.glance("overview-ledger-no-match")
     await page.click("text=Clear filters >> nth=0")
 
@@ -228,6 +249,7 @@ async def set_the_clock(someone: Visitor) -> None:
     await someone.open_part("Settings")
     await page.select_option("#time_zone", "Asia/Kathmandu")
     await someone.click("Save")
+    await expect(page.locator("main")).to_match_aria_snapshot(SETTINGS)
     await someone.see("overview-settings")
     await someone.open_part("Home")
     await expect(page.locator("main")).to_contain_text("Asia/Kathmandu")
@@ -236,10 +258,10 @@ async def set_the_clock(someone: Visitor) -> None:
 async def set_how_to_be_paid(someone: Visitor) -> None:
     """Something that is not right first."""
     page = someone.page
-    await someone.open_part("Settings")
-    await page.click("a:has-text('Test environment')")
+    await someone.open_settings("Payments")
+    await page.select_option("#link_expiry_unit", "minutes")
     for minutes, result in (("1", "wrong"), ("90", "saved")):
-        await page.fill("#link_expiry_minutes", minutes)
+        await page.fill("#link_expiry", minutes)
         await someone.click("Save")
         await someone.see(f"overview-payments-{result}")
     await expect(page.locator("main")).to_contain_text("Settings saved.")

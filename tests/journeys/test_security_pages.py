@@ -9,10 +9,12 @@ from tests.running import Service
 
 pytestmark = IN_A_BROWSER
 SECURITY_OFF = """
-- heading "Security" [level=1]
+- heading "Settings" [level=1]
+- navigation "Settings"
 - region "Two-factor authentication":
   - heading "Two-factor authentication" [level=2]
   - paragraph
+  - paragraph: "Off"
   - button "Set up two-factor authentication"
 - region "Sessions":
   - heading "Sessions" [level=2]
@@ -22,7 +24,7 @@ SECURITY_OFF = """
 - region "Account recovery"
 """
 SETUP = """
-- paragraph:
+- navigation "Breadcrumb":
   - link "Security"
 - heading "Set up two-factor authentication" [level=1]
 - region "1. Scan the QR code":
@@ -36,23 +38,23 @@ SETUP = """
 - region "2. Enter the code":
   - heading "2. Enter the code" [level=2]
   - text: Code
-  - paragraph
   - textbox "Code"
+  - paragraph
   - paragraph:
     - button "Turn on two-factor authentication"
 """
 SESSIONS = """
-- paragraph:
+- navigation "Breadcrumb":
   - link "Security"
 - heading "Sessions" [level=1]
 - paragraph
+- button "Sign out all other sessions"
 - region /Chrom/:
   - heading /Chrom.* on Linux/ [level=2]
   - text: Current session
 - region "Firefox on Linux":
   - heading "Firefox on Linux" [level=2]
   - button /Sign out session 127.0.0.1/
-- button "Sign out all other sessions"
 """
 
 
@@ -71,7 +73,7 @@ async def test_guarding_an_account(look: Look, browser: Browser, service: Servic
 async def switch_on(someone: Visitor) -> Authenticator:
     """Scan, or type; a wrong code first."""
     page = someone.page
-    await someone.open_part("Security")
+    await someone.open_settings("Security")
     await expect(page.locator("main")).to_match_aria_snapshot(SECURITY_OFF)
     await someone.see("security-off")
     await someone.click("Set up two-factor authentication")
@@ -94,7 +96,7 @@ async def switch_on(someone: Visitor) -> Authenticator:
 async def sign_in_again(someone: Visitor, alice: Actor, authenticator: Authenticator) -> None:
     """By the keyboard alone, with a wrong code and then a right one."""
     page = someone.page
-    await someone.click("Sign out")
+    await someone.sign_out()
     await someone.sign_in(alice)
     await someone.see("security-code")
     for code in ("000000", await authenticator.next_code(alice)):
@@ -140,7 +142,7 @@ async def end_a_session(someone: Visitor, alice: Actor, authenticator: Authentic
     async with elsewhere(alice, "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0") as other:
         body = {"email": alice.email, "password": PASSWORD, "code": authenticator.backup_codes[1]}
         (await other.dashboard("POST", "/login", body)).ok()
-        await someone.open_part("Security")
+        await someone.open_settings("Security")
         await page.click("text=View sessions")
         await expect(page.locator("main")).to_match_aria_snapshot(SESSIONS)
         await someone.see("security-sessions")
@@ -152,7 +154,7 @@ async def end_a_session(someone: Visitor, alice: Actor, authenticator: Authentic
 async def switch_off(someone: Visitor, alice: Actor, authenticator: Authenticator) -> None:
     """New backup codes first."""
     page = someone.page
-    await someone.open_part("Security")
+    await someone.open_settings("Security")
     await page.fill("#code", await authenticator.next_code(alice))
     await someone.click("Generate new backup codes")
     await page.click("text=I have saved my backup codes")

@@ -76,8 +76,10 @@ async def save_payment_settings(request: Request, caller: Person, mode: str) -> 
 async def _changed(request: Request, person: Person, env: MerchantEnv, form: PaymentSettingsForm) -> Response:
     """The response to a stale form. The same form posted twice is no conflict."""
     current = await actions.get(request.services.db, env, request.now, request.services.catalogue)
-    saved = _form_of(current, request.services.catalogue)
-    if (saved.values, saved.methods) == (form.values, form.methods):
+    catalogue = request.services.catalogue
+    saved = _form_of(current, catalogue)
+    same_version = msgspec.structs.replace(form, version=saved.version)
+    if _to_settings(same_version, current, catalogue) == _to_settings(saved, current, catalogue):
         return see_other(f"/{env.mode}/settings/payments?done=saved")
     return await _page(request, person, current, form, FormErrors(CHANGED, status=409))
 
