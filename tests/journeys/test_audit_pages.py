@@ -17,7 +17,7 @@ MONEY = """
   - link "Export as CSV"
   - paragraph: /kept for 730 days/
   - search "Filter the audit log":
-    - link "Remove filter: Event"
+    - link /Remove filter. Event/
     - link "Clear filters"
   - list:
     - listitem:
