@@ -1,6 +1,7 @@
 """A headless Chromium that watches over every page it is shown: CSP, axe, sideways overflow, foreign requests."""
 
 import os
+import re
 import shutil
 import warnings
 from collections.abc import AsyncIterator
@@ -29,7 +30,8 @@ FOLDED_BELOW = 960
 TABS_MAX = 120
 FOCUS_IS_SEEN = """
     element => {
-        const tile = element.closest(".choice") ?? element, look = getComputedStyle(tile);
+        const tile = element.closest(".choice") ?? element;
+        const look = getComputedStyle(tile, tile.matches(".hit") ? "::after" : null);
         const box = element.getBoundingClientRect(), middle = box.y + box.height / 2;
         const seen = [box.left + 3, box.x + box.width / 2, box.right - 3].map(x => document.elementFromPoint(x, middle));
         return look.outlineStyle !== "none" && parseFloat(look.outlineWidth) >= 2 && seen.some(top => element.contains(top));
@@ -143,21 +145,19 @@ class Visitor:
 
     async def open_part(self, name: str) -> None:
         """Open a part of the dashboard by the navigation at its side, which a narrow window folds."""
-        side = self.page.locator(".side")
+        side, named = self.page.locator(".side"), re.compile(rf"^{name}( ?[0-9,.]+ open)?$")
         if self.look.width < FOLDED_BELOW:
             await self.page.locator(".top [popovertarget=nav]").click()
-        folded = side.locator(
-            "details:not([open])", has=self.page.get_by_role("link", name=name, exact=True, include_hidden=True)
-        )
+        folded = side.locator("details:not([open])", has=self.page.get_by_role("link", name=named, include_hidden=True))
         if await folded.count():
             await folded.locator("summary").click()
-        await side.get_by_role("link", name=name, exact=True).click()
+        await side.get_by_role("link", name=named).click()
 
     async def press_part(self, name: str) -> None:
         """The same with keys alone."""
         if self.look.width < FOLDED_BELOW:
             await self.press(".top [popovertarget=nav]")
-        await self.press(f".side a:text-is('{name}')")
+        await self.press(f".side a:text-matches('^{name}( ?[0-9,.]+ open)?$')")
 
     async def sign_in(self, actor: Actor) -> None:
         """At the page for it, by the password."""

@@ -203,7 +203,7 @@ async def test_the_history_has_the_command_lines_actions_too(olga: Actor, alice:
         "Taken back for testing",
         "Why not",
         olga.email,
-        "operator joined",
+        "Operator joined",
         "Alice&#39;s Coffee",
     ):
         assert said in shown, said

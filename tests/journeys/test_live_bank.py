@@ -124,7 +124,7 @@ async def bring(someone: Visitor, raw: bytes, says: str, name: str = "") -> None
         await someone.see("bank-statement-wrong")
     await page.set_input_files("#file", {"name": "day.xml", "mimeType": "text/xml", "buffer": raw})
     await someone.click("Import")
-    await expect(page.locator("p[role=status]")).to_contain_text(says)
+    await expect(page.locator("[role=status].ok")).to_contain_text(says)
     if name:
         await someone.see(name)
 
@@ -140,7 +140,7 @@ async def see_the_statement(someone: Visitor, name: str) -> None:
 async def dismiss_the_interest(someone: Visitor) -> None:
     """What nobody could place is the bank's own."""
     page = someone.page
-    await page.click("nav[aria-label='Statements'] a:has-text('Unmatched')")
+    await someone.open_part("Bank transfers")
     await someone.see("bank-transfers")
     await page.click("table a")
     await someone.see("bank-transfer")
@@ -224,7 +224,7 @@ async def see_it_confirmed(someone: Visitor, payout_id: str) -> None:
     await page.click("table a >> nth=0")
     await page.click(f"table a[href$='{payout_id}']")
     await someone.see("bank-payout")
-    await expect(page.locator("main dl")).to_contain_text("Confirmed")
+    await expect(page.locator(".page-head")).to_contain_text("Confirmed")
 
 
 async def show(alice: Actor, withdrawal_id: str) -> dict[str, Any]:

@@ -78,7 +78,7 @@ async def test_with_a_relay_only_how_it_went_is_reported(mail_worker: MailWorker
         listed = await seen(olga, "/operator/mail")
         assert "Sent through 127.0.0.1" in listed
         assert "hunter2" not in listed
-        for word in ("sent", "shown", "given up", "answered_550"):
+        for word in ("Sent</span>", "Shown</span>", "Failed</span>", "answered_550"):
             assert word in listed
         for path in MAIL.findall(listed):
             assert "Only the recipient can read the content" in await seen(olga, path)

@@ -44,7 +44,7 @@ async def test_one_is_approved_and_leaves(rich: Actor, olga: Actor, services: Se
     page = f"/operator/withdrawals/{new['id']}"
     assert page in (await olga.send("GET", "/operator/withdrawals?limit=100")).ok().text
     shown = (await olga.send("GET", page)).ok().text
-    for words in (BY_SEPA["receiver"], "Nina", "€10.00", "Rent &lt;of&gt; May", "The Shop", "Pending review"):
+    for words in (BY_SEPA["receiver"], "Nina", "€10.00", "Rent &lt;of&gt; May", "The Shop", "Pending review</span>"):
         assert words in shown, words
     done = (await olga.form(f"{page}/approve", {"remark": "Known payee", **await seen(olga, new)})).ok(303)
     assert "Done: withdrawal approved" in (await olga.send("GET", done.location)).ok().text

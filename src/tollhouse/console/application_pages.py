@@ -60,7 +60,7 @@ async def listed(request: Request, caller: Operator, query: ApplicationsQuery) -
         request.services.db, status=query.status, search=query.search.strip(), limit=query.fetch, offset=query.offset
     )
     rows, more = query.cut(found)
-    return render(
+    return await render(
         request,
         caller,
         "applications",
@@ -121,7 +121,7 @@ async def _application(
     found = await applications_store.application(db, client_id)
     if found is None:
         raise NotFound
-    return render(
+    return await render(
         request,
         caller,
         "application",

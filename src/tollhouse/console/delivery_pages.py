@@ -24,7 +24,9 @@ async def deliveries(request: Request, caller: Operator, query: PageQuery) -> Re
     """Merchants with events that failed recently, are retried or held."""
     found = await failing_store.failing(request.services.db, request.now, query.fetch, query.offset)
     rows, more = query.cut(found)
-    return render(request, caller, "deliveries", here="deliveries", failing=rows, page_links=page_links(query, more=more))
+    return await render(
+        request, caller, "deliveries", here="deliveries", failing=rows, page_links=page_links(query, more=more)
+    )
 
 
 @OPERATIONS.add("GET", "/operator/deliveries/{merchant_id}/{mode}", guard=operator_page)
@@ -36,7 +38,7 @@ async def failing_events(request: Request, caller: Operator, merchant_id: UUID, 
     env = MerchantEnv(MerchantId(merchant_id), MODES[mode])
     found = await failing_store.failing_of(request.services.db, env, request.now, query.fetch, query.offset)
     rows, more = query.cut(found)
-    return render(
+    return await render(
         request,
         caller,
         "failing",

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.console import store
+from tollhouse.console import overview_store, store
 from tollhouse.console.model import REASON_RULE, HistoryEntry, is_reason
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
@@ -23,9 +23,12 @@ class ActionQuery(Struct, frozen=True, forbid_unknown_fields=True):
     action: str = ""
 
 
-def render(request: Request, caller: Operator, template: str, status: int = 200, *, here: str, **values: Any) -> Response:
-    """A page of the console. `here` is its entry in the menu."""
-    return page(request, f"console/{template}.html", status, operator=caller, here=here, **values)
+async def render(
+    request: Request, caller: Operator, template: str, status: int = 200, *, here: str, **values: Any
+) -> Response:
+    """A page of the console. `here` is its entry in the menu, which counts what waits for a decision."""
+    to_do = await overview_store.to_do(request.services.db)
+    return page(request, f"console/{template}.html", status, operator=caller, here=here, to_do=to_do, **values)
 
 
 async def find_action(request: Request, action_id: str, subject_id: UUID) -> list[HistoryEntry]:

@@ -23,7 +23,7 @@ async def mails(request: Request, caller: Operator, query: PageQuery) -> Respons
     relay = request.services.settings.smtp
     turned = page_links(query, more=more)
     sender, readable = request.services.settings.sender, _is_readable(request)
-    return render(
+    return await render(
         request, caller, "mails", here="mail", mails=rows, page_links=turned, relay=relay, sender=sender, readable=readable
     )
 
@@ -38,7 +38,7 @@ async def mail(request: Request, caller: Operator, mail_id: UUID) -> Response:
     if _is_readable(request) and found.status == "shown":
         email = await store.get(request.services.db, mail_id)
         written = None if email is None else rendering.render(request.services, email)
-    return render(request, caller, "mail", here="mail", mail=found, written=written)
+    return await render(request, caller, "mail", here="mail", mail=found, written=written)
 
 
 def _is_readable(request: Request) -> bool:

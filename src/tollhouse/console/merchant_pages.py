@@ -69,7 +69,7 @@ async def merchants(request: Request, caller: Operator, query: MerchantsQuery) -
         request.services.db, status=query.status, search=query.search.strip(), limit=query.fetch, offset=query.offset
     )
     rows, more = query.cut(found)
-    return render(
+    return await render(
         request, caller, "merchants", here="merchants", merchants=rows, query=query, page_links=page_links(query, more=more)
     )
 
@@ -125,7 +125,7 @@ async def _merchant(
     if found is None:
         raise NotFound
     owner = MerchantId(merchant_id)
-    return render(
+    return await render(
         request,
         caller,
         "merchant",

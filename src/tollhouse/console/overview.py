@@ -46,6 +46,19 @@ class Indicator(Struct, frozen=True):
     detail: Translatable
 
 
+class ToDo(Struct, frozen=True, kw_only=True):
+    """The number of objects of each kind that wait for an operator, and since when the oldest review waits."""
+
+    projects: int
+    withdrawals: int
+    refunds: int
+    transfers: int
+    payouts: int
+    oldest_project_at: datetime | None
+    oldest_withdrawal_at: datetime | None
+    oldest_refund_at: datetime | None
+
+
 class Overview(Struct, frozen=True, kw_only=True):
     """The state of the service at `now`."""
 
@@ -57,12 +70,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     last_check: CheckResult | None
     deliveries: DeliveryStatus
     oldest_undelivered: datetime | None
-    projects_in_review: int
-    withdrawals_in_review: int
-    refunds_in_review: int
-    refunds_waiting: int
-    transfers_waiting: int
-    payouts_waiting: int
+    refunds_in_progress: int
     now: datetime
 
     def is_running(self, worker: WorkerHeartbeat) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.console.overview import CheckResult, Overview, WorkerHeartbeat
+from tollhouse.console.overview import CheckResult, Overview, ToDo, WorkerHeartbeat
 from tollhouse.events import status as delivery_status
 from tollhouse.platform.db import Pool
 
@@ -21,12 +21,9 @@ OLDEST_UNDELIVERED = """
           UNION ALL (SELECT event_id FROM webhook_deliveries_later ORDER BY event_id LIMIT 1)) AS waiting
     JOIN webhook_events e ON e.id = waiting.event_id
 """
-WAITING = """
-    SELECT (SELECT count(*) FROM projects WHERE status = 'in_review') AS projects,
-           (SELECT count(*) FROM withdrawals WHERE status = 'pending_review') AS withdrawals,
-           (SELECT count(*) FROM outgoing_transfers
-            WHERE kind = 'refund' AND review = 'required' AND closed_at IS NULL) AS refunds_in_review,
-           (SELECT count(*) FROM refunds WHERE next_look_at IS NOT NULL) AS refunds,
+REFUNDS_IN_PROGRESS = "SELECT count(*) FROM refunds WHERE next_look_at IS NOT NULL"
+TO_DO = """
+    SELECT p.projects, p.oldest_project_at, w.withdrawals, w.oldest_withdrawal_at, r.refunds, r.oldest_refund_at,
            (SELECT count(*) FROM bank_entry_parts WHERE outcome = 'unmatched') AS transfers,
            (SELECT count(*)
             FROM (SELECT id FROM refunds
@@ -37,6 +34,11 @@ WAITING = """
                   WHERE rail = 'bank' AND mode = 'live' AND status = 'processing' AND submission = 'accepted'
                     AND next_look_at IS NOT NULL) accepted
             WHERE NOT EXISTS (SELECT FROM bank_payouts b WHERE b.id = accepted.id AND b.status <> 'prepared')) AS payouts
+    FROM (SELECT count(*) AS projects, min(updated_at) AS oldest_project_at FROM projects WHERE status = 'in_review') p,
+         (SELECT count(*) AS withdrawals, min(created_at) AS oldest_withdrawal_at
+          FROM withdrawals WHERE status = 'pending_review') w,
+         (SELECT count(*) AS refunds, min(created_at) AS oldest_refund_at
+          FROM outgoing_transfers WHERE kind = 'refund' AND review = 'required' AND closed_at IS NULL) r
 """
 
 UPSERT_HEARTBEAT = """
@@ -62,12 +64,12 @@ async def overview(db: Pool, version: str, now: datetime) -> Overview:
     deliveries = await delivery_status.read_status(db)
     async with db.connection() as tx:
         database = await tx.fetchrow(DATABASE)
-        waiting = await tx.fetchrow(WAITING)
+        refunds = await tx.fetchval(REFUNDS_IN_PROGRESS)
         last_check = await tx.fetchrow(LAST_CHECK)
         workers = await tx.fetch(WORKERS)
         oldest = await tx.fetchval(OLDEST_UNDELIVERED)
-    if database is None or waiting is None:
-        raise AssertionError("a statement that counts answers one row")
+    if database is None:
+        raise AssertionError("a statement without FROM answers one row")
     return Overview(
         version=version,
         database_version=database["version"],
@@ -77,14 +79,17 @@ async def overview(db: Pool, version: str, now: datetime) -> Overview:
         last_check=None if last_check is None else CheckResult(**dict(last_check)),
         deliveries=deliveries,
         oldest_undelivered=oldest,
-        projects_in_review=waiting["projects"],
-        withdrawals_in_review=waiting["withdrawals"],
-        refunds_in_review=waiting["refunds_in_review"],
-        refunds_waiting=waiting["refunds"],
-        transfers_waiting=waiting["transfers"],
-        payouts_waiting=waiting["payouts"],
+        refunds_in_progress=refunds,
         now=now,
     )
+
+
+async def to_do(db: Pool) -> ToDo:
+    """Count what waits for an operator."""
+    row = await db.fetchrow(TO_DO)
+    if row is None:
+        raise AssertionError("a statement that counts answers one row")
+    return ToDo(**dict(row))
 
 
 async def record_heartbeat(db: Pool, worker_id: UUID, host: str, pid: int, version: str, now: datetime) -> None:

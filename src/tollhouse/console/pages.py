@@ -23,8 +23,10 @@ from tollhouse.identity.operators import operator_page
 from tollhouse.identity.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError, ValidationFailed
+from tollhouse.withdrawals import review_store
 
 OPERATIONS = Operations(PAGES)
+WITHDRAWALS_SHOWN = 5
 CONSOLE_PATH = re.compile(r"/operator(/[A-Za-z0-9-]+)*")
 
 
@@ -109,13 +111,16 @@ async def join(request: Request, secret: str) -> Response:
 @OPERATIONS.add("GET", "/operator", guard=operator_page)
 async def overview(request: Request, caller: Operator) -> Response:
     """The state of the service and what is to do."""
-    state = await overview_store.overview(request.services.db, version("tollhouse"), request.now)
-    return render(
+    services = request.services
+    state = await overview_store.overview(services.db, version("tollhouse"), request.now)
+    withdrawals = await review_store.list_queue(services.db, "pending_review", WITHDRAWALS_SHOWN, services.catalogue)
+    return await render(
         request,
         caller,
         "overview",
         here="overview",
         state=state,
+        withdrawals=withdrawals,
         many=many,
         size=size(state.database_bytes),
         workers=[
@@ -129,7 +134,7 @@ async def overview(request: Request, caller: Operator) -> Response:
 async def history(request: Request, caller: Operator, query: PageQuery) -> Response:
     """The actions of operators on these pages and on the command line."""
     history, more = query.cut(await store.list_actions(request.services.db, query.fetch, query.offset))
-    return render(
+    return await render(
         request,
         caller,
         "history",

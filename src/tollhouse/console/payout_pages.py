@@ -115,7 +115,7 @@ async def batches(request: Request, caller: Operator, query: PageQuery) -> Respo
     rows, more = query.cut(
         await payouts_store.batches(request.services.db, query.fetch, query.offset, request.services.catalogue)
     )
-    return render(request, caller, "batches", here="payouts", batches=rows, page_links=page_links(query, more=more))
+    return await render(request, caller, "batches", here="payouts", batches=rows, page_links=page_links(query, more=more))
 
 
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}", guard=operator_page)
@@ -134,7 +134,7 @@ async def _batch(
         await payouts_store.of_batch(request.services.db, batch_id, query.fetch, query.offset, request.services.catalogue)
     )
     turned = page_links(query, more=more)
-    return render(
+    return await render(
         request, caller, "batch", status, here="payouts", batch=found, payouts=rows, page_links=turned, message=message
     )
 
@@ -174,7 +174,7 @@ async def _payouts(
 
     found, prepared = await request.services.db.transact(load)
     rows, more = query.cut(found)
-    return render(
+    return await render(
         request,
         caller,
         "payouts",
@@ -207,7 +207,7 @@ async def _payout(
     merchant_id = found.listed.merchant_id
     reset_counts = await request.services.db.transact(lambda tx: rules.reset_counts_until(tx, merchant_id, request.now))
     transfer = await outgoing_store.get(request.services.db, payout_id)
-    return render(
+    return await render(
         request,
         caller,
         "payout",

@@ -51,7 +51,7 @@ async def projects(request: Request, caller: Operator, query: ProjectQueueQuery)
     """Projects, newest first."""
     found = await store.projects(request.services.db, status=query.filter, limit=query.fetch, offset=query.offset)
     rows, more = query.cut(found)
-    return render(
+    return await render(
         request,
         caller,
         "projects",
@@ -126,7 +126,7 @@ async def _project(
     found, approvals = await request.services.db.transact(load)
     if found is None:
         raise NotFound
-    return render(
+    return await render(
         request,
         caller,
         "project",

@@ -110,7 +110,7 @@ async def withdrawals(request: Request, caller: Operator, query: WithdrawalQueue
             request.services.db, query.status, query.fetch, request.services.catalogue, query.offset
         )
     )
-    return render(
+    return await render(
         request,
         caller,
         "reviews",
@@ -131,7 +131,7 @@ async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Re
             request.services.db, query.review, query.fetch, request.services.catalogue, query.offset
         )
     )
-    return render(
+    return await render(
         request,
         caller,
         "reviews",
@@ -228,7 +228,7 @@ async def _show(
     merchant = None if subject is None else await store.merchant(db, subject.env.merchant_id)
     if subject is None or merchant is None:
         raise NotFound
-    return render(
+    return await render(
         request,
         caller,
         queue.kind.name,

@@ -71,7 +71,7 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
             request.services.db, statement_id, query.fetch, query.offset, request.services.catalogue
         )
     )
-    return render(
+    return await render(
         request,
         caller,
         "statement",
@@ -86,7 +86,9 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
 async def transfers(request: Request, caller: Operator, query: PageQuery) -> Response:
     """Unmatched transfers, oldest first."""
     rows, more = query.cut(await store.unmatched(request.services.db, request.services.catalogue, query.fetch, query.offset))
-    return render(request, caller, "transfers", here="statements", transfers=rows, page_links=page_links(query, more=more))
+    return await render(
+        request, caller, "transfers", here="transfers", transfers=rows, page_links=page_links(query, more=more)
+    )
 
 
 @OPERATIONS.add("GET", "/operator/transfers/{transfer_id}", guard=operator_page)
@@ -136,7 +138,7 @@ async def _statements(
     done: Translatable = "",
 ) -> Response:
     rows, more = query.cut(await shown_store.statements(request.services.db, query.fetch, query.offset))
-    return render(
+    return await render(
         request,
         caller,
         "statements",
@@ -175,12 +177,12 @@ async def _transfer(
     found = await shown_store.transfer(request.services.db, transfer_id, request.services.catalogue)
     if found is None:
         raise NotFound
-    return render(
+    return await render(
         request,
         caller,
         "transfer",
         status,
-        here="statements",
+        here="transfers",
         transfer=found,
         suggestions=await suggest(request.services.db, found, request.services.catalogue)
         if found.outcome == "unmatched" and found.side == "credit"

@@ -53,7 +53,7 @@ async def confirm_page(
     subject = await load()
     if subject.status not in change.from_statuses:
         return await show_error(change.too_late)
-    return _form(request, caller, change, subject)
+    return await _form(request, caller, change, subject)
 
 
 async def submit(request: Request, caller: Operator, change: StatusChange, load: Load, show_error: ShowError) -> Response:
@@ -61,7 +61,7 @@ async def submit(request: Request, caller: Operator, change: StatusChange, load:
     subject = await load()
     reason, error = read_reason(request)
     if error:
-        return _form(request, caller, change, subject, reason=reason, error=error)
+        return await _form(request, caller, change, subject, reason=reason, error=error)
     context = OperatorContext(caller.email, request.now, reason)
     try:
         action = await request.transact(lambda work: change.apply(work, subject.id, context))
@@ -70,7 +70,7 @@ async def submit(request: Request, caller: Operator, change: StatusChange, load:
     return see_other(f"{subject.path}?action={action.action_id}")
 
 
-def _form(
+async def _form(
     request: Request,
     caller: Operator,
     change: StatusChange,
@@ -79,7 +79,7 @@ def _form(
     reason: str = "",
     error: Translatable = "",
 ) -> Response:
-    return render(
+    return await render(
         request,
         caller,
         "suspension",
