@@ -2,7 +2,7 @@
 
 from playwright.async_api import Browser, expect
 
-from tests.browser import FOLDED_BELOW, IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
+from tests.browser import FOLDED_BELOW, IN_A_BROWSER, NARROW, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import Actor
 from tests.payments.shop import open_link
 from tests.running import Service
@@ -61,23 +61,58 @@ async def test_the_comforts_of_the_dashboard(look: Look, browser: Browser, servi
         await switch_keys_off(someone)
 
 
+@by_look(WIDE)
+async def test_the_search_of_the_dashboard(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
+    """The key `/` goes to the top bar also where the page has filters, and Enter searches."""
+    await open_link(alice, display_name="Guided tour", external_id="order-1001", customer_email="nina@example.com")
+    async with visitor(browser, look, service.url) as someone:
+        page = someone.page
+        await someone.sign_in(alice)
+        await page.wait_for_url("**/test/home")
+        await page.goto(f"{service.url}/test/payments")
+        if look.width >= FOLDED_BELOW:
+            await page.keyboard.press("/")
+            await expect(page.locator("#q")).to_be_focused()
+        else:
+            await page.get_by_role("link", name="Search", exact=True).click()
+            await expect(page).to_have_title("TEST · Search · Tollhouse")
+            await page.keyboard.press("/")
+            await expect(page.locator("#search")).to_be_focused()
+        await page.keyboard.type("order-10")
+        await page.keyboard.press("Enter")
+        await expect(page).to_have_url(f"{service.url}/test/search?q=order-10")
+        await expect(page.get_by_role("table", name="Payment links").get_by_role("link")).to_have_text("Guided tour")
+        await someone.see("search")
+        await page.goto(f"{service.url}/live/search?q=order-1001")
+        await expect(page.locator(".banner")).to_contain_text("Also found in test mode.")
+        await someone.see("search-elsewhere")
+        await page.get_by_role("link", name="Show results in test mode").click()
+        await page.get_by_role("link", name="Guided tour").click()
+        await expect(page.get_by_role("heading", level=1)).to_contain_text("Guided tour")
+
+
 async def go_by_keys(someone: Visitor, service: Service) -> None:
-    """To a list, into its first filter, which opens, or its search, where keys are letters; and the list of all keys."""
+    """To a list, into the search of the bar, else the first filter, which opens; in a field keys are letters. And all keys."""
     page = someone.page
     await page.keyboard.type("gv")
     await expect(page).to_have_url(f"{service.url}/test/developers/events")
     await page.keyboard.press("/")
-    await expect(page.locator("#status")).to_be_focused()
-    await page.keyboard.press("Escape")
+    wide = someone.look.width >= FOLDED_BELOW
+    await expect(page.locator("#q" if wide else "#status")).to_be_focused()
+    if wide:
+        await page.locator("#q").blur()
+    else:
+        await page.keyboard.press("Escape")
     await expect(page.locator("#status")).to_be_hidden()
     await page.keyboard.type("gr")
     await expect(page).to_have_title("TEST · API requests · Tollhouse")
     await page.keyboard.press("/")
-    await expect(page.locator("#path")).to_be_focused()
+    search = page.locator("#q" if wide else "#path")
+    await expect(search).to_be_focused()
     await page.keyboard.type("g?h")
-    await expect(page.locator("#path")).to_have_value("g?h")
+    await expect(search).to_have_value("g?h")
     await expect(page.locator("#shortcuts")).to_be_hidden()
-    await page.locator("#path").blur()
+    await search.blur()
     await page.keyboard.press("?")
     await expect(page.locator("#shortcuts")).to_match_aria_snapshot(KEYS)
     await someone.see("shortcuts")

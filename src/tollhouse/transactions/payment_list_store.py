@@ -1,6 +1,6 @@
 """SQL of the dashboard's list of payments and its export."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -8,7 +8,7 @@ import msgspec
 
 from tollhouse.http.keyset import read_in_batches
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.db import Pool, Row
+from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.transactions.payment_list import PaymentListFilter, PaymentRow
 
 SELECT_ROWS = """
@@ -63,6 +63,11 @@ LIST_OF_LINK = f"""
     WHERE t.merchant_id = $1 AND t.mode = $2 AND t.payment_link_id = $4
     ORDER BY t.created_at DESC, t.id DESC LIMIT $5
 """
+LIST_BY_IDS = f"""
+    {SELECT_ROWS}
+    WHERE t.merchant_id = $1 AND t.mode = $2 AND t.id = ANY($4::uuid[])
+    ORDER BY t.created_at DESC, t.id DESC
+"""
 
 
 async def list_payments(
@@ -76,6 +81,11 @@ async def list_payments(
 async def list_of_link(db: Pool, env: MerchantEnv, link_id: UUID, now: datetime, limit: int) -> list[PaymentRow]:
     """The newest payments of a link."""
     return [_payment(row) for row in await db.fetch(LIST_OF_LINK, env.merchant_id, env.mode, now, link_id, limit)]
+
+
+async def list_by_ids(db: Pool | Tx, env: MerchantEnv, ids: Sequence[UUID], now: datetime) -> list[PaymentRow]:
+    """The payments with these IDs, newest first."""
+    return [_payment(row) for row in await db.fetch(LIST_BY_IDS, env.merchant_id, env.mode, now, ids)]
 
 
 async def count_payments(db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime) -> int:

@@ -1,4 +1,5 @@
-// Keys: `g` and a letter go to a page, `/` goes to the first field of the search or filter, `?` lists them all.
+// Keys: `g` and a letter go to a page, `?` lists them all. `/` goes to the search of the top bar; where there is none, to the
+// first field of the search or filter of the page, else to the page of the search.
 // Who switches them off in the foot does not get this script. In a field every key is only a letter.
 
 const WAITS_MS = 1_500;
@@ -24,8 +25,14 @@ const pages = new Map([...document.querySelectorAll(".side a[data-key]")].map((l
 list.querySelector("dl").prepend(...[...pages].map(([key, link]) => row(link.textContent, ["g", key])));
 
 function toSearch() {
-  const field = document.querySelector("main [role=search] :is(input:not([type=hidden]), select), main input[type=search]");
-  if (!field) return false;
+  const bar = document.querySelector(".top [role=search] input");
+  const ofPage = document.querySelector("main [role=search] :is(input:not([type=hidden]), select), main input[type=search]");
+  const field = bar?.checkVisibility() ? bar : ofPage;
+  if (!field) {
+    const link = document.querySelector("[data-search]");
+    link?.click();
+    return Boolean(link);
+  }
   const folded = field.closest("details");
   if (folded) folded.open = true;
   field.focus();
