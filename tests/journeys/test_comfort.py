@@ -84,7 +84,7 @@ async def test_the_search_of_the_dashboard(look: Look, browser: Browser, service
         await expect(page.get_by_role("table", name="Payment links").get_by_role("link")).to_have_text("Guided tour")
         await someone.see("search")
         await page.goto(f"{service.url}/live/search?q=order-1001")
-        await expect(page.locator(".banner")).to_contain_text("Also found in test mode.")
+        await expect(page.locator(".banner[role=status]")).to_contain_text("Also found in test mode.")
         await someone.see("search-elsewhere")
         await page.get_by_role("link", name="Show results in test mode").click()
         await page.get_by_role("link", name="Guided tour").click()
