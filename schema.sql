@@ -2074,7 +2074,9 @@ CREATE INDEX outgoing_transfers_of_day ON public.outgoing_transfers USING btree 
 CREATE INDEX outgoing_transfers_to_review ON public.outgoing_transfers USING btree (kind, created_at, id) WHERE ((review = 'required'::text) AND (closed_at IS NULL));
 CREATE INDEX payment_links_due ON public.payment_links USING btree (expires_at) WHERE (status = 'active'::text);
 CREATE INDEX payment_links_due_of_merchant ON public.payment_links USING btree (merchant_id, expires_at) WHERE ((status = 'active'::text) AND (mode = 'test'::text));
+CREATE INDEX payment_links_email_prefix ON public.payment_links USING btree (merchant_id, mode, lower(customer_email) text_pattern_ops) WHERE (customer_email IS NOT NULL);
 CREATE INDEX payment_links_external ON public.payment_links USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
+CREATE INDEX payment_links_external_prefix ON public.payment_links USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX rail_observations_of_account ON public.rail_observations USING btree (payer_account) WHERE ((mode = 'live'::text) AND (payer_account IS NOT NULL));
 CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
@@ -2087,6 +2089,7 @@ CREATE INDEX row_digests_by_transaction ON public.row_digests USING btree (xact)
 CREATE INDEX sandbox_plans_due ON public.sandbox_plans USING btree (due_at);
 CREATE INDEX sessions_by_last_use ON public.sessions USING btree (last_seen_at);
 CREATE INDEX sessions_of_user ON public.sessions USING btree (user_id);
+CREATE INDEX transactions_by_amount ON public.transactions USING btree (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
 CREATE INDEX transactions_failed ON public.transactions USING btree (merchant_id, mode, updated_at) INCLUDE (currency) WHERE (status = 'failed'::text);
 CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_link_id, created_at DESC, id DESC);
 CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
