@@ -92,7 +92,7 @@ async def test_the_search_of_the_dashboard(look: Look, browser: Browser, service
 
 
 async def go_by_keys(someone: Visitor, service: Service) -> None:
-    """To a list, into the search of the bar, else the first filter, which opens; there keys are letters. And the list of keys."""
+    """To a list, into the search of the bar or the first filter, which opens; there keys are letters. The list of keys."""
     page = someone.page
     await page.keyboard.type("gv")
     await expect(page).to_have_url(f"{service.url}/test/developers/events")
