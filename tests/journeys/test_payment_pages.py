@@ -32,9 +32,9 @@ LIST = """
 """
 REVIEW = """
 - heading "Confirm refund" [level=1]
-- term: Customer receives
-- definition: €20.00
 - term: Debited from your balance
+- definition: €20.00
+- term: Customer receives
 - definition: €20.00
 - term: Reason
 - definition: Requested by customer
