@@ -127,8 +127,8 @@ SETTINGS = """
   - region "Account"
   - region "Payment settings":
     - list
-  - button "Discard"
   - button "Save settings"
+  - button "Discard"
 """
 
 pytestmark = IN_A_BROWSER
