@@ -57,6 +57,8 @@ def test_days_of_a_filter_begin_there() -> None:
 def test_another_zone_compiles_no_template(monkeypatch: pytest.MonkeyPatch) -> None:
     services = Templates()
     facts = {
+        "layout": "http/card.html",
+        "home": "/",
         "code": "not_found",
         "number": 404,
         "message": "",

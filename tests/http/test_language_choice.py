@@ -23,7 +23,7 @@ async def pick(actor: Actor, **fields: str) -> Answer:
 async def test_a_german_browser_gets_german_pages(alice: Actor) -> None:
     page = (await german(alice, "/test/withdrawals")).ok()
     assert '<html lang="de">' in page.text
-    assert "Noch keine Auszahlungen in der Test-Umgebung." in page.text
+    assert "Noch keine Auszahlungen in der Test-Umgebung" in page.text
     assert page.headers["Content-Language"] == "de"
     assert page.headers["Vary"] == "Accept-Encoding, Accept-Language, Cookie"
     lost = (await german(alice, "/test/nowhere")).ok(404)
@@ -79,6 +79,6 @@ async def test_consent_and_checkout_in_german(service: Service, alice: Actor, bo
     link = await open_link(alice, amount="1234.50")
     address = service.url + (await choose(link)).ok(303).location
     text = read((await german(alice, address)).ok().text)
-    assert "<h1>1.234,50 €</h1>" in text
+    assert "<h1>1.234,50 € bezahlen</h1>" in text
     assert 'value="1234.50"' in text
     assert "Warten auf die Zahlung" in text

@@ -85,7 +85,7 @@ async def test_a_live_key_by_json(mail_worker: MailWorker, dora: Actor) -> None:
 async def test_a_live_key_by_the_page(mail_worker: MailWorker, dora: Actor) -> None:
     refused = (await browse(dora, KEYS, {"name": "Till"})).ok(403)
     assert "require a verified email address" in refused.text
-    assert f'action="{ADDRESS}"' in refused.text
+    assert f'action="/live{ADDRESS}"' in refused.text
     assert "th_live_" not in refused.text
     assert await made(dora) == 0
     (await dora.form(ADDRESS, {})).ok(303)
@@ -119,7 +119,7 @@ async def test_a_live_link_by_the_page(mail_worker: MailWorker, dora: Actor) -> 
     fields = LINK | {"key": str(uuid4())}
     refused = (await browse(dora, LINKS, fields)).ok(403)
     assert "require a verified email address" in refused.text
-    assert f'action="{ADDRESS}"' in refused.text
+    assert f'action="/live{ADDRESS}"' in refused.text
     (await dora.form(LINKS, fields)).refused("email_unverified", 403)
     (await dora.form("/test/payment-links/new", fields)).ok(303)
     assert await made(dora) == 0

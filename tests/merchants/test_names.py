@@ -36,9 +36,14 @@ async def test_a_merchants_own_words_are_never_translated(alice: Actor) -> None:
     """Each of these is a text of the catalogue, which German pages would say as they say their own."""
     german = {"Accept": "text/html", "Accept-Language": "de"}
     for name in ("Payments", "Withdrawals"):
-        (await alice.dashboard("POST", "/projects", {"name": name, "mode": "test"})).ok(201)
+        project = (await alice.dashboard("POST", "/projects", {"name": name, "mode": "test"})).ok(201).body
     shown = (await alice.send("GET", "/test/payment-links/new", headers=german)).ok().text
     assert ">Payments</option>" in shown
+    (
+        await alice.post(
+            "/payment-links", {"display_name": "Coffee", "amount": "4.20", "currency": "EUR", "project_id": project["id"]}
+        )
+    ).ok(201)
     shown = (await alice.send("GET", "/test/payment-links", headers=german)).ok().text
     assert ">Withdrawals</option>" in shown
 

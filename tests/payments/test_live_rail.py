@@ -44,7 +44,7 @@ async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, servi
     (await choose(link, COURIER.method_id)).ok(303)
     page = (await visit(link, alice)).ok().text
     assert "Leave it at the kiosk." in page
-    assert 'data-copy value="Kiosk 7, Quay Street"' in page
+    assert 'data-copy-value="Kiosk 7, Quay Street"' in page
     assert "Test simulator" not in page
     [paid] = (await alice.get("/transactions", mode="live")).ok().body["transactions"]
     seen = Observation(

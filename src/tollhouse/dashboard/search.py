@@ -62,8 +62,8 @@ class Found(Struct, frozen=True):
 async def search(request: Request, caller: Person, mode: str, query: SearchQuery) -> Response:
     """Find payments, payment links, customers and other objects; an ID redirects to the object's page."""
     env, text = caller.env(mode), query.text
-    if not text or query.refusal:
-        return _page(request, caller, env, query, Found(), query.refusal, 422 if query.refusal else 200)
+    if not text or query.rejection:
+        return _page(request, caller, env, query, Found(), query.rejection, 422 if query.rejection else 200)
     requests: list[RequestRow] = []
     found = await _find_object(request, env, text)
     if not found and (named := named_id(text)) is not None:

@@ -60,7 +60,7 @@ class SearchQuery(Struct, frozen=True, forbid_unknown_fields=True):
         return " ".join(self.q.split())
 
     @property
-    def refusal(self) -> Translatable:
+    def rejection(self) -> Translatable:
         """Why this cannot be searched; empty if it can."""
         if len(self.text) > TEXT_CHARS_MAX:
             return Text("Enter at most %(most)s characters.", most=TEXT_CHARS_MAX)

@@ -58,7 +58,7 @@ class SubjectLink(NamedTuple):
     kind: str
 
 
-class Subject(Struct):
+class EventSubject(Struct):
     """The kind and the id of an object in a payload."""
 
     object: str = ""
@@ -68,7 +68,7 @@ class Subject(Struct):
 class EventData(Struct):
     """The object of an event. `test` marks an example."""
 
-    object: Subject
+    object: EventSubject
     test: bool = False
 
 
