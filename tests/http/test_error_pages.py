@@ -43,7 +43,7 @@ async def test_it_names_the_request_and_leads_on(alice: Actor, name: str, langua
     assert f'<html lang="{language}">' in answer.text
     assert f"<code>{answer.headers['X-Request-Id']}</code>" in answer.text
     assert '<a class="btn" href="/">' in answer.text
-    assert f'<p class="muted">{status}</p>' in answer.text
+    assert f'<p class="meta">{status}</p>' in answer.text
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -60,7 +60,7 @@ def test_what_was_refused_of_an_address_is_said() -> None:
         status = 422
 
     page = shown(Refused(field_errors=[FieldError("limit", "out_of_range", messages.whole_number(1, 100))]), "de")
-    assert "<li><code>limit</code>: Diese Angabe muss eine ganze Zahl von 1 bis 100 sein.</li>" in page
+    assert "<span><code>limit</code>: Diese Angabe muss eine ganze Zahl von 1 bis 100 sein.</span></li>" in page
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ async def test_connecting_by_clicking(
     async with visitor(browser, look, service.url, callback) as someone:
         await sign_in(someone, bob)
         app = await register_application(someone, bob, callback)
-        await someone.click("Sign out")
+        await someone.sign_out()
         await someone.page.goto(service.url + app.authorize_path(" ".join(ASKED)))
         await sign_up_on_the_way(someone, f"ana-{bob.email}")
         code = await consent(someone)

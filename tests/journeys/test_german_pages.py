@@ -50,7 +50,7 @@ async def test_the_service_in_german(look: Look, browser: Browser, service: Serv
         await see(someone, service.url + app.authorize_path("account:read payments:write offline_access"), "consent")
         await see(someone, link["url"], "checkout")
         await see(someone, service.url + (await choose(link)).ok(303).location, "checkout-pending")
-        await expect(page.locator("h1")).to_have_text("1.234,50 €")
+        await expect(page.locator("h1")).to_have_text("1.234,50 € bezahlen")
         await page.wait_for_selector("button:has-text('Kopieren')")
 
 
