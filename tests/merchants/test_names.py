@@ -104,6 +104,7 @@ async def test_deny_stands_first_at_the_consent_page(alice: Actor, bob: Actor) -
     shown = (await alice.send("GET", started)).ok().text
     assert shown.index('value="deny"') < shown.index('value="allow"')
     actions = shown[: shown.index('value="deny"')].rpartition("<div ")[2]
-    assert actions.startswith('class="actions as-read"')
-    css = (await alice.send("GET", "/static/app.css")).ok().text
-    assert ".actions.as-read { flex-direction: row;" in css
+    assert actions.startswith('class="row"')
+    for sheet in ("app", "components", "lists", "former"):
+        css = (await alice.send("GET", f"/static/{sheet}.css")).ok().text
+        assert "row-reverse" not in css, sheet
