@@ -112,8 +112,7 @@ async def resend_failed_events(someone: Visitor) -> None:
     """All of them, and see how far it is."""
     page = someone.page
     await someone.open_part("Events")
-    await page.select_option("#status", "failed")
-    await someone.click("Filter")
+    await someone.filter_by("Status", "failed")
     await page.click("text=Resend failed events")
     await page.select_option("#type", "payment.succeeded")
     await someone.click("Apply")
