@@ -61,8 +61,8 @@ async def register_application(someone: Visitor, owner: Actor, callback: str) ->
         await page.check(f"input[value='{scope}']")
     await someone.click("Register application")
     await someone.see("application-registered")
-    client_id = (await page.inner_text("#client-id")).strip()
-    secret = (await page.inner_text("#client-secret")).strip()
+    client_id = await page.input_value("#client-id")
+    secret = await page.input_value("#client-secret")
     return Application(owner, client_id, secret, redirect_uri=callback)
 
 

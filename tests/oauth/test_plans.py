@@ -17,6 +17,8 @@ FILLED = """
     FROM oauth_grants AS g, generate_series(1, 5000) AS n WHERE g.client_id = '%(client_id)s';
     INSERT INTO oauth_access_tokens
     SELECT sha256(id::text::bytea), id, 1, now() + interval '14 minutes' FROM oauth_grants WHERE client_id = '%(client_id)s';
+    INSERT INTO oauth_access_tokens -- in the partition of this moment too, if the tokens above expire in the next one
+    SELECT sha256('now' || id::text::bytea), id, 1, now() FROM oauth_grants WHERE client_id = '%(client_id)s';
     ANALYZE oauth_clients, oauth_grants, oauth_access_tokens
 """
 HASH_OF_A_GRANT = "SELECT sha256(id::text::bytea) FROM oauth_grants WHERE client_id = $1 ORDER BY id LIMIT 1"
