@@ -11,7 +11,6 @@ import pytest
 from tests.cast import Actor, application
 from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, choose, open_link, pay
-from tests.running import CATALOGUE, Service
 from tests.withdrawals.steps import asked, fund
 from tollhouse.kernel import clock
 from tollhouse.rails.provider import Observation
@@ -22,15 +21,6 @@ FORM = re.compile(r'<(?:form|button)\s[^>]*?(?<=\s)(?:form)?action="([^"]*)"')
 MENU = re.compile(r'href="/(live|test)/balances"')
 DASHBOARD = ("/live/", "/test/", "/developers/", "/settings/")
 PAGES_MAX = 600
-
-
-@pytest.fixture
-def courier(monkeypatch: pytest.MonkeyPatch, service: Service) -> Courier:
-    """A rail of live mode."""
-    courier = Courier()
-    monkeypatch.setitem(service.rails.providers, (courier.name, courier.mode), courier)
-    monkeypatch.setitem(CATALOGUE.methods, COURIER.method_id, COURIER)
-    return courier
 
 
 async def sell_live(actor: Actor, courier: Courier) -> None:

@@ -10,22 +10,13 @@ from tests.invariants import broken_invariants
 from tests.payments.bank import until
 from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, choose, visit
-from tests.running import CATALOGUE, Service
+from tests.running import Service
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import reviews
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.rails.provider import Observation
 from tollhouse.transactions import settlement
-
-
-@pytest.fixture
-def courier(monkeypatch: pytest.MonkeyPatch, service: Service) -> Courier:
-    """A rail of live mode."""
-    courier = Courier()
-    monkeypatch.setitem(service.rails.providers, (courier.name, courier.mode), courier)
-    monkeypatch.setitem(CATALOGUE.methods, COURIER.method_id, COURIER)
-    return courier
 
 
 @pytest.fixture
