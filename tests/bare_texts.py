@@ -26,14 +26,14 @@ def bare_texts(template: Path) -> list[str]:
 
 
 def _in_html(page: str) -> Iterator[str]:
-    """Words between tags, but for code, and in attributes that are read."""
+    """Words between tags, but for code and styles, and in attributes that are read."""
     code, end = 0, 0
     for tag in TAG.finditer(page):
         if not code:
             yield from _said(page[end : tag.start()])
         for name, value in ATTRIBUTE.findall(tag["attributes"] or ""):
             yield from [f"{name}={value}"] * (name in READ_ALOUD and _has_words(value))
-        code += (tag["name"] in {"code", "pre"}) * (-1 if tag["closes"] else 1)
+        code += (tag["name"] in {"code", "pre", "style"}) * (-1 if tag["closes"] else 1)
         end = tag.end()
     yield from _said(page[end:])
 

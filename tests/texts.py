@@ -22,9 +22,7 @@ from tollhouse.http.languages import ENGLISH, LANGUAGES
 HERE = Path(__file__).parent.parent
 PACKAGE = HERE / "src" / "tollhouse"
 TRANSLATED = [language for language in LANGUAGES if language != ENGLISH]
-TEMPLATES = sorted(
-    path for kind in ("html", "txt") for path in PACKAGE.glob(f"*/templates/**/*.{kind}") if "demo" not in path.parts
-)
+TEMPLATES = sorted(path for path in PACKAGE.glob("*/templates/**/*.html") if "demo" not in path.parts)
 WORDS = PACKAGE / "http" / "labels.py"
 MODULES = sorted(PACKAGE.glob("**/*.py"))
 NO_PAGES = {"cli", "demo", "docs", "migrations", "platform", "chaos"}

@@ -30,14 +30,24 @@ class Received:
 
     @property
     def text(self) -> str:
-        """What it says."""
-        return self.message.get_content().replace("\r\n", "\n")
+        """What it says, as plain text."""
+        return self._part("plain")
+
+    @property
+    def html(self) -> str:
+        """What it says, as HTML."""
+        return self._part("html")
 
     @property
     def path(self) -> str:
         """Where its link leads, below the base URL."""
         [link] = LINK.findall(self.text)
         return "/" + link.split("/", 3)[3]
+
+    def _part(self, kind: str) -> str:
+        part = self.message.get_body((kind,))
+        assert part is not None
+        return part.get_content().replace("\r\n", "\n")
 
 
 @dataclass

@@ -35,6 +35,9 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
         shown = html.unescape((await olga.send("GET", f"/operator/mail/{rows[0]['id']}")).ok().text)
         assert "A merchant account was created" in shown
         [path] = LINK.findall(shown)
+        document = (await olga.send("GET", f"/operator/mail/{rows[0]['id']}/html")).ok()
+        assert f'{path}" style=' in document.text
+        assert document.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'unsafe-inline';")
         assert "is verified" in (await actor.form(path, {})).ok().text
         assert (await actor.send("GET", f"/operator/mail/{rows[0]['id']}")).ok(303).location.startswith("/operator/signin")
         await seen(olga, f"/operator/mail/{uuid4()}", 404)
@@ -50,6 +53,7 @@ async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., 
         shown = await seen(olga, f"/operator/mail/{rows[0]['id']}")
         assert "Only the recipient can read the content" in shown
         assert "/verify/" not in shown
+        await seen(olga, f"/operator/mail/{rows[0]['id']}/html", 404)
 
 
 @pytest.mark.parametrize(

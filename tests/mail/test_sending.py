@@ -36,7 +36,7 @@ async def test_a_mail_says_who_it_is_from_and_what_it_is_about(mail_worker: Mail
     assert mail.message["To"] == dora.email
     assert mail.message["Auto-Submitted"] == "auto-generated"
     assert mail.message["Content-Language"] == "en"
-    assert mail.message.get_content_type() == "text/plain"
+    assert [part.get_content_type() for part in mail.message.walk()] == ["multipart/alternative", "text/plain", "text/html"]
     assert mail.subject == "Verify your email address"
     assert max(len(line) for line in mail.text.splitlines() if "://" not in line) <= 72
     assert "Deli" not in mail.text

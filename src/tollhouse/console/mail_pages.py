@@ -8,12 +8,17 @@ from tollhouse.console.layout import render
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
+from tollhouse.http.responses import PAGE_HEADERS
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
 from tollhouse.mail import rendering, store
+from tollhouse.mail.model import EmailSummary
+from tollhouse.mail.rendering import RenderedEmail
 
 OPERATIONS = Operations(PAGES)
+EMAIL_CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+"""Emails have inline styles, and load nothing."""
 
 
 @OPERATIONS.add("GET", "/operator/mail", guard=operator_page)
@@ -34,11 +39,25 @@ async def mail(request: Request, caller: Operator, mail_id: UUID) -> Response:
     found = await store.get_summary(request.services.db, mail_id)
     if found is None:
         raise NotFound
-    written = None
-    if _is_readable(request) and found.status == "shown":
-        email = await store.get(request.services.db, mail_id)
-        written = None if email is None else rendering.render(request.services, email)
+    written = await _rendered(request, found)
     return await render(request, caller, "mail", here="mail", mail=found, written=written)
+
+
+@OPERATIONS.add("GET", "/operator/mail/{mail_id}/html", guard=operator_page)
+async def mail_html(request: Request, mail_id: UUID) -> Response:
+    """The HTML of one mail as a document of its own, under the same conditions."""
+    found = await store.get_summary(request.services.db, mail_id)
+    written = None if found is None else await _rendered(request, found)
+    if written is None:
+        raise NotFound
+    return Response(written.html, 200, PAGE_HEADERS | {"Content-Security-Policy": EMAIL_CSP}, "text/html")
+
+
+async def _rendered(request: Request, found: EmailSummary) -> RenderedEmail | None:
+    if not _is_readable(request) or found.status != "shown":
+        return None
+    email = await store.get(request.services.db, found.mail_id)
+    return None if email is None else rendering.render(request.services, email)
 
 
 def _is_readable(request: Request) -> bool:

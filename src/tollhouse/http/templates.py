@@ -8,17 +8,8 @@ from importlib import resources
 from types import CodeType
 from typing import Any
 
-from jinja2 import (
-    BytecodeCache,
-    Environment,
-    FileSystemLoader,
-    PrefixLoader,
-    StrictUndefined,
-    pass_eval_context,
-    select_autoescape,
-)
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from jinja2.bccache import Bucket
-from jinja2.nodes import EvalContext
 from markupsafe import Markup
 
 from tollhouse.http.highlight import json_code
@@ -41,10 +32,7 @@ CACHED_READERS_MAX = 64
 
 
 class Templates:
-    """All templates: pages, and emails, whose names end in `.txt` and which are not escaped.
-
-    Each template is compiled once for each language, on first use.
-    """
+    """All templates. Each is compiled once for each language, on first use."""
 
     def __init__(self, now: Callable[[], datetime] = clock.now) -> None:
         self._now = now
@@ -63,7 +51,7 @@ class Templates:
         texts = self._texts(language)
         pages = Environment(
             loader=self._loader,
-            autoescape=select_autoescape(disabled_extensions=("txt",), default=True),
+            autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
@@ -84,7 +72,7 @@ class Templates:
             json_code=json_code,
             short_id=short_id,
             amount=formats.amount,
-            money=money_filter(formats),  # pyright: ignore[reportArgumentType]
+            money=formats.money_data,  # pyright: ignore[reportArgumentType]
             plain_amount=formats.plain_amount,
             money_text=formats.money,  # pyright: ignore[reportArgumentType]
             currency_name=formats.currency_name,  # pyright: ignore[reportArgumentType]
@@ -109,16 +97,6 @@ class Templates:
         shared |= {"language": language, "languages": LANGUAGES}
         pages.globals.update(shared)
         return pages
-
-
-def money_filter(formats: Formats) -> Callable[[EvalContext, str, str], str]:
-    """Money as HTML in pages, as text in emails."""
-
-    @pass_eval_context
-    def money(context: EvalContext, decimal: str, code: str) -> str:
-        return formats.money_data(decimal, code) if context.autoescape else formats.money(decimal, code)
-
-    return money
 
 
 def initials(name: str) -> str:

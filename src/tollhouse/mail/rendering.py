@@ -1,4 +1,4 @@
-"""The text of emails: plain text templates in the language of the reader, without any text that a stranger chose."""
+"""Emails as plain text and as HTML, in the language of the reader, from one description of their content."""
 
 import textwrap
 from email.errors import MessageError
@@ -10,19 +10,23 @@ from urllib.parse import urlsplit
 import idna
 from msgspec import Struct
 
+from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Services
-from tollhouse.kernel.clock import stamp
+from tollhouse.http.texts import Texts
+from tollhouse.kernel.text import Text
 from tollhouse.mail import links
+from tollhouse.mail.contents import CONTENTS, Button, EmailContent, EmailValues, Facts, foot_of
 from tollhouse.mail.model import LINK_KINDS, QueuedEmail
 
 COLUMNS = 72
 
 
 class RenderedEmail(Struct, frozen=True):
-    """The text of an email. `link` is empty for an email without one."""
+    """An email as plain text and as an HTML document. `link` is empty for an email without a secret link."""
 
     subject: str
     text: str
+    html: str
     link: str
 
 
@@ -37,17 +41,13 @@ def render(services: Services, queued: QueuedEmail) -> RenderedEmail:
     for kind in LINK_KINDS:
         if kind == email.kind:
             link = f"{base_url}/{kind}/{links.link_secret(services.keys, kind, queued.id)}"
-    facts = {"at": stamp(queued.created_at), "until": stamp(queued.useful_until), **email.facts}
-    rendered = services.templates.render(
-        f"mail/{email.kind}.txt",
-        email.language,
-        base_url=base_url,
-        link=link,
-        is_operator=email.user_id is None,
-        **facts,
-    )
-    subject, *paragraphs = [" ".join(part.split()) for part in rendered.split("\n\n")]
-    return RenderedEmail(subject, "\n\n".join(map(_wrap, paragraphs)) + "\n", link)
+    formats = Formats(email.language)
+    created_at, useful_until = formats.moment(queued.created_at), formats.moment(queued.useful_until)
+    values = EmailValues(base_url, link, created_at, useful_until, email.user_id is None, email.facts)
+    content, foot = CONTENTS[email.kind](values), foot_of(values)
+    texts = Texts(email.language)
+    html = services.templates.render("mail/email.html", email.language, content=content, foot=foot)
+    return RenderedEmail(_line(texts.translate(content.subject)), _plain(texts, content, foot), html, link)
 
 
 def mime_message(services: Services, queued: QueuedEmail) -> EmailMessage:
@@ -62,8 +62,30 @@ def mime_message(services: Services, queued: QueuedEmail) -> EmailMessage:
     message["Message-ID"] = f"<{queued.id}@{urlsplit(services.settings.base_url).hostname}>"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(rendered.text)
-    message["Content-Language"] = queued.email.language  # after set_content, which removes all Content- headers
+    message.add_alternative(rendered.html, subtype="html")
+    message["Content-Language"] = queued.email.language  # after the content, which moves all Content- headers into its part
     return message
+
+
+def _plain(texts: Texts, content: EmailContent, foot: Text) -> str:
+    """The plain text: paragraphs of lines of at most 72 characters; links are not broken."""
+    written = list[str]()
+    for part in (*content.parts, foot):
+        if isinstance(part, Button):
+            written.append(part.url)
+        elif isinstance(part, Facts):
+            written.append("\n".join(_wrap(f"{texts.translate(label)}: {value}") for label, value in part.rows))
+        else:
+            written.append(_wrap(texts.translate(part)))
+    return "\n\n".join(written) + "\n"
+
+
+def _wrap(paragraph: str) -> str:
+    return textwrap.fill(_line(paragraph), COLUMNS, break_long_words=False, break_on_hyphens=False)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _address(email: str) -> Address:
@@ -73,8 +95,3 @@ def _address(email: str) -> Address:
         return Address(addr_spec=f"{local}@{domain if domain.isascii() else idna.encode(domain, uts46=True).decode()}")
     except (MessageError, ValueError, IndexError):
         raise NoAddressError from None
-
-
-def _wrap(paragraph: str) -> str:
-    """Lines of at most 72 characters; links are not broken."""
-    return textwrap.fill(paragraph, COLUMNS, break_long_words=False, break_on_hyphens=False)

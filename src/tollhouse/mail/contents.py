@@ -1,0 +1,144 @@
+"""The content of every email, described once: the plain text and the HTML are rendered from it.
+
+Values in it are not translated and not trusted: `Text` keeps them apart from the wording, and the HTML escapes them.
+"""
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from tollhouse.kernel.text import Text, as_text
+from tollhouse.mail.model import EmailKind
+
+
+class Button(Struct, frozen=True):
+    """The link of an email: a button in HTML, its URL in plain text. An email has at most one."""
+
+    label: Text
+    url: str
+
+
+class Facts(Struct, frozen=True):
+    """Labels and values: a table in HTML, a line for each in plain text."""
+
+    rows: tuple[tuple[Text, str], ...]
+
+
+class EmailContent(Struct, frozen=True):
+    """The content of an email. Each `Text` among the parts is a paragraph. `name` stands above it in HTML."""
+
+    subject: Text
+    parts: tuple[Text | Button | Facts, ...]
+    name: str = "Tollhouse"
+
+
+class EmailValues(Struct, frozen=True):
+    """What the content of an email is made from. `link` is empty for a kind without one; times are in its language."""
+
+    base_url: str
+    link: str
+    created_at: str
+    useful_until: str
+    is_operator: bool
+    facts: Mapping[str, str]
+
+
+def foot_of(values: EmailValues) -> Text:
+    """The last paragraph of every email."""
+    return Text("Tollhouse at %(site)s sent this email. Replies are not read.", site=values.base_url)
+
+
+def _verify(values: EmailValues) -> EmailContent:
+    return EmailContent(
+        Text("Verify your email address"),
+        (
+            Text(
+                "A merchant account was created at %(site)s with this email address. To verify the address, open this link:",
+                site=values.base_url,
+            ),
+            Button(Text("Verify email address"), values.link),
+            Text("The link works once, until %(moment)s.", moment=values.useful_until),
+            Text("If you did not create this account, ignore this email."),
+        ),
+    )
+
+
+def _reset(values: EmailValues) -> EmailContent:
+    return EmailContent(
+        Text("Reset your password"),
+        (
+            Text(
+                "A password reset was requested at %(site)s for the account with this email address. "
+                "To choose a new password, open this link:",
+                site=values.base_url,
+            ),
+            Button(Text("Reset password"), values.link),
+            Text("The link works once, until %(moment)s.", moment=values.useful_until),
+            Text("If you did not request this, ignore this email. Your password stays the same."),
+        ),
+    )
+
+
+def _password_changed(values: EmailValues) -> EmailContent:
+    changed = Text(
+        "The password of your account was changed on %(moment)s. All other sessions were signed out.",
+        moment=values.created_at,
+    )
+    return EmailContent(Text("Your password was changed"), (changed, *_not_you(values)))
+
+
+def _new_device(values: EmailValues) -> EmailContent:
+    return EmailContent(
+        Text("New sign-in to your account"),
+        (
+            Text("A new device signed in to your account on %(moment)s:", moment=values.created_at),
+            Text("%(device)s, %(address)s", device=_device(values.facts), address=values.facts["address"]),
+            Text("If this was you, you can ignore this email. If not, sign out that session and change your password:"),
+            Button(Text("View sessions"), f"{values.base_url}/settings/sessions"),
+        ),
+    )
+
+
+def _factor_on(values: EmailValues) -> EmailContent:
+    turned_on = Text(
+        "Two-factor authentication was turned on for your account on %(moment)s. "
+        "From now on, signing in requires the password and a code.",
+        moment=values.created_at,
+    )
+    return EmailContent(Text("Two-factor authentication was turned on"), (turned_on, *_not_you(values)))
+
+
+def _factor_off(values: EmailValues) -> EmailContent:
+    turned_off = Text(
+        "Two-factor authentication was turned off for your account on %(moment)s. "
+        "From now on, signing in requires only the password.",
+        moment=values.created_at,
+    )
+    return EmailContent(Text("Two-factor authentication was turned off"), (turned_off, *_not_you(values)))
+
+
+def _not_you(values: EmailValues) -> tuple[Text | Button, ...]:
+    if values.is_operator:
+        return (Text("If this was not you, contact the operator of this server immediately."),)
+    return (
+        Text("If this was not you, reset your password immediately:"),
+        Button(Text("Reset password"), f"{values.base_url}/forgot"),
+    )
+
+
+def _device(facts: Mapping[str, str]) -> Text | str:
+    browser, system = facts["browser"], facts["system"]
+    if browser and system:
+        return Text("%(browser)s on %(system)s", browser=browser, system=system)
+    return browser or system or as_text("Unknown device")
+
+
+CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
+    "verify": _verify,
+    "reset": _reset,
+    "password_changed": _password_changed,
+    "new_device": _new_device,
+    "factor_on": _factor_on,
+    "factor_off": _factor_off,
+}
+"""The content of each kind."""
