@@ -6,7 +6,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from itertools import product
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 from uuid import uuid4
 
 import pytest
@@ -31,12 +31,12 @@ class Document:
     """The HTML as a mail client reads it. Each element is closed, so it is XML too."""
 
     def __init__(self, html: str) -> None:
-        root = etree.fromstring(html)
+        root: Any = etree.fromstring(html)
         elements = list(root.iter())
         self.names = {str(element.tag) for element in elements}
         self.attributes = {str(name) for element in elements for name in element.attrib}
         self.links = [str(element.get("href")) for element in root.iter("a")]
-        self.words = [" ".join(str(text).split()) for text in root.xpath("body")[0].itertext() if str(text).strip()]
+        self.words = [" ".join(str(text).split()) for text in root.find("body").itertext() if str(text).strip()]
 
 
 def message_of(mail_worker: MailWorker, kind: EmailKind, language: str, facts: dict[str, str]) -> EmailMessage:
