@@ -1,6 +1,6 @@
 """What makes the dashboard quick and easy on the eye, in headless Chromium: keys, light or dark, copying an id."""
 
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Dialog, expect
 
 from tests.browser import FOLDED_BELOW, IN_A_BROWSER, NARROW, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import Actor
@@ -196,3 +196,46 @@ async def open_help(someone: Visitor) -> None:
     """The menu with the shortcuts. A narrow window has it in the account menu."""
     menu = "account" if someone.look.width < FOLDED_BELOW else "help"
     await someone.page.locator(f".top [popovertarget={menu}]").click()
+
+
+@by_look(WIDE)
+async def test_unsaved_changes(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
+    """A changed form says so and asks before its page is left; not when it is saved, discarded or as it was."""
+    asked: list[str] = []
+
+    async def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        await dialog.dismiss()
+
+    async with visitor(browser, look, service.url) as someone:
+        page = someone.page
+        page.on("dialog", stay)
+        await someone.sign_in(alice)
+        await page.goto(f"{service.url}/settings/business")
+        form, bar = page.locator("form[data-unsaved]"), page.get_by_text("You have unsaved changes.")
+        name = await page.input_value("#business_name")
+        await expect(form).to_have_attribute("data-unsaved", "no")
+        await expect(bar).to_be_hidden()
+        await page.fill("#business_name", f"{name}!")
+        await expect(bar).to_be_visible()
+        await someone.see("settings-unsaved")
+        await page.get_by_role("link", name="Audit log").click()
+        assert asked == ["beforeunload"]
+        await expect(page.locator("#business_name")).to_have_value(f"{name}!")
+        await page.fill("#business_name", name)
+        await expect(form).to_have_attribute("data-unsaved", "no")
+        await page.fill("#business_name", f"{name}?")
+        await page.get_by_role("link", name="Discard").click()
+        await expect(page.locator("#business_name")).to_have_value(name)
+        await page.fill("#business_name", f"{name} 2")
+        await someone.click("Save settings")
+        await expect(page.get_by_role("status")).to_have_text("Settings saved.")
+        await expect(form).to_have_attribute("data-unsaved", "no")
+        assert asked == ["beforeunload"]
+        await page.evaluate("document.querySelector('#business_name').required = false")
+        await page.fill("#business_name", "")
+        await someone.click("Save settings")
+        await expect(form).to_have_attribute("data-unsaved", "yes")
+        await someone.see("settings-wrong")
+        await page.get_by_role("link", name="Business name: ").click()
+        await expect(page.locator("#business_name")).to_be_focused()

@@ -128,7 +128,6 @@ SETTINGS = """
   - region "Payment settings":
     - list
   - button "Save settings"
-  - button "Discard"
 """
 
 pytestmark = IN_A_BROWSER

@@ -12,6 +12,7 @@ from jinja2 import BytecodeCache, Environment, FileSystemLoader, PrefixLoader, S
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
+from tollhouse.http.error_summary import error_summary
 from tollhouse.http.highlight import json_code
 from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
@@ -20,13 +21,22 @@ from tollhouse.http.paging import filter_value, with_filter, without_filters
 from tollhouse.http.static_files import preloads, static
 from tollhouse.http.statuses import mark_of
 from tollhouse.http.texts import Texts
-from tollhouse.kernel import clock
+from tollhouse.kernel import clock, limits
 from tollhouse.kernel.clock import stamp
 
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
 """The packages that have templates."""
 ROLES = {"thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup", "tr": "row", "th": "columnheader", "td": "cell"}
 ROLE = re.compile(r"<(thead|tbody|tfoot|tr|th|td)\b([^>]*)>")
+SHARED: dict[str, Any] = {
+    "icon": icon,
+    "static": static,
+    "preloads": preloads,
+    "mark_of": mark_of,
+    "limits": limits,
+    "languages": LANGUAGES,
+}
+"""What every template can use."""
 CACHED_READERS_MAX = 64
 """The number of cached pairs of language and time zone. Others are loaded again from compiled code."""
 
@@ -66,6 +76,7 @@ class Templates:
             label=texts.label,
             initials=initials,
             table_roles=table_roles,
+            error_summary=error_summary,
             filter_value=filter_value,  # pyright: ignore[reportArgumentType]
             with_filter=with_filter,  # pyright: ignore[reportArgumentType]
             without_filters=without_filters,  # pyright: ignore[reportArgumentType]
@@ -93,9 +104,8 @@ class Templates:
             second=formats.second,
             o_clock=formats.o_clock,
         )
-        shared: dict[str, Any] = {"icon": icon, "static": static, "preloads": preloads, "mark_of": mark_of}
-        shared |= {"language": language, "languages": LANGUAGES}
-        pages.globals.update(shared)
+        of_language: dict[str, Any] = {"language": language}
+        pages.globals.update(SHARED | of_language)
         return pages
 
 

@@ -21,12 +21,11 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX
+from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX, PROJECT_NAME_CHARS_MAX
 from tollhouse.kernel.names import LINE_BREAKS, is_readable
 from tollhouse.platform.db import Pool
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
-NAME_CHARS_MAX = 100
 
 
 class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -47,8 +46,8 @@ class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return self._errors()
 
     def _errors(self) -> Iterator[FieldError]:
-        if not (1 <= len(self.name.strip()) <= len(self.name) <= NAME_CHARS_MAX and is_readable(self.name)):
-            yield FieldError("name", "invalid_value", messages.plain_text(1, NAME_CHARS_MAX))
+        if not (1 <= len(self.name.strip()) <= len(self.name) <= PROJECT_NAME_CHARS_MAX and is_readable(self.name)):
+            yield FieldError("name", "invalid_value", messages.plain_text(1, PROJECT_NAME_CHARS_MAX))
         if self.website_url is not None and not is_web_address(self.website_url, https_only=False):
             yield FieldError("website_url", "invalid_url", messages.A_WEB_ADDRESS)
         text = self.description or ""
