@@ -137,7 +137,9 @@ async def test_a_file_is_sent_again_after_confirming(live: Service) -> None:
         headers = {"Sec-Fetch-Site": "same-origin", "Content-Type": "multipart/form-data; boundary=x"}
         there = (await olga.send("POST", "/operator/statements", data=b"--x--", headers=headers)).ok(303).location
         assert there == "/operator/stepup?to=%2Foperator%2Fstatements"
-        assert "Confirm your password" in (await olga.send("GET", there)).ok().text
+        page = (await olga.send("GET", there)).ok().text
+        assert "Confirm your password" in page
+        assert '<a href="/operator/statements">Cancel</a>' in page
         code = await authenticator.next_code(olga)
         fields = {"to": "/operator/statements", "stepup_password": PASSWORD, "stepup_code": code}
         assert (await olga.form("/operator/stepup", fields)).ok(303).location == "/operator/statements"

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.cast import Actor, Answer, sign_up
-from tests.forms import forms, hidden, post, refuses_foreign_forms, refuses_strangers, seen, wrong
+from tests.forms import forms, hidden, post, read, refuses_foreign_forms, refuses_strangers, seen, wrong
 from tests.fulfillments.depot import Depot
 from tests.running import CATALOGUE
 from tollhouse.catalogue.products import BUILT_IN
@@ -34,7 +34,7 @@ async def test_a_fulfillment_step_by_step(depot: Depot) -> None:
     assert f'<a class="hit" href="{NEW}">Gems</a>' in await seen(shop, "/test/fulfillments/new")
     form = await seen(shop, NEW)
     assert 'id="recipient.player_id"' in form
-    assert '<option value="eu">Eu</option>' in form
+    assert '<option value="eu">eu</option>' in form
     page = await reviewed(shop, **{"recipient.server": "eu", "external_id": "gems-1"})
     assert "Deliver for €0.50" in page.text
     assert await depot.purse() == (1_000, 0)
@@ -112,17 +112,27 @@ async def test_fields_of_any_kind(depot: Depot, monkeypatch: pytest.MonkeyPatch)
         "gift": {"type": "boolean"},
         "slot": {"enum": [1, 2]},
         "tags": {"type": "array", "items": {"type": "string"}},
+        "region": {"type": "string", "enum": ["EU", "na_west"]},
     }
     schema = {"type": "object", "additionalProperties": False, "required": ["level"], "properties": kinds}
     monkeypatch.setitem(
         CATALOGUE.products, "sandbox:gems", msgspec.structs.replace(BUILT_IN["sandbox:gems"], recipient_schema=schema)
     )
     form = await seen(shop, NEW)
-    for words in ("Her level", "As the game shows it.", '<option value="true">Yes</option>', '<option value="2">2</option>'):
+    for words in (
+        "Her level",
+        "As the game shows it.",
+        '<option value="true">Yes</option>',
+        '<option value="2">2</option>',
+        '<option value="EU">EU</option>',
+        '<option value="na_west">na_west</option>',
+    ):
         assert words in form
     typed = {
         f"recipient.{name}": value for name, value in {"level": "7", "gift": "true", "slot": "2", "tags": '["a"]'}.items()
     }
+    review = await post(shop, NEW, 200, quantity="1", **typed | {"recipient.region": "na_west"})
+    assert "<dt>Region</dt><dd>na_west</dd>" in read(review.text)
     await post(shop, f"{NEW}/confirm", **hidden(await post(shop, NEW, 200, quantity="1", **typed)))
     [made] = await rows(shop)
     kept = (await shop.get(f"/fulfillments/{made}")).ok().body["recipient"]

@@ -3,7 +3,8 @@
 import html
 import re
 from collections.abc import Callable
-from uuid import uuid4
+from urllib.parse import urlencode
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -55,6 +56,7 @@ DECLARED = {
 """Every operation of a merchant's person that wants recent authentication, JSON and pages alike. A new one of a kind that is
 listed in the interface stands here too, or this test fails."""
 ENFORCED = sorted(name for name, when in DECLARED.items() if when != "by_content")
+CANCEL = re.compile(r'<a href="([^"]*)">Cancel</a>')
 NAMES = re.compile(r"\{\w+\}")
 
 
@@ -226,9 +228,9 @@ async def test_a_form_is_shown_after_the_proof(alice: Actor) -> None:
     await grow_old(alice)
     await seen(alice, "/settings/security")
     asked = (await alice.send("GET", FORM)).ok(303).location
-    assert asked == "/stepup?to=%2Fsettings%2Fsecurity%2Fsetup"
+    assert asked == "/stepup?to=%2Fsettings%2Fsecurity%2Fsetup&cancel=%2Fsettings%2Fsecurity"
     page = await alice.send("GET", asked)
-    assert hidden(page.ok()) == {"to": FORM}
+    assert hidden(page.ok()) == {"to": FORM, "cancel": "/settings/security"}
     wrong = await post(alice, "/stepup", 401, to=FORM, stepup_password="a wrong password")  # noqa: S106
     assert "Incorrect password" in wrong.text
     assert hidden(wrong) == {"to": FORM}
@@ -306,6 +308,40 @@ async def test_a_double_click_is_one_proof(alice: Actor) -> None:
 )
 async def test_one_goes_on_to_a_page_of_ours(alice: Actor, to: str, goes: str) -> None:
     assert (await post(alice, "/stepup", to=to, stepup_password=PASSWORD)).location == goes
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "back"),
+    [
+        ("GET", "/live/withdrawals/new/sepa:EUR", "/live/withdrawals/new"),
+        ("POST", "/live/withdrawals/new/sepa:EUR", "/live/withdrawals/new"),
+        ("POST", "/live/withdrawals/new/sepa:EUR/confirm", "/live/withdrawals/new"),
+        ("GET", f"/live/payments/{UUID(int=1)}/refund?a=b", f"/live/payments/{UUID(int=1)}"),
+        ("GET", "/settings/security/off", "/settings/security"),
+        ("GET", "/live/settings/security/setup", "/live/settings/security"),
+        ("POST", "/settings/security/setup", "/settings/security"),
+        ("POST", f"{KEYS}/{UUID(int=1)}/revoke", KEYS),
+        ("POST", "/developers/apps/thcl_1/revoke", "/developers/apps/thcl_1"),
+        ("POST", "/developers/apps/thcl_1/secret", "/developers/apps/thcl_1/secret"),
+    ],
+)
+async def test_who_cancels_returns_to_the_page_before(alice: Actor, method: str, path: str, back: str) -> None:
+    await grow_old(alice)
+    answer = await alice.send(method, path, headers=BROWSER, **({"data": {"a": "b"}} if method == "POST" else {}))
+    page = answer if method == "POST" else await alice.send("GET", answer.ok(303).location)
+    assert CANCEL.findall(page.text) == [back]
+    if method == "GET":
+        wrong = await post(alice, "/stepup", 401, **hidden(page), stepup_password="a wrong password")  # noqa: S106
+        assert CANCEL.findall(wrong.text) == [back]
+
+
+@pytest.mark.parametrize(
+    "cancel", ["https://evil.example", "//evil.example", "/\\evil.example", "/operator", "/signout", ""]
+)
+async def test_who_cancels_never_goes_to_another_site(alice: Actor, cancel: str) -> None:
+    await grow_old(alice)
+    page = await alice.send("GET", f"/stepup?{urlencode({'to': KEYS, 'cancel': cancel})}")
+    assert CANCEL.findall(page.ok().text) == [KEYS]
 
 
 async def test_it_is_required_of_people_at_pages_only(alice: Actor) -> None:

@@ -95,3 +95,12 @@ async def test_another_merchants_project_does_not_count(alice: Actor, carol: Act
     [(text, _)] = await banners(alice)
     assert "Live payments require an approved project." in text
     assert await banners(carol) == []
+
+
+async def test_a_page_has_one_banner(alice: Actor) -> None:
+    unverified = "Your email address is not verified yet."
+    await alice.sql("UPDATE users SET verified_at = NULL WHERE merchant_id = $1::uuid", alice.merchant_id)
+    assert unverified in await seen(alice, "/test/home")
+    live = await seen(alice, "/live/home")
+    assert "Live payments require an approved project." in live
+    assert unverified not in live

@@ -1,6 +1,5 @@
 """The operators' sign-in, invitation, overview and history pages."""
 
-import re
 from importlib.metadata import version
 from urllib.parse import urlencode
 
@@ -10,7 +9,7 @@ from tollhouse.console import overview_store, store, users
 from tollhouse.console.layout import ROOT, render
 from tollhouse.console.overview import many, size
 from tollhouse.http.form_errors import by_field
-from tollhouse.http.forms import Form, parse_form
+from tollhouse.http.forms import parse_form
 from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
@@ -20,6 +19,7 @@ from tollhouse.identity import mfa_pending, operators
 from tollhouse.identity.guards import anyone, visitor
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
+from tollhouse.identity.return_paths import CONSOLE
 from tollhouse.identity.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError, ValidationFailed
@@ -27,20 +27,19 @@ from tollhouse.withdrawals import review_store
 
 OPERATIONS = Operations(PAGES)
 WITHDRAWALS_SHOWN = 5
-CONSOLE_PATH = re.compile(r"/operator(/[A-Za-z0-9-]+)*")
 
 
 @OPERATIONS.add("GET", "/operator/signin", guard=anyone)
 async def sign_in_page(request: Request) -> Response:
     """The sign-in form. `to` is the page to open afterwards."""
-    return page(request, "console/signin.html", to=_page_to(parse_form(request.query)), email="", message="")
+    return page(request, "console/signin.html", to=CONSOLE.read(parse_form(request.query)), email="", message="")
 
 
 @OPERATIONS.add("POST", "/operator/signin", guard=visitor)
 async def sign_in(request: Request) -> Response:
     """Sign in and open the requested page, or the page of the second factor."""
     form = request.form()
-    email, to = form.one("email") or "", _page_to(form)
+    email, to = form.one("email") or "", CONSOLE.read(form)
     try:
         secret = await users.sign_in(request, email, form.one("password") or "")
     except SecondFactorRequired as required:
@@ -56,21 +55,21 @@ async def sign_in(request: Request) -> Response:
 async def code_page(request: Request) -> Response:
     """The form for the code of the second factor, after the password."""
     if mfa_pending.account_id(request, "operator_signin") is None:
-        return see_other(operators.SIGN_IN)
-    return page(request, "console/signin_code.html", to=_page_to(parse_form(request.query)), message="")
+        return see_other(CONSOLE.sign_in)
+    return page(request, "console/signin_code.html", to=CONSOLE.read(parse_form(request.query)), message="")
 
 
 @OPERATIONS.add("POST", "/operator/signin/2fa", guard=visitor)
 async def sign_in_by_code(request: Request) -> Response:
     """Check the code and open the requested page."""
     form = request.form()
-    to, operator_id = _page_to(form), mfa_pending.account_id(request, "operator_signin")
+    to, operator_id = CONSOLE.read(form), mfa_pending.account_id(request, "operator_signin")
     if operator_id is None:
-        return see_other(operators.SIGN_IN)
+        return see_other(CONSOLE.sign_in)
     try:
         secret = await users.finish_sign_in(request, operator_id, form.one("code") or "")
     except SecondFactorChanged:
-        return see_other(operators.SIGN_IN)
+        return see_other(CONSOLE.sign_in)
     except ApiError as error:
         response = page(request, "console/signin_code.html", error.status, to=to, message=error.message)
         return with_headers_of(error, response)
@@ -80,7 +79,7 @@ async def sign_in_by_code(request: Request) -> Response:
 @OPERATIONS.add("POST", "/operator/signout", guard=visitor)
 async def sign_out(request: Request) -> Response:
     """End the session."""
-    return await operators.sign_out(request, see_other(operators.SIGN_IN))
+    return await operators.sign_out(request, see_other(CONSOLE.sign_in))
 
 
 @OPERATIONS.add("GET", "/operator/welcome/{secret}", guard=anyone)
@@ -143,9 +142,3 @@ async def history(request: Request, caller: Operator, query: PageQuery) -> Respo
         amount=request.services.catalogue.format_amount,
         page_links=page_links(query, more=more),
     )
-
-
-def _page_to(form: Form) -> str:
-    """The page to open afterwards: a path of the console, never another address."""
-    to = form.one("to") or ""
-    return to if CONSOLE_PATH.fullmatch(to) else ROOT

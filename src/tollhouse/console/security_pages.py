@@ -13,6 +13,7 @@ from tollhouse.http.services import Work
 from tollhouse.identity import operator_stepup
 from tollhouse.identity.model import Operator, SignInFirst
 from tollhouse.identity.operators import operator_account_page, operator_confirm_page
+from tollhouse.identity.return_paths import CONSOLE
 from tollhouse.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
 from tollhouse.identity.stepup import is_recent
 from tollhouse.kernel.errors import ApiError
@@ -26,22 +27,23 @@ ROOT = "/operator/security"
 @OPERATIONS.add("GET", operator_stepup.PATH, guard=operator_confirm_page)
 async def step_up_page(request: Request, caller: Operator) -> Response:
     """Ask an operator for the password. `to` is the page to open afterwards."""
-    to = operator_stepup.return_path(parse_form(request.query))
-    return see_other(to) if is_recent(caller, request.now) else operator_stepup.confirmation_page(request, caller, to)
+    form = parse_form(request.query)
+    if is_recent(caller, request.now):
+        return see_other(CONSOLE.read(form))
+    return operator_stepup.confirmation_page(request, caller, form)
 
 
 @OPERATIONS.add("POST", operator_stepup.PATH, guard=operator_confirm_page)
 async def step_up(request: Request, caller: Operator) -> Response:
     """Verify password and code, and open the page `to`."""
     form = request.form()
-    to = operator_stepup.return_path(form)
     try:
         await operator_stepup.confirm(request, caller, form)
     except SignInFirst:
         raise
     except ApiError as error:
-        return operator_stepup.confirmation_page(request, caller, to, error)
-    return see_other(to)
+        return operator_stepup.confirmation_page(request, caller, form, error)
+    return see_other(CONSOLE.read(form))
 
 
 def _account(request: Request, operator: Operator) -> TwoFactorAccount:

@@ -14,7 +14,7 @@ from tollhouse.http.services import Work
 from tollhouse.identity import mfa_pending, modes, sessions, stepup
 from tollhouse.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.identity.model import Person, SignInFirst
-from tollhouse.identity.return_paths import return_path, sign_in_path
+from tollhouse.identity.return_paths import DASHBOARD
 from tollhouse.identity.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.identity.sign_in import finish_sign_in
 from tollhouse.identity.sign_in import sign_in as sign_in_user
@@ -114,22 +114,23 @@ async def sign_in_by_code(request: Request) -> Response:
 @OPERATIONS.add("GET", "/stepup", guard=signed_in_page)
 async def step_up_page(request: Request, caller: Person) -> Response:
     """Ask for the password. `to` is the page to open afterwards."""
-    to = return_path(parse_form(request.query))
-    return see_other(to) if stepup.is_recent(caller, request.now) else await stepup.confirmation_page(request, caller, to)
+    form = parse_form(request.query)
+    if stepup.is_recent(caller, request.now):
+        return see_other(DASHBOARD.read(form))
+    return await stepup.confirmation_page(request, caller, form)
 
 
 @OPERATIONS.add("POST", "/stepup", guard=signed_in_page_while_suspended)
 async def step_up(request: Request, caller: Person) -> Response:
     """Verify password and code, and open the page `to`."""
     form = request.form()
-    to = return_path(form)
     try:
         await stepup.confirm_by_form(request, caller, form)
     except AuthenticationRequired:
-        raise SignInFirst(sign_in_path(request)) from None
+        raise SignInFirst(DASHBOARD.sign_in_path(request)) from None
     except ApiError as error:
-        return await stepup.confirmation_page(request, caller, to, error)
-    return see_other(to)
+        return await stepup.confirmation_page(request, caller, form, error)
+    return see_other(DASHBOARD.read(form))
 
 
 @OPERATIONS.add("GET", "/signup", guard=anyone)

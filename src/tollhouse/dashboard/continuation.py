@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from tollhouse.http.forms import Form
-from tollhouse.identity.return_paths import HOME, return_path
+from tollhouse.identity.return_paths import DASHBOARD
 
 REQUEST_ID_CHARS_MAX = 64
 
@@ -22,7 +22,7 @@ class Continuation(Struct, frozen=True):
         """From a form or a query. Neither parameter can be a URL of another site."""
         name = form.one("request") or ""
         is_id = name.isalnum() and name.isascii() and len(name) <= REQUEST_ID_CHARS_MAX
-        return cls(name if is_id else "", return_path(form))
+        return cls(name if is_id else "", DASHBOARD.read(form))
 
     @property
     def path(self) -> str:
@@ -32,7 +32,7 @@ class Continuation(Struct, frozen=True):
     @property
     def fields(self) -> dict[str, str]:
         """The parameters that carry it."""
-        return {"request": self.request_id} if self.request_id else {"to": self.to} if self.to != HOME else {}
+        return {"request": self.request_id} if self.request_id else {"to": self.to} if self.to != DASHBOARD.home else {}
 
     def after(self, path: str) -> str:
         """The path of a form of sign-in or sign-up that continues so."""

@@ -130,7 +130,8 @@ class AsgiApplication:
             operation = methods["GET"]
         surface = next(iter(methods.values())).surface if methods else None
         if operation is not None:
-            request.page_path, request.switch_path = self._routes.page_paths(request.path, operation)
+            paths = self._routes.page_paths(request.path, operation)
+            request.page_path, request.switch_path, request.cancel_path = paths
         try:
             if surface is not None and surface.cors and request.method == "OPTIONS":
                 response = Response(status_code=204)

@@ -10,7 +10,7 @@ handler reads from `request` itself or puts into a Response is declared as `read
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar, get_args, get_type_hints, runtime_checkable
 from uuid import UUID
@@ -244,7 +244,7 @@ class Routes:
             self._place(operation)
         fixed = {operation.full_path for operation in operations if "{" not in operation.full_path}
         self._fixed = {path: self._walk(path) for path in fixed}
-        gets = {operation.full_path for operation in operations if operation.method == "GET"}
+        gets = {operation.full_path: operation for operation in operations if operation.method == "GET"}
         self._pages = {operation.full_path: _page_segments(operation.full_path, gets) for operation in operations}
 
     def find(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
@@ -261,13 +261,16 @@ class Routes:
         methods, values = self._fixed.get(rest) or self._walk(rest)
         return methods, {**values, "mode": mode} if methods else {}
 
-    def page_paths(self, path: str, operation: Operation) -> tuple[str, str]:
-        """The page of a request, and the path that exists in both modes, without its mode: see `Request`."""
-        of_page, of_both = self._pages[operation.full_path]
+    def page_paths(self, path: str, operation: Operation) -> tuple[str, str, str]:
+        """Of a request: its page, the path that exists in both modes, without its mode, and the way out: see `Request`."""
+        of_page, of_both, of_cancel = self._pages[operation.full_path]
         mode, rest = _split_mode(path)
-        segments = rest.split("/")[1:]
-        page = "/".join(["", *([mode] if mode else []), *segments[:of_page]]) if of_page else ""
-        return page, "/".join(["", *segments[:of_both]]) if of_both else ""
+        start, segments = ["", mode] if mode else [""], rest.split("/")[1:]
+        page, both, cancel = (
+            "/".join([*before, *segments[:n]]) if n else ""
+            for n, before in ((of_page, start), (of_both, [""]), (of_cancel, start))
+        )
+        return page, both, cancel
 
     def _walk(self, path: str) -> tuple[dict[str, Operation], dict[str, str]]:
         node, values = self._root, list[str]()
@@ -301,15 +304,20 @@ def _split_mode(path: str) -> tuple[str, str]:
     return (mode, slash + rest) if mode in get_args(Mode) else ("", path)
 
 
-def _page_segments(pattern: str, gets: set[str]) -> tuple[int, int]:
-    """How many segments after the mode name the page, and the page that exists in both modes. An object has one mode."""
-    if not pattern.startswith((IN_ONE_MODE, *IN_BOTH_MODES)):
-        return 0, 0
+def _page_segments(pattern: str, gets: Mapping[str, Operation]) -> tuple[int, int, int]:
+    """How many segments after the mode name the page, the page that exists in both modes, and the one of `cancel_path`.
+
+    An object has one mode.
+    """
     start = "/{mode}" if pattern.startswith(IN_ONE_MODE) else ""
     segments = pattern.removeprefix(start).split("/")[1:]
-    pages = [n for n in range(len(segments), 0, -1) if "/".join([start, *segments[:n]]) in gets]
+    found = {n: gets.get("/".join([start, *segments[:n]])) for n in range(len(segments), 0, -1)}
+    pages = {n: one for n, one in found.items() if one is not None}
+    cancel = next((n for n, one in pages.items() if one.recent_authentication == "no"), 0)
+    if not pattern.startswith((IN_ONE_MODE, *IN_BOTH_MODES)):
+        return next(iter(pages), 0), 0, cancel
     shared = [n for n in pages if not start or not any(segment.startswith("{") for segment in segments[:n])]
-    return next(iter(pages), 0), next(iter(shared), 0)
+    return next(iter(pages), 0), next(iter(shared), 0), cancel
 
 
 class _Node:

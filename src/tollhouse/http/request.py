@@ -54,8 +54,9 @@ class Request:
     `caller` is the authenticated caller, also if the request is then refused. `actor` is recorded as the author of its
     actions: the system until a guard knows better. `zone` is the time zone of pages: UTC unless
     a signed-in person has chosen one. `mode` is the environment of a page of the dashboard, None on others. `page_path` is
-    the page of this request, of a form the one above it; `switch_path` that page without its mode, or the list of its
-    object; both are empty outside of the dashboard. `error_layout` is how an error of this request looks as a page: a guard
+    the page of this request, of a form the one above it; `switch_path`, in the dashboard, that page without its mode, or the
+    list of its object; `cancel_path` the page, or the nearest one above it, that opens
+    without confirming the password. `error_layout` is how an error of this request looks as a page: a guard
     that knows the person keeps the navigation. `cookies_to_set` (name, value, seconds) are added to the response, also
     to an error. `request_id` is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store
     the latter.
@@ -65,6 +66,7 @@ class Request:
         "actor",
         "address",
         "caller",
+        "cancel_path",
         "cookies_to_set",
         "error_layout",
         "headers",
@@ -113,6 +115,7 @@ class Request:
         self.mode: Mode | None = None
         self.error_layout = ErrorLayout()
         self.page_path = ""
+        self.cancel_path = ""
         self.switch_path = ""
         self.cookies_to_set: list[tuple[str, str, int]] = []
 

@@ -29,8 +29,8 @@ class SchemaField(Struct, frozen=True, kw_only=True):
     choices: tuple[tuple[str, str], ...] = ()
 
     def words(self, typed: str) -> str:
-        """The label of a chosen value; empty for free text, which is shown as it is."""
-        return dict(self.choices).get(typed, "")
+        """The label of a chosen value; empty for texts, which are shown as they are."""
+        return "" if self.plain else dict(self.choices).get(typed, "")
 
 
 def form_fields(schema: dict[str, Any], member: str) -> list[SchemaField]:

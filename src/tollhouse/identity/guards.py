@@ -16,7 +16,7 @@ from tollhouse.identity.model import (
     SignInFirst,
     TestModeOnly,
 )
-from tollhouse.identity.return_paths import sign_in_path
+from tollhouse.identity.return_paths import DASHBOARD
 from tollhouse.identity.sessions import current_person
 from tollhouse.identity.throttle import RequestMeter
 from tollhouse.kernel import scopes, tokens
@@ -102,7 +102,7 @@ class SessionGuard:
         person = await current_person(request)
         if person is None:
             if self._page:
-                raise SignInFirst(sign_in_path(request))
+                raise SignInFirst(DASHBOARD.sign_in_path(request))
             raise AuthenticationRequired
         cookies.require_same_origin(request)
         if person.suspended and not self.while_suspended and request.method not in cookies.SAFE:

@@ -1,6 +1,5 @@
 """Recent authentication of operators: changes need password and code again after 15 minutes (see `stepup`)."""
 
-import re
 from typing import Any
 
 from msgspec import structs
@@ -12,14 +11,13 @@ from tollhouse.http.request import Request
 from tollhouse.identity import operators_store, second_factor, stepup
 from tollhouse.identity.credentials import verify_password
 from tollhouse.identity.model import Operator, SignInFirst
+from tollhouse.identity.return_paths import CONSOLE
 from tollhouse.identity.stepup import CODE_FIELD, PASSWORD_FIELD, TEMPLATE, ReauthenticationPage, ReauthenticationRedirect
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 
-ROOT = "/operator"
-PATH = f"{ROOT}/stepup"
-RETURN_PATH = re.compile(r"/operator(/[A-Za-z0-9_-]+)*")
+PATH = f"{CONSOLE.home}/stepup"
 
 
 async def confirm(request: Request, operator: Operator, form: Form) -> Operator:
@@ -33,7 +31,7 @@ async def confirm(request: Request, operator: Operator, form: Form) -> Operator:
         await second_factor.verify_code(request, operator.operator_id, form.one(CODE_FIELD) or "")
     secret = random_base62(BODY_CHARS)
     if not await operators_store.rotate_secret(request.services.db, operator.session_hash, digest(secret), request.now):
-        raise SignInFirst(f"{ROOT}/signin")
+        raise SignInFirst(CONSOLE.sign_in)
     cookies.set_on_response(request, secret, OPERATOR_SESSION_ABSOLUTE_S, "operator")
     return structs.replace(operator, session_hash=digest(secret), authenticated_at=request.now)
 
@@ -43,7 +41,7 @@ async def reauthenticate(request: Request, operator: Operator) -> Operator:
     if stepup.is_recent(operator, request.now):
         return operator
     if request.media_type != FORM:
-        raise ReauthenticationRedirect(request.path, PATH)
+        raise ReauthenticationRedirect(request.path, CONSOLE.cancel_path(request), PATH)
     form = request.form()
     error: ApiError | None = None
     if form.one(PASSWORD_FIELD) is not None:
@@ -53,22 +51,19 @@ async def reauthenticate(request: Request, operator: Operator) -> Operator:
             raise
         except ApiError as cause:
             error = cause
-    context = _context(operator, request.path, stepup.carried_fields(form), error)
+    context = _context(operator, request.path, stepup.carried_fields(form), error, cancel_path=CONSOLE.cancel_path(request))
     raise ReauthenticationPage(TEMPLATE, None if error is None else error.headers, **context)
 
 
-def confirmation_page(request: Request, operator: Operator, to: str, error: ApiError | None = None) -> Response:
-    """The page that asks for the password and then opens `to`."""
-    return stepup.render(request, _context(operator, PATH, [("to", to)], error), error)
+def confirmation_page(request: Request, operator: Operator, form: Form, error: ApiError | None = None) -> Response:
+    """The page that asks for the password and then opens the page `to` of this form."""
+    fields = stepup.page_fields(CONSOLE, form)
+    return stepup.render(request, _context(operator, PATH, fields, error, cancel_path=CONSOLE.read_cancel(form)), error)
 
 
-def return_path(form: Form) -> str:
-    """The page to open after confirmation: a path of the operators' pages, never another site."""
-    to = form.one("to") or ""
-    return to if RETURN_PATH.fullmatch(to) else ROOT
-
-
-def _context(operator: Operator, action: str, fields: list[tuple[str, str]], error: ApiError | None) -> dict[str, Any]:
+def _context(
+    operator: Operator, action: str, fields: list[tuple[str, str]], error: ApiError | None, *, cancel_path: str
+) -> dict[str, Any]:
     return stepup.template_context(
-        operator.email, action, fields, error, with_code=operator.has_second_factor, cancel_path=ROOT
+        operator.email, action, fields, error, with_code=operator.has_second_factor, cancel_path=cancel_path
     )

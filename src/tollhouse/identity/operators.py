@@ -1,7 +1,6 @@
 """Sessions and the guard of operators. Their sessions are separate from those of merchants' users."""
 
 from datetime import timedelta
-from urllib.parse import urlencode
 from uuid import UUID
 
 from starlette.responses import Response
@@ -11,13 +10,12 @@ from tollhouse.http.request import ErrorLayout, Request
 from tollhouse.http.responses import ErrorPage
 from tollhouse.identity import operator_stepup, operators_store
 from tollhouse.identity.model import InvalidCredentials, Operator, SignInFirst
+from tollhouse.identity.return_paths import CONSOLE
 from tollhouse.identity.sessions import session_hash
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
-
-SIGN_IN = "/operator/signin"
 
 
 class OperatorSecondFactorRequired(ErrorPage):
@@ -44,7 +42,7 @@ class OperatorGuard:
         cookies.require_own_host(request)
         operator = await current_operator(request)
         if operator is None:
-            raise SignInFirst(f"{SIGN_IN}?{urlencode({'to': _return_path(request)})}")
+            raise SignInFirst(CONSOLE.sign_in_path(request))
         cookies.require_same_origin(request)
         request.actor = OPERATOR
         show_navigation(request, operator)
@@ -104,8 +102,3 @@ async def sign_out(request: Request, response: Response) -> Response:
         await operators_store.revoke(request.services.db, id_hash, request.now)
     cookies.clear_session_cookie(response, request.services.settings, "operator")
     return response
-
-
-def _return_path(request: Request) -> str:
-    """The page to open after sign-in: for a form, the page it is on."""
-    return request.path if request.method in cookies.SAFE else request.path.rpartition("/")[0]

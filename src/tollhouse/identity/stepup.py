@@ -18,7 +18,7 @@ from tollhouse.http.responses import ErrorPage, page
 from tollhouse.identity import second_factor, sessions, sessions_store
 from tollhouse.identity.credentials import verify_password
 from tollhouse.identity.model import InvalidCredentials, Operator, Person, RecentAuthenticationRequired, SignInFirst
-from tollhouse.identity.return_paths import HOME, address_of, sign_in_path
+from tollhouse.identity.return_paths import DASHBOARD, ReturnPaths, address_of
 from tollhouse.identity.second_factor import InvalidCode, SecondFactorRequired
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired
 from tollhouse.kernel.limits import RECENT_AUTHENTICATION_S
@@ -30,12 +30,13 @@ PATH = "/stepup"
 
 
 class ReauthenticationRedirect(ApiError):
-    """303 to the confirmation page, which then opens the page `to`."""
+    """303 to the confirmation page, which then opens the page `to`, or the page `cancel` if it is left."""
 
     code, status, message = RecentAuthenticationRequired.code, 303, RecentAuthenticationRequired.message
 
-    def __init__(self, to: str, path: str = PATH) -> None:
-        super().__init__(headers={"Location": f"{path}?{urlencode({'to': to})}"})
+    def __init__(self, to: str, cancel: str, path: str = PATH) -> None:
+        pages = {"to": to} if cancel == to else {"to": to, "cancel": cancel}
+        super().__init__(headers={"Location": f"{path}?{urlencode(pages)}"})
 
 
 class ReauthenticationPage(ErrorPage):
@@ -95,25 +96,35 @@ async def reauthenticate(request: Request, person: Person, *, allow_external_red
     if is_recent(person, request.now):
         return person
     if request.method in SAFE:
-        raise ReauthenticationRedirect(address_of(request))
+        raise ReauthenticationRedirect(address_of(request), DASHBOARD.cancel_path(request))
     form = request.form()
     error: ApiError | None = None
     if form.one(PASSWORD_FIELD) is not None:
         try:
             return await confirm_by_form(request, person, form)
         except AuthenticationRequired:
-            raise SignInFirst(sign_in_path(request)) from None
+            raise SignInFirst(DASHBOARD.sign_in_path(request)) from None
         except ApiError as cause:
             error = cause
-    context = await _context(request, person, request.path, carried_fields(form), error)
+    context = await _context(
+        request, person, request.path, carried_fields(form), error, cancel_path=DASHBOARD.cancel_path(request)
+    )
     raise ReauthenticationPage(
         TEMPLATE, None if error is None else error.headers, allow_external_redirect=allow_external_redirect, **context
     )
 
 
-async def confirmation_page(request: Request, person: Person, to: str, error: ApiError | None = None) -> Response:
-    """The page that asks for the password and then opens `to`."""
-    return render(request, await _context(request, person, PATH, [("to", to)], error), error)
+async def confirmation_page(request: Request, person: Person, form: Form, error: ApiError | None = None) -> Response:
+    """The page that asks for the password and then opens the page `to` of this form."""
+    fields = page_fields(DASHBOARD, form)
+    context = await _context(request, person, PATH, fields, error, cancel_path=DASHBOARD.read_cancel(form))
+    return render(request, context, error)
+
+
+def page_fields(paths: ReturnPaths, form: Form) -> list[tuple[str, str]]:
+    """The parameters `to` and `cancel` of the confirmation page."""
+    to, cancel = paths.read(form), paths.read_cancel(form)
+    return [("to", to)] if cancel == to else [("to", to), ("cancel", cancel)]
 
 
 def carried_fields(form: Form) -> list[tuple[str, str]]:
@@ -145,7 +156,13 @@ def render(request: Request, context: dict[str, Any], error: ApiError | None) ->
 
 
 async def _context(
-    request: Request, person: Person, action: str, fields: list[tuple[str, str]], error: ApiError | None
+    request: Request,
+    person: Person,
+    action: str,
+    fields: list[tuple[str, str]],
+    error: ApiError | None,
+    *,
+    cancel_path: str,
 ) -> dict[str, Any]:
     with_code = await second_factor.state(request.services.db, person.user_id) is not None
-    return template_context(person.email, action, fields, error, with_code=with_code, cancel_path=HOME)
+    return template_context(person.email, action, fields, error, with_code=with_code, cancel_path=cancel_path)
