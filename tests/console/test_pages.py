@@ -94,12 +94,12 @@ async def test_merchants_are_found_by_name_email_and_id(olga: Actor, service: Se
             shown = (await olga.send("GET", "/operator/merchants", params={"search": search})).ok().text
             assert zoe.merchant_id in shown, search
         nothing = (await olga.send("GET", "/operator/merchants", params={"search": name, "status": "suspended"})).ok().text
-        assert "No merchants found." in nothing
+        assert "No merchants match these filters." in nothing
         (await olga.form(f"/operator/merchants/{zoe.merchant_id}/suspend", {"reason": "Why"})).ok(303)
         found = await olga.send("GET", "/operator/merchants", params={"search": name, "status": "suspended"})
         assert zoe.merchant_id in found.ok().text
         active = await olga.send("GET", "/operator/merchants", params={"search": name, "status": "active"})
-        assert "No merchants found." in active.ok().text
+        assert "No merchants match these filters." in active.ok().text
     (await olga.send("GET", "/operator/merchants?status=gone")).refused("validation_failed", 422)
     (await olga.send("GET", "/operator/merchants?page=0")).refused("validation_failed", 422)
 

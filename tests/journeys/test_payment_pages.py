@@ -91,7 +91,7 @@ PAYMENT = """
 - region "Refunds":
   - table "Refunds":
     - rowgroup:
-      - row "Amount Status Reason Requested"
+      - row "Amount Status Reason Requested Actions"
     - rowgroup:
       - row /€20\\.00 Succeeded Requested by customer/
 - region "Ledger entries"
@@ -236,9 +236,12 @@ async def find_and_export(someone: Visitor) -> None:
     await someone.see("payments-no-match")
     await page.click("a[aria-label='Remove filter: Status']")
     await expect(page.locator("tbody tr")).not_to_have_count(0)
-    await page.click("summary:has-text('Actions for the payment of €12.00, Ticket')")
+    await page.get_by_role("button", name="Actions for the payment of €12.00, Ticket").first.click()
     await expect(page.get_by_role("link", name="View payment link")).to_be_visible()
     await someone.see("payments-actions")
+    await page.get_by_role("button", name="Copy payment ID").click()
+    await expect(page.locator(".toast[aria-live]")).to_be_visible()
+    await expect(page.get_by_role("link", name="View payment link")).not_to_be_visible()
     await page.click("a:has-text('Export')")
     await someone.see("payments-export")
     async with page.expect_download() as saving:

@@ -98,7 +98,7 @@ async def test_a_page_deep_in_the_list_is_found_by_the_index(alice: Actor, servi
         await raw.execute("ANALYZE transactions")
         await raw.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         await raw.execute(f"PREPARE said AS {payment_list_store.LIST}")
-        asked = f"'{alice.merchant_id}', 'test', now(), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, '{paid['id']}', 21"
+        asked = f"'{alice.merchant_id}', 'test', now(), {', '.join(['NULL'] * 11)}, '{paid['id']}', 21"
         found = msgspec.json.decode(await raw.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE said({asked})"))
         await raw.execute("ROLLBACK")
         await raw.execute("DEALLOCATE said")

@@ -1,16 +1,21 @@
 """The dashboard's list of payment links."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from starlette.responses import Response
 
+from tollhouse.catalogue.amount_bounds import FIELDS, TypedBounds
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard.go_live import go_live_state
+from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.keyset import KeysetQuery, keyset_links
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.payment_links import store
 from tollhouse.payment_links.choices import currency_choices, project_choices
@@ -28,35 +33,51 @@ class LinkListQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     currency: str = ""
     project_id: str = ""
     reference: str = ""
+    amount: str = ""
+    amount_from: str = ""
+    amount_to: str = ""
+
+    @property
+    def typed_amounts(self) -> TypedBounds:
+        """The amount filter as typed."""
+        return TypedBounds(self.amount, self.amount_from, self.amount_to)
 
     @property
     def filters(self) -> int:
         """The number of filters set."""
-        return sum(bool(one) for one in (self.status, self.currency, self.project_id, self.reference))
+        form_values = (self.status, self.currency, self.project_id, self.reference, self.typed_amounts.is_set)
+        return sum(bool(one) for one in form_values)
 
-    @property
-    def to_filter(self) -> LinkListFilter | None:
-        """The filter for the store; None if no link can match."""
-        project_id = parse_id(self.project_id)
+    def to_filter(self, currencies: Mapping[str, Currency]) -> LinkListFilter | None:
+        """The filter for the store; None if no link can match. Raises `ValidationFailed` at the amounts."""
+        amounts, project_id = self.typed_amounts.read(self.currency, currencies), parse_id(self.project_id)
         if self.project_id and project_id is None:
             return None
-        return LinkListFilter(self.status or None, self.currency or None, project_id, self.reference.strip() or None)
+        reference = self.reference.strip() or None
+        return LinkListFilter(self.status or None, self.currency or None, project_id, reference, amounts)
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links", guard=signed_in_page)
 async def links(request: Request, caller: Person, mode: str, query: LinkListQuery) -> Response:
     """List payment links, newest first."""
-    env, db, filters = caller.env(mode), request.services.db, query.to_filter
+    env, db = caller.env(mode), request.services.db
+    form_errors, filters = NO_ERRORS, None
+    try:
+        filters = query.to_filter(request.services.catalogue.currencies)
+    except ValidationFailed as error:
+        form_errors = form_errors_of(error, FIELDS)
     found = [] if filters is None else await store.search_links(db, env, filters, request.now, query.before, query.fetch)
     shown, more = query.cut(found)
     return page(
         request,
         "dashboard/payment_links/links.html",
+        form_errors.status,
         person=caller,
         mode=env.mode,
         here="payment-links",
         links=[link_view(one, request.services.settings.base_url, request.now, request.services.catalogue) for one in shown],
         query=query,
+        form_errors=form_errors,
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
         going_live=await go_live_state(db, env, caller),

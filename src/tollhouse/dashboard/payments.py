@@ -66,9 +66,8 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
     env, db = caller.env(mode), request.services.db
     form_errors, found = NO_ERRORS, list[PaymentRow]()
     try:
-        found = await payment_list_store.list_payments(
-            db, env, query.to_filter(caller.zone), request.now, query.before, query.fetch
-        )
+        filters = query.to_filter(caller.zone, request.services.catalogue.currencies)
+        found = await payment_list_store.list_payments(db, env, filters, request.now, query.before, query.fetch)
     except ValidationFailed as error:
         form_errors = form_errors_of(error, query.form_values)
     shown, more = query.cut(found)

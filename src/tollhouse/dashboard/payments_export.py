@@ -54,7 +54,7 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
     env, db = caller.env(mode), request.services.db
     path = f"/{env.mode}/payments"
     try:
-        filters = query.to_filter(caller.zone)
+        filters = query.to_filter(caller.zone, request.services.catalogue.currencies)
     except ValidationFailed:
         return see_other(path + query.address(None))
     return page(
@@ -78,7 +78,7 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
 async def payments_csv(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """Stream every matching payment as CSV, newest first. Payments that start during the download are not included."""
     env = caller.env(mode)
-    filters = query.to_filter(caller.zone)
+    filters = query.to_filter(caller.zone, request.services.catalogue.currencies)
     end = request.now if filters.created_to is None else min(request.now, filters.created_to)
     known = msgspec.structs.replace(filters, created_to=end)
     return download(

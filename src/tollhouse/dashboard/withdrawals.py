@@ -5,7 +5,9 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.catalogue.amount_bounds import FIELDS, TypedBounds
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links, status_options
 from tollhouse.http.request import Request
@@ -14,11 +16,12 @@ from tollhouse.http.schema_fields import describe
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.text import Translatable
 from tollhouse.orders.errors import InvalidState
 from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals import actions, methods, store
-from tollhouse.withdrawals.model import WithdrawalStatus
+from tollhouse.withdrawals.model import Withdrawal, WithdrawalStatus
 from tollhouse.withdrawals.store import WithdrawalsQuery
 from tollhouse.withdrawals.views import withdrawal_view
 
@@ -27,34 +30,63 @@ STATUSES = status_options(WithdrawalStatus)
 
 
 class WithdrawalsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
-    """`?status=&method_id=&page=` of the list. Empty is no filter; an unknown method matches nothing."""
+    """The filters in the query string. Empty is no filter; an unknown value matches nothing. Amounts are as typed."""
 
     status: Literal["", "pending_review", "approved", "processing", "completed", "failed", "canceled"] = ""
     method_id: str = ""
+    currency: str = ""
+    reference: str = ""
+    amount: str = ""
+    amount_from: str = ""
+    amount_to: str = ""
+
+    @property
+    def typed_amounts(self) -> TypedBounds:
+        """The amount filter as typed."""
+        return TypedBounds(self.amount, self.amount_from, self.amount_to)
 
     @property
     def is_filtered(self) -> bool:
         """Whether a filter is set."""
-        return bool(self.status or self.method_id)
+        return bool(self.status or self.method_id or self.currency or self.reference or self.typed_amounts.is_set)
+
+    @property
+    def to_query(self) -> WithdrawalsQuery:
+        """The filters for the store, without the amounts."""
+        return WithdrawalsQuery(
+            status=[self.status] if self.status else None,
+            currency=self.currency or None,
+            method_id=self.method_id or None,
+            external_id=self.reference.strip() or None,
+        )
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals", guard=signed_in_page)
 async def list_page(request: Request, caller: Person, mode: str, query: WithdrawalsPageQuery) -> Response:
     """The list of withdrawals, newest first."""
-    env = caller.env(mode)
-    filters = WithdrawalsQuery(status=[query.status] if query.status else None, method_id=query.method_id or None)
-    found, more = query.cut(await store.list_withdrawals(request.services.db, env, filters, query.window))
+    env, catalogue = caller.env(mode), request.services.catalogue
+    form_errors, found, more = NO_ERRORS, list[Withdrawal](), False
+    try:
+        amounts = query.typed_amounts.read(query.currency, catalogue.currencies)
+    except ValidationFailed as error:
+        form_errors = form_errors_of(error, FIELDS)
+    else:
+        rows = await store.list_withdrawals(request.services.db, env, query.to_query, query.window, amounts)
+        found, more = query.cut(rows)
     return page(
         request,
         "dashboard/withdrawals/list.html",
+        form_errors.status,
         person=caller,
         mode=env.mode,
         here="withdrawals",
-        withdrawals=[withdrawal_view(one, request.services.catalogue) for one in found],
+        withdrawals=[withdrawal_view(one, catalogue) for one in found],
         query=query,
+        form_errors=form_errors,
         statuses=STATUSES,
-        methods=_usable_methods(env, request.services.rails, request.services.catalogue),
-        method_labels=_method_labels(request.services.catalogue),
+        currencies=[(one.code, one.code) for one in catalogue.currencies.values() if one.operations.withdrawals],
+        methods=_usable_methods(env, request.services.rails, catalogue),
+        method_labels=_method_labels(catalogue),
         page_links=page_links(query, more=more),
     )
 

@@ -27,6 +27,7 @@ from tollhouse.kernel.clock import stamp
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
 """The packages that have templates."""
 ROLES = {"thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup", "tr": "row", "th": "columnheader", "td": "cell"}
+INDENTATION = re.compile(r"\n\s+(?=<)")
 ROLE = re.compile(r"<(thead|tbody|tfoot|tr|th|td)\b([^>]*)>")
 SHARED: dict[str, Any] = {
     "icon": icon,
@@ -121,11 +122,11 @@ def short_id(whole: object) -> str:
 
 
 def table_roles(rows: str) -> Markup:
-    """The inside of a table with its roles written out.
+    """The inside of a table with its roles written out, without the indentation of the templates.
 
     A narrow list shows rows as cards, and a changed `display` removes the roles in some browsers.
     """
-    return Markup(ROLE.sub(_with_role, rows))  # noqa: S704 - markup of templates, in which all output is escaped
+    return Markup(ROLE.sub(_with_role, INDENTATION.sub("\n", rows)))  # noqa: S704 - markup of templates, in which all output is escaped
 
 
 def _with_role(tag: re.Match[str]) -> str:

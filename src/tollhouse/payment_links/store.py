@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -43,11 +44,14 @@ SEARCH = f"""
                THEN 'expired' ELSE status END = $4)
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
       AND ($7::text IS NULL OR external_id = $7 OR customer_email = $7)
+      AND ($8::text[] IS NULL OR EXISTS (
+           SELECT FROM unnest($8, $9::bigint[], $10::bigint[]) AS a (code, least, most)
+           WHERE a.code = currency AND amount_minor BETWEEN a.least AND a.most))
       AND (created_at, id) < (
-          coalesce((SELECT b.created_at FROM payment_links b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $8),
+          coalesce((SELECT b.created_at FROM payment_links b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $11),
                    'infinity'),
-          coalesce($8::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-    ORDER BY created_at DESC, id DESC LIMIT $9
+          coalesce($11::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+    ORDER BY created_at DESC, id DESC LIMIT $12
 """
 # The caller has locked the link and checked its expiry against the test clock.
 CLOSE_IF_ACTIVE = """
@@ -102,6 +106,7 @@ class LinkListFilter(Struct, frozen=True):
     currency: str | None = None
     project_id: UUID | None = None
     reference: str | None = None
+    amounts: AmountBounds = ANY_AMOUNT
 
 
 class Credited(Struct, frozen=True):
@@ -160,7 +165,8 @@ async def search_links(
     db: Pool, env: MerchantEnv, filters: LinkListFilter, now: datetime, before: UUID | None, limit: int
 ) -> list[PaymentLink]:
     """A page of links after the link `before`, newest first. None: the first page."""
-    rows = await db.fetch(SEARCH, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), before, limit)
+    values = (*msgspec.structs.astuple(filters)[:-1], *msgspec.structs.astuple(filters.amounts))
+    rows = await db.fetch_custom_plan(SEARCH, env.merchant_id, env.mode, now, *values, before, limit)
     return [LINK.read(row) for row in rows]
 
 

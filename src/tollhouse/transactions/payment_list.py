@@ -1,5 +1,6 @@
 """The dashboard's list of payments: its rows and filters. The export uses them too."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 from uuid import UUID
@@ -7,6 +8,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds, TypedBounds
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.http.keyset import KeysetQuery
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import parse_date
@@ -57,12 +60,18 @@ class PaymentListFilter(Struct, frozen=True):
     reference: str | None = None
     created_from: datetime | None = None
     created_to: datetime | None = None
+    amounts: AmountBounds = ANY_AMOUNT
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """The values of the statements' parameters."""
+        return (*msgspec.structs.astuple(self)[:-1], *msgspec.structs.astuple(self.amounts))
 
 
 class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     """The filters in the query string. Empty means no filter; an unknown value matches nothing.
 
-    `from` and `to` are days in the merchant's time zone, both included.
+    `from` and `to` are days in the merchant's time zone, both included. Amounts are as people type them.
     """
 
     status: Literal["", TransactionStatus] = ""
@@ -73,12 +82,20 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     reference: str = ""
     start: str = msgspec.field(name="from", default="")
     to: str = ""
+    amount: str = ""
+    amount_from: str = ""
+    amount_to: str = ""
+
+    @property
+    def typed_amounts(self) -> TypedBounds:
+        """The amount filter as typed."""
+        return TypedBounds(self.amount, self.amount_from, self.amount_to)
 
     @property
     def filters(self) -> int:
         """The number of filters set."""
         form_values = (self.status, self.method_id, self.currency, self.project_id, self.payment_link_id, self.reference)
-        return sum(bool(one) for one in (*form_values, self.start, self.to))
+        return sum(bool(one) for one in (*form_values, self.start, self.to, self.typed_amounts.is_set))
 
     @property
     def form_values(self) -> dict[str, str]:
@@ -86,10 +103,15 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
         fields = {field.encode_name: getattr(self, field.name) for field in msgspec.structs.fields(type(self))}
         return {name: value for name, value in fields.items() if isinstance(value, str)}
 
-    def to_filter(self, zone: tzinfo) -> PaymentListFilter:
+    def to_filter(self, zone: tzinfo, currencies: Mapping[str, Currency]) -> PaymentListFilter:
         """The filter for the store. Raises `ValidationFailed` with every invalid field."""
+        amounts, field_errors = ANY_AMOUNT, list[FieldError]()
+        try:
+            amounts = self.typed_amounts.read(self.currency, currencies)
+        except ValidationFailed as error:
+            field_errors += error.field_errors
         start, end = parse_date(self.start), parse_date(self.to)
-        field_errors = [
+        field_errors += [
             FieldError(name, "invalid_value", messages.AN_ID)
             for name, typed in (("project_id", self.project_id), ("payment_link_id", self.payment_link_id))
             if typed and parse_id(typed) is None
@@ -110,4 +132,5 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
             reference=self.reference.strip() or None,
             created_from=None if start is None else midnight(start, zone),
             created_to=None if end is None else midnight(end + DAY, zone),
+            amounts=amounts,
         )

@@ -4,8 +4,6 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
-
 from tollhouse.http.keyset import read_in_batches
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
@@ -21,7 +19,7 @@ SELECT_ROWS = """
                 THEN 'expired' ELSE t.status END AS status
     FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)"""
 # Keyset bounds are always present, so that the index is used. Links are searched once and joined to the rows shown only.
-# A pending attempt may count as expired: the last condition decides.
+# A pending attempt may count as expired: the last condition decides. Amounts: an exact one is found by its index.
 LIST = f"""
     {SELECT_ROWS}
     WHERE t.merchant_id = $1 AND t.mode = $2
@@ -32,15 +30,19 @@ LIST = f"""
            SELECT f.id FROM payment_links f WHERE f.merchant_id = $1 AND f.mode = $2 AND ($8 IS NULL OR f.project_id = $8)
            AND ($9 IS NULL OR f.external_id = $9 OR f.customer_email = $9)))
       AND t.created_at >= coalesce($10::timestamptz, '-infinity') AND t.created_at < coalesce($11::timestamptz, 'infinity')
+      AND ($12::text[] IS NULL OR t.currency = ANY ($12) AND EXISTS (
+           SELECT FROM unnest($12, $13::bigint[], $14::bigint[]) AS a (currency, least, most)
+           WHERE a.currency = t.currency AND t.amount_minor BETWEEN a.least AND a.most))
+      AND ($13 IS NULL OR $13 IS DISTINCT FROM $14 OR t.amount_minor = ANY ($13))
       AND (t.created_at, t.id) < (
-          coalesce((SELECT b.created_at FROM transactions b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $12),
+          coalesce((SELECT b.created_at FROM transactions b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $15),
                    'infinity'),
-          coalesce($12::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+          coalesce($15::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
       AND ($4 IS NULL OR t.status <> 'pending'
            OR ($4 = 'expired') = (t.received_minor = 0
                      AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3
                           + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))))
-    ORDER BY t.created_at DESC, t.id DESC LIMIT $13
+    ORDER BY t.created_at DESC, t.id DESC LIMIT $16
 """
 COUNT = """
     SELECT count(*) AS payments FROM transactions t
@@ -52,6 +54,10 @@ COUNT = """
            SELECT f.id FROM payment_links f WHERE f.merchant_id = $1 AND f.mode = $2 AND ($8 IS NULL OR f.project_id = $8)
            AND ($9 IS NULL OR f.external_id = $9 OR f.customer_email = $9)))
       AND t.created_at >= coalesce($10::timestamptz, '-infinity') AND t.created_at < coalesce($11::timestamptz, 'infinity')
+      AND ($12::text[] IS NULL OR t.currency = ANY ($12) AND EXISTS (
+           SELECT FROM unnest($12, $13::bigint[], $14::bigint[]) AS a (currency, least, most)
+           WHERE a.currency = t.currency AND t.amount_minor BETWEEN a.least AND a.most))
+      AND ($13 IS NULL OR $13 IS DISTINCT FROM $14 OR t.amount_minor = ANY ($13))
       AND ($4 IS NULL OR t.status <> 'pending' OR ($4 = 'expired') = (t.received_minor = 0 AND EXISTS (
            SELECT FROM payment_links l WHERE l.merchant_id = $1 AND l.mode = $2 AND l.id = t.payment_link_id
              AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
@@ -74,7 +80,7 @@ async def list_payments(
     db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime, before: UUID | None, limit: int
 ) -> list[PaymentRow]:
     """A page of payments after the payment `before`, newest first. None: the first page."""
-    rows = await db.fetch(LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), before, limit)
+    rows = await db.fetch_custom_plan(LIST, env.merchant_id, env.mode, now, *filters.values, before, limit)
     return [_payment(row) for row in rows]
 
 
@@ -90,8 +96,8 @@ async def list_by_ids(db: Pool | Tx, env: MerchantEnv, ids: Sequence[UUID], now:
 
 async def count_payments(db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime) -> int:
     """The number of matching payments."""
-    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters))
-    return 0 if row is None else row["payments"]
+    rows = await db.fetch_custom_plan(COUNT, env.merchant_id, env.mode, now, *filters.values)
+    return rows[0]["payments"]
 
 
 def iterate_payments(

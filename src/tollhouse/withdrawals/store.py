@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds
 from tollhouse.http.lists import ListQuery
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
@@ -26,8 +27,11 @@ LIST = f"""
     WHERE w.merchant_id = $1 AND w.mode = $2 AND ($3::text[] IS NULL OR w.status = ANY($3))
       AND ($4::text IS NULL OR w.currency = $4)
       AND ($5::text IS NULL OR w.method_id = $5) AND ($6::text IS NULL OR w.external_id = $6)
-      AND w.created_at >= $7 AND (w.created_at, w.id) < ($8, $9)
-    ORDER BY w.created_at DESC, w.id DESC LIMIT $10 OFFSET $11
+      AND ($7::text[] IS NULL OR EXISTS (
+           SELECT FROM unnest($7, $8::bigint[], $9::bigint[]) AS a (currency, least, most)
+           WHERE a.currency = w.currency AND w.amount_minor BETWEEN a.least AND a.most))
+      AND w.created_at >= $10 AND (w.created_at, w.id) < ($11, $12)
+    ORDER BY w.created_at DESC, w.id DESC LIMIT $13 OFFSET $14
 """
 # The lease is the next poll time: after a worker dies, another takes its withdrawals when the lease ends.
 LEASE_DUE = f"""
@@ -88,9 +92,11 @@ async def lock(tx: Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     return await fetch_one(tx, WITHDRAWAL.read, LOCK, env.merchant_id, env.mode, withdrawal_id)
 
 
-async def list_withdrawals(db: Pool, env: MerchantEnv, query: WithdrawalsQuery, window: Window) -> list[Withdrawal]:
+async def list_withdrawals(
+    db: Pool, env: MerchantEnv, query: WithdrawalsQuery, window: Window, amounts: AmountBounds = ANY_AMOUNT
+) -> list[Withdrawal]:
     """A page of withdrawals, newest first."""
-    filters = (query.status, query.currency, query.method_id, query.external_id)
+    filters = (query.status, query.currency, query.method_id, query.external_id, *msgspec.structs.astuple(amounts))
     return await fetch_page(db, WITHDRAWAL.read, LIST, window, env.merchant_id, env.mode, *filters)
 
 

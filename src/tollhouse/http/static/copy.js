@@ -1,5 +1,6 @@
 // Puts a Copy button beside each text that must be exact, and at each block of code. Without this script the text can be
-// selected as ever. data-copy-value is what is copied where another form is shown, such as an IBAN without its blanks.
+// selected as ever. data-copy-value is what is copied where another form is shown, such as an IBAN without its blanks. An entry
+// of a menu that copies (data-copies) is hidden without this script.
 
 const SAID_FOR_MS = 2_000;
 const { copy = "Copy", copied: done = "Copied", selected = "Selected" } = document.body.dataset;
@@ -41,15 +42,35 @@ async function copied(text) {
   }
 }
 
+// Where a menu was, a message says what happened; if nothing could be copied, it is the value itself.
+async function copyFrom(entry) {
+  const kept = document.createElement("textarea");
+  kept.value = entry.dataset.copies;
+  entry.after(kept);
+  const isCopied = await copied(kept);
+  kept.remove();
+  entry.closest("[popover]").hidePopover();
+  announce(isCopied ? done : entry.dataset.copies, "toast");
+}
+
+function announce(text, look) {
+  status.className = look;
+  status.textContent = text;
+  clearTimeout(status.later);
+  status.later = setTimeout(() => {
+    status.className = "vh";
+    status.textContent = "";
+  }, SAID_FOR_MS);
+}
+
 function say(button, word, name) {
   button.firstChild.textContent = word;
   button.classList.toggle("done", word === done);
-  status.textContent = `${name} ${word.toLowerCase()}`;
+  announce(`${name} ${word.toLowerCase()}`, "vh");
   clearTimeout(button.later);
   button.later = setTimeout(() => {
     button.firstChild.textContent = copy;
     button.classList.remove("done");
-    status.textContent = "";
   }, SAID_FOR_MS);
 }
 
@@ -87,4 +108,9 @@ for (const block of blocks) {
   if (head) head.append(button);
   else block.before(button);
 }
-if (texts.length || blocks.length) document.querySelector("main").append(status);
+const entries = document.querySelectorAll("[data-copies]");
+for (const entry of entries) {
+  entry.hidden = false;
+  entry.addEventListener("click", () => copyFrom(entry));
+}
+if (texts.length || blocks.length || entries.length) document.body.append(status);

@@ -11,7 +11,7 @@ document.addEventListener("submit", (event) => {
   if (!form.dataset.sure || form === agreed) return;
   event.preventDefault();
   question.textContent = form.dataset.sure;
-  yes.textContent = button.firstChild.textContent;
+  yes.textContent = [...button.childNodes].find((node) => node.nodeType === Node.TEXT_NODE).textContent;
   dialog.returnValue = "";
   dialog.onclose = () => {
     if (dialog.returnValue !== "yes") return;
