@@ -60,5 +60,5 @@ async def test_what_is_no_amount_is_said_at_its_field(
 async def test_an_active_amount_is_a_chip_that_can_be_removed(alice: Actor) -> None:
     await pay(await open_link(alice))
     page = await seen(alice, "/test/payments?amount_from=10&amount_to=20&currency=EUR")
-    assert "<b>10 – 20</b>" in page
+    assert "<b>10 \N{EN DASH} 20</b>" in page
     assert 'href="?currency=EUR" aria-label="Remove filter: Amount"' in page
