@@ -33,7 +33,7 @@ async def test_a_withdrawal_step_by_step(shop: Actor) -> None:
     await fund(shop)
     choices = await seen(shop, "/test/withdrawals/new")
     assert choices.index("sandbox:EUR") < choices.index("sandbox:USD")
-    assert '<p class="figure">€100.00</p>' in await seen(shop, NEW)
+    assert "Available €100.00" in await seen(shop, NEW)
     fields = {"provider_fields.reference": "Rent <b>", "description": "May", "external_id": "rent-5"}
     page = await reviewed(shop, **fields)
     assert "Withdraw €10.00" in page.text

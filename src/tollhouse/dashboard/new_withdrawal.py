@@ -3,6 +3,7 @@
 The confirmation names a quote, and a quote is used once, so a form that is sent twice creates one withdrawal.
 """
 
+from datetime import timedelta
 from typing import cast
 from uuid import UUID
 
@@ -13,11 +14,13 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.provider_fields import MEMBER
 from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
+from tollhouse.dashboard.withdrawal_recipients import OF_THE_TRANSFER, Recipient, get_recipient, list_recipients
+from tollhouse.dashboard.withdrawal_summary import summarize
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import page, see_other
+from tollhouse.http.responses import formats_of, page, see_other
 from tollhouse.http.schema_fields import form_fields, read_values, to_object
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
@@ -34,16 +37,19 @@ from tollhouse.orders.errors import (
     QuoteAlreadyUsed,
     QuoteExpired,
 )
+from tollhouse.outgoing import limits
 from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import AmountBelowFees
 from tollhouse.withdrawals.methods import UnavailableReason
+from tollhouse.withdrawals.model import largest_amount
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 from tollhouse.withdrawals.views import withdrawal_quote_view
 
 OPERATIONS = Operations(PAGES)
-FIELDS = ("amount", "network_fee_mode", "receiver", "description", "external_id", "webhook_url")
+FIELDS = ("to", "amount", "network_fee_mode", "receiver", "description", "external_id", "webhook_url")
+NEW_RECIPIENT = "new"
 AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees, DailyLimitExceeded, InsufficientFunds)
 REASONS: dict[UnavailableReason, str] = {
     "not_in_environment": "Only available in live mode.",
@@ -58,7 +64,8 @@ RECEIVERS: dict[ReceiverType, tuple[str, str]] = {
     "bitcoin_address": ("Address", "Money sent to a wrong address is lost."),
     "sandbox": ("Recipient", "Any text. Enter sandbox-declined, sandbox-fails or sandbox-stuck to simulate a failure."),
 }
-FEE_MODES = {"deduct": "Deduct the fees from the amount", "add": "Add the fees to the amount"}
+FEE_MODES = {"deduct": "Deduct from the amount", "add": "Pay in addition"}
+CHOOSE_RECIPIENT = "Withdrawals to this recipient are not possible. Choose another recipient."
 QUOTE_RENEWED = "The quote has expired. Review the new costs before you confirm."
 
 
@@ -71,11 +78,24 @@ class MethodOption(Struct, frozen=True):
     has_balance: bool
 
 
+class TypedWithdrawal(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?amount=&network_fee_mode=&to=` of the form, as its script asks for the summary of what is being typed."""
+
+    amount: str = ""
+    network_fee_mode: str = ""
+    to: str = ""
+
+
 class WithdrawalForm(Struct, frozen=True):
-    """The values of the form, with those of the method's own fields."""
+    """The values of the form, with those of the method's own fields. `to` is an earlier withdrawal to the same recipient."""
 
     values: dict[str, str]
     method: WithdrawalMethod
+
+    @property
+    def has_earlier_recipient(self) -> bool:
+        """Whether the recipient is that of an earlier withdrawal."""
+        return self.values["to"] not in {"", NEW_RECIPIENT}
 
     def new(self, catalogue: Catalogue, quote_id: UUID | None = None) -> NewWithdrawal:
         """The withdrawal that they describe."""
@@ -114,11 +134,13 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
 
 
 @OPERATIONS.add("GET", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
-async def fill_in(request: Request, caller: Person, mode: str, method_id: str) -> Response:
+async def fill_in(request: Request, caller: Person, mode: str, method_id: str, query: TypedWithdrawal) -> Response:
     """The form of a method."""
     env = caller.env(mode)
     method = _method(method_id, env, request.services.catalogue)
-    return await _form(request, caller, env, method, _parse_form(Form([]), method))
+    form = _read_form(Form([]), method)
+    typed = {"amount": query.amount, "network_fee_mode": query.network_fee_mode, "to": query.to}
+    return await _form(request, caller, env, method, WithdrawalForm(form.values | typed, method))
 
 
 @OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
@@ -126,9 +148,13 @@ async def review(request: Request, caller: Person, mode: str, method_id: str) ->
     """The costs to confirm, or the form with its errors."""
     env = caller.env(mode)
     posted, method = request.form(), _method(method_id, env, request.services.catalogue)
-    form = _parse_form(posted, method)
+    form = await _parse_form(request, env, posted, method)
     if posted.one("change"):
         return await _form(request, caller, env, method, form)
+    if posted.one("maximum"):
+        largest = await _largest_amounts(request, env, method)
+        amount = largest.get(form.values["network_fee_mode"]) or largest[method.network_fee_modes[0]]
+        return await _form(request, caller, env, method, WithdrawalForm(form.values | {"amount": amount}, method))
     return await _review(request, caller, env, method, form)
 
 
@@ -138,7 +164,7 @@ async def confirm(request: Request, caller: Person, mode: str, method_id: str) -
     env, services = caller.env(mode), request.services
     posted, method = request.form(), _method(method_id, env, request.services.catalogue)
     quote_id = parse_id(posted.one("quote_id") or "")
-    form = _parse_form(posted, method)
+    form = await _parse_form(request, env, posted, method)
     if quote_id is None:
         return await _review(request, caller, env, method, form)
     try:
@@ -169,7 +195,33 @@ def _method(method_id: str, env: MerchantEnv, catalogue: Catalogue) -> Withdrawa
     return method
 
 
-def _parse_form(posted: Form, method: WithdrawalMethod) -> WithdrawalForm:
+async def _largest_amounts(request: Request, env: MerchantEnv, method: WithdrawalMethod) -> dict[str, str]:
+    """The largest amount by fee mode, as it is typed in the language of the page."""
+    currency = request.services.catalogue.currencies[method.currency]
+    async with request.services.db.connection() as tx:
+        available_minor = (await get_balance(tx, env, method.currency)).available_minor
+        left_minor = await limits.left_today(tx, env, method, request.now)
+    largest = {mode: largest_amount(method, available_minor, mode) for mode in method.network_fee_modes}
+    write = formats_of(request).plain_amount
+    return {
+        mode: write(currency.format(minor if left_minor is None else min(minor, left_minor)))
+        for mode, minor in largest.items()
+    }
+
+
+async def _parse_form(request: Request, env: MerchantEnv, posted: Form, method: WithdrawalMethod) -> WithdrawalForm:
+    """The form, with the values of an earlier recipient. Raises `NotFound` if there is no such withdrawal."""
+    form = _read_form(posted, method)
+    if not form.has_earlier_recipient:
+        return form
+    withdrawal_id = parse_id(form.values["to"])
+    if withdrawal_id is None:
+        raise NotFound
+    recipient = await get_recipient(request.services.db, env, method, withdrawal_id)
+    return WithdrawalForm(form.values | recipient.values, method)
+
+
+def _read_form(posted: Form, method: WithdrawalMethod) -> WithdrawalForm:
     own = read_values(form_fields(method.provider_fields, MEMBER), posted)
     return WithdrawalForm({name: posted.one(name) or "" for name in FIELDS} | own, method)
 
@@ -207,10 +259,17 @@ async def _form(
     form: WithdrawalForm,
     form_errors: FormErrors = NO_ERRORS,
 ) -> Response:
-    currency = request.services.catalogue.currencies[method.currency]
+    catalogue = request.services.catalogue
+    currency = catalogue.currencies[method.currency]
     available_minor = (await get_balance(request.services.db, env, method.currency)).available_minor
-    choice = _choice(method, env, available_minor, request.services.rails, request.services.catalogue)
+    choice = _choice(method, env, available_minor, request.services.rails, catalogue)
+    recipients = await list_recipients(request.services.db, env, method)
+    values = form.values
+    chosen = _chosen(recipients, form)
+    if chosen is not None:
+        values = values | dict.fromkeys(chosen.values, "")
     label, hint = RECEIVERS[method.receiver_type]
+    fields = form_fields(method.provider_fields, MEMBER)
     return page(
         request,
         "dashboard/withdrawals/new.html",
@@ -226,13 +285,39 @@ async def _form(
         receiver_label=label,
         receiver_hint=hint,
         fee_modes=[(mode, FEE_MODES[mode]) for mode in method.network_fee_modes],
-        fields=form_fields(method.provider_fields, MEMBER),
-        values=form.values,
+        recipient_fields=[one for one in fields if one.name not in OF_THE_TRANSFER],
+        transfer_fields=[one for one in fields if one.name in OF_THE_TRANSFER],
+        recipients=recipients,
+        chosen=chosen,
+        symbol=currency.symbol,
+        largest=await _largest_amounts(request, env, method),
+        summary=summarize(values["amount"], values["network_fee_mode"], method, available_minor, catalogue),
+        arrives_at=None if method.arrives_in_s is None else stamp(request.now + timedelta(seconds=method.arrives_in_s)),
+        values=values,
         form_errors=form_errors,
     )
 
 
+def _chosen(recipients: list[Recipient], form: WithdrawalForm) -> Recipient | None:
+    """The recipient to select: that of the form, also if a later withdrawal names it; in an empty form the latest."""
+    to, receiver = form.values["to"], form.values["receiver"]
+    if not to and not receiver:
+        return recipients[0] if recipients else None
+    if not form.has_earlier_recipient:
+        return None
+    return next((one for one in recipients if to == str(one.withdrawal_id) or receiver == one.values["receiver"]), None)
+
+
 def _form_errors(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) -> FormErrors:
+    found = _errors_at_fields(error, form, catalogue)
+    of_recipient = found.field_errors.keys() - {*FIELDS, *OF_THE_TRANSFER} | found.field_errors.keys() & {"receiver"}
+    if not form.has_earlier_recipient or not of_recipient:
+        return found
+    others = {name: message for name, message in found.field_errors.items() if name not in of_recipient}
+    return FormErrors(found.message, {"to": CHOOSE_RECIPIENT} | others, found.status)
+
+
+def _errors_at_fields(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) -> FormErrors:
     at = "amount" if isinstance(error, AMOUNT_ERRORS) else "external_id" if isinstance(error, DuplicateExternalId) else ""
     texts = ambiguous_amounts(catalogue.currencies[form.method.currency], amount=form.values["amount"])
     return form_errors_of(error, form.values, at, texts)

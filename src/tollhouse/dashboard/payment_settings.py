@@ -10,6 +10,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.environments.payment_settings import Branding, Finality, MethodChoice
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
@@ -21,6 +22,7 @@ from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
+from tollhouse.kernel.text import Translatable
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
@@ -177,10 +179,13 @@ async def _page(
         form_errors=form_errors,
         notice=notice,
         going_live=await go_live_state(request.services.db, person.env(current.mode), person),
-        methods=[
-            (choice.method_id, request.services.catalogue.methods[choice.method_id].label)
-            for choice in current.payment_methods
-        ],
+        methods=[_method_row(choice.method_id, request.services.catalogue) for choice in current.payment_methods],
         currencies=[(one.code, one.label) for one in request.services.catalogue.currencies.values()],
         networks=_networks(request.services.catalogue),
     )
+
+
+def _method_row(method_id: str, catalogue: Catalogue) -> tuple[str, Translatable, str, ShownFees]:
+    """The ID, name, currency and fees of a payment method."""
+    method = catalogue.methods[method_id]
+    return method_id, method.label, method.asset, fees_of(method.fees, catalogue.currencies[method.asset])

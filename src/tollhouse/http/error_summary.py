@@ -7,7 +7,7 @@ from markupsafe import Markup
 PLACE = '<ul class="bullets"></ul>'
 """Where the macro `summary` wants the list."""
 ERROR = re.compile(r'<p class="error" id="([^"]+)-wrong">(.*?)</p>', re.DOTALL)
-LABEL = re.compile(r'<label for="([^"]+)">(.*?)</label>', re.DOTALL)
+LABEL = re.compile(r'<label (?:class="[^"]*" )?for="([^"]+)">(.*?)</label>', re.DOTALL)
 OPTIONAL = re.compile(r'<span class="opt">.*?</span>', re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
 

@@ -27,6 +27,7 @@ class SchemaField(Struct, frozen=True, kw_only=True):
     required: bool
     plain: bool
     choices: tuple[tuple[str, str], ...] = ()
+    maxlength: int | None = None
 
     def words(self, typed: str) -> str:
         """The label of a chosen value; empty for texts, which are shown as they are."""
@@ -75,6 +76,7 @@ def _field(name: str, facts: dict[str, Any], *, required: bool) -> SchemaField:
         hint=_hint(facts, required=required),
         required=required,
         plain=plain,
+        maxlength=facts.get("maxLength"),
         choices=tuple((str(one), str(one)) if plain else (_text(one), _words(one)) for one in choices),
     )
 

@@ -25,6 +25,14 @@ def ensure_amount(method: WithdrawalMethod, amount_minor: int) -> None:
         raise AmountAboveMaximum(method.maximum_minor)
 
 
+async def left_today(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, now: datetime) -> int | None:
+    """What the daily limit leaves in minor units; None without a limit."""
+    if method.daily_limit_minor is None:
+        return None
+    day = await store.today(tx, env, now)
+    return max(0, method.daily_limit_minor - await store.sum_of_day(tx, env, method.method_id, day))
+
+
 async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, now: datetime) -> DailyCount:
     """Add the amount to the day's total. Raises `DailyLimitExceeded`."""
     counted = DailyCount(method.method_id, await store.today(tx, env, now), amount_minor)

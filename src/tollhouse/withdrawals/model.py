@@ -117,6 +117,18 @@ def terms_of(method: WithdrawalMethod, amount_minor: int, mode: FeeMode) -> With
     return WithdrawalTerms(method.method_id, method.currency, amount_minor, mode, fee_minor, method.network_fee_minor)
 
 
+def largest_amount(method: WithdrawalMethod, available_minor: int, mode: FeeMode) -> int:
+    """The largest amount whose debit the balance covers, within the method's maximum; 0 where there is none."""
+    least, most = 0, min(available_minor, method.maximum_minor or available_minor)
+    while least < most:  # a fee never falls when the amount rises, so neither does the debit
+        middle = (least + most + 1) // 2
+        if terms_of(method, middle, mode).debit_minor <= available_minor:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
 WITHDRAWAL = Record(Withdrawal, "withdrawals")
 """Its statements join the withdrawal's outgoing transfer as `o`."""
 WITHDRAWAL_QUOTE = Record(Quote[WithdrawalTerms], "withdrawal_quotes")
