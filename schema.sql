@@ -773,6 +773,7 @@ CREATE TABLE public.payment_links (
     expires_at timestamp with time zone NOT NULL,
     completed_at timestamp with time zone,
     canceled_at timestamp with time zone,
+    tax_lines jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT payment_links_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT payment_links_amount_paid_minor_check CHECK ((amount_paid_minor >= 0)),
     CONSTRAINT payment_links_check CHECK (((max_payments IS NULL) OR (payments_count <= max_payments))),
@@ -1010,6 +1011,9 @@ BEGIN
         RAISE EXCEPTION '%: % cannot become %', p_record, p_from, p_to USING ERRCODE = 'check_violation';
     END IF;
 END $$;
+CREATE FUNCTION public.tax_total(lines jsonb) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$ SELECT coalesce(sum((line ->> 'amount_minor')::numeric), 0) FROM jsonb_array_elements(lines) line $$;
 CREATE FUNCTION public.webhook_failures_follow() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1317,6 +1321,22 @@ CREATE TABLE public.merchants (
     suspended_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
     time_zone text DEFAULT 'UTC'::text NOT NULL,
+    legal_name text DEFAULT ''::text NOT NULL,
+    address_line1 text DEFAULT ''::text NOT NULL,
+    address_line2 text DEFAULT ''::text NOT NULL,
+    postal_code text DEFAULT ''::text NOT NULL,
+    city text DEFAULT ''::text NOT NULL,
+    country text DEFAULT ''::text NOT NULL,
+    tax_id text DEFAULT ''::text NOT NULL,
+    register_entry text DEFAULT ''::text NOT NULL,
+    CONSTRAINT merchants_address_line1_check CHECK ((char_length(address_line1) <= 100)),
+    CONSTRAINT merchants_address_line2_check CHECK ((char_length(address_line2) <= 100)),
+    CONSTRAINT merchants_city_check CHECK ((char_length(city) <= 80)),
+    CONSTRAINT merchants_country_check CHECK ((country ~ '^([A-Z]{2})?$'::text)),
+    CONSTRAINT merchants_legal_name_check CHECK ((char_length(legal_name) <= 120)),
+    CONSTRAINT merchants_postal_code_check CHECK ((char_length(postal_code) <= 20)),
+    CONSTRAINT merchants_register_entry_check CHECK ((char_length(register_entry) <= 100)),
+    CONSTRAINT merchants_tax_id_check CHECK ((char_length(tax_id) <= 40)),
     CONSTRAINT merchants_time_zone CHECK ((time_zone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$'::text))
 );
 CREATE TABLE public.oauth_access_tokens (
@@ -1499,6 +1519,25 @@ CREATE TABLE public.rail_observations (
     CONSTRAINT rail_observations_check1 CHECK (((outcome <> 'confirmed'::text) OR (amount_minor > 0))),
     CONSTRAINT rail_observations_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT rail_observations_outcome_check CHECK ((outcome = ANY (ARRAY['seen'::text, 'vanished'::text, 'confirmed'::text, 'failed'::text])))
+);
+CREATE TABLE public.receipt_counters (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    year integer NOT NULL,
+    last_number integer NOT NULL,
+    CONSTRAINT receipt_counters_last_number_check CHECK ((last_number > 0)),
+    CONSTRAINT receipt_counters_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT receipt_counters_year_check CHECK (((year >= 1970) AND (year <= 2999)))
+);
+CREATE TABLE public.receipts (
+    transaction_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    year integer NOT NULL,
+    number integer NOT NULL,
+    seller jsonb NOT NULL,
+    issued_at timestamp with time zone NOT NULL,
+    CONSTRAINT receipts_number_check CHECK ((number > 0))
 );
 CREATE TABLE public.row_digests (
     kind text NOT NULL,
@@ -1945,6 +1984,8 @@ ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_pkey PRIMARY KEY (id);
+ALTER TABLE public.payment_links
+    ADD CONSTRAINT payment_links_tax_lines CHECK (((jsonb_typeof(tax_lines) = 'array'::text) AND (jsonb_array_length(tax_lines) <= 10) AND (public.tax_total(tax_lines) <= (amount_minor)::numeric))) NOT VALID;
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_token_key UNIQUE (token);
 ALTER TABLE ONLY public.projects
@@ -1953,6 +1994,12 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.rail_observations
     ADD CONSTRAINT rail_observations_pkey PRIMARY KEY (rail, mode, external_ref, outcome, confirmations);
+ALTER TABLE ONLY public.receipt_counters
+    ADD CONSTRAINT receipt_counters_pkey PRIMARY KEY (merchant_id, mode, year);
+ALTER TABLE ONLY public.receipts
+    ADD CONSTRAINT receipts_merchant_id_mode_year_number_key UNIQUE (merchant_id, mode, year, number);
+ALTER TABLE ONLY public.receipts
+    ADD CONSTRAINT receipts_pkey PRIMARY KEY (transaction_id);
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_hold_id_key UNIQUE (hold_id);
 ALTER TABLE ONLY public.refunds
@@ -2128,6 +2175,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transaction_applications FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.receipts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
@@ -2183,6 +2231,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transaction_applic
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.receipts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.state_transitions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2298,6 +2347,12 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.rail_observations
     ADD CONSTRAINT rail_observations_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.receipt_counters
+    ADD CONSTRAINT receipt_counters_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.receipts
+    ADD CONSTRAINT receipts_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
+ALTER TABLE ONLY public.receipts
+    ADD CONSTRAINT receipts_merchant_id_mode_year_fkey FOREIGN KEY (merchant_id, mode, year) REFERENCES public.receipt_counters(merchant_id, mode, year);
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
 ALTER TABLE ONLY public.refunds

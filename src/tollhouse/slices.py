@@ -25,6 +25,7 @@ from tollhouse.oauth.slice import SLICE as OAUTH
 from tollhouse.outgoing.slice import SLICE as OUTGOING
 from tollhouse.payment_links.slice import SLICE as PAYMENT_LINKS
 from tollhouse.platform.invariants import Invariant
+from tollhouse.receipts.slice import SLICE as RECEIPTS
 from tollhouse.refunds.slice import SLICE as REFUNDS
 from tollhouse.reports.slice import SLICE as REPORTS
 from tollhouse.request_log.slice import SLICE as REQUEST_LOG
@@ -39,6 +40,7 @@ SLICES: Sequence[Slice] = (
     OAUTH,
     PAYMENT_LINKS,
     TRANSACTIONS,
+    RECEIPTS,
     REFUNDS,
     SANDBOX,
     BALANCE_PAYMENTS,

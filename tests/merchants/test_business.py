@@ -52,3 +52,49 @@ async def test_the_database_keeps_no_name_that_is_no_zones(alice: Actor) -> None
     for name in ("", "Europe/Berlin'", "../etc/passwd", "a b"):
         with pytest.raises(asyncpg.CheckViolationError):
             await alice.sql("UPDATE merchants SET time_zone = $1 WHERE id = $2::uuid", name, alice.merchant_id)
+
+
+LEGAL = {
+    "legal_name": "Alice Coffee GmbH",
+    "address_line1": "Marktstraße 4",
+    "postal_code": "90403",
+    "city": "Nürnberg",
+    "country": "DE",
+    "tax_id": "DE123456789",
+    "register_entry": "Amtsgericht Nürnberg, HRB 12345",
+}
+
+
+async def test_legal_details_are_saved_and_recorded(alice: Actor) -> None:
+    await post(alice, PATH, **await form(alice) | BERLIN | LEGAL)
+    page = await seen(alice, PATH)
+    for value in LEGAL.values():
+        assert f'value="{value}"' in page
+    assert '<option value="DE" selected>Germany</option>' in page
+    assert "Marktstraße 4" in await seen(alice, "/settings/audit")
+    await post(alice, PATH, **await form(alice) | BERLIN)
+    assert "Marktstraße 4" not in await seen(alice, PATH), "every part is optional"
+
+
+async def test_a_concurrent_change_of_legal_details_is_detected(alice: Actor) -> None:
+    first = await form(alice)
+    await post(alice, PATH, **first | BERLIN | LEGAL)
+    page = await post(alice, PATH, 409, **first | BERLIN | LEGAL | {"city": "Fürth"})
+    assert "City: Nürnberg." in page.text
+    assert 'value="Fürth"' in page.text
+    await post(alice, PATH, **hidden(page) | BERLIN | LEGAL | {"city": "Fürth"})
+    assert 'value="Fürth"' in await seen(alice, PATH)
+
+
+async def test_legal_details_are_bounded(alice: Actor) -> None:
+    limits = {"legal_name": 120, "address_line1": 100, "address_line2": 100, "postal_code": 20, "city": 80, "tax_id": 40}
+    limits |= {"register_entry": 100}
+    page = await post(alice, PATH, 422, **await form(alice) | BERLIN | {name: "x" * (n + 1) for name, n in limits.items()})
+    assert wrong(page).keys() == limits.keys()
+    await post(alice, PATH, **await form(alice) | BERLIN | {name: "x" * n for name, n in limits.items()})
+    unreadable = {"city": "a\u202eb", "country": "ZZ", "tax_id": "\u0007"}
+    assert wrong(await post(alice, PATH, 422, **await form(alice) | BERLIN | unreadable)).keys() == unreadable.keys()
+    for name, chars in limits.items():
+        statement = f"UPDATE merchants SET {name} = $2 WHERE id = $1::uuid"  # noqa: S608 - a name of the list above
+        with pytest.raises(asyncpg.CheckViolationError):
+            await alice.sql(statement, alice.merchant_id, "x" * (chars + 1))

@@ -18,7 +18,16 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.typed_amounts import read_amount
 from tollhouse.checkout import attempts, branding
 from tollhouse.checkout.payment_uri import payment_uri
-from tollhouse.checkout.state import CHOOSING, PAID, WAITING, Checkout, State, find_simulated_attempt, load_checkout
+from tollhouse.checkout.state import (
+    CHOOSING,
+    PAID,
+    WAITING,
+    Checkout,
+    State,
+    find_simulated_attempt,
+    load_checkout,
+    load_own_receipt,
+)
 from tollhouse.environments import payment_settings
 from tollhouse.http.forms import parse_form
 from tollhouse.http.operations import PAGES, Operations
@@ -83,10 +92,10 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
 @OPERATIONS.add("GET", "/pay/{token}", guard=payer, errors=(NotFound, LinkExpired, LinkCanceled))
 async def show(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout page. Browsers also get the page of a closed link."""
-    found = await load_checkout(db, token, _attempt_id(request), now)
+    found = await load_checkout(db, token, named_attempt(request), now)
     if not request.wants_html:
         _require_open(found)
-    return _page(request, found, now)
+    return await render(request, found, now)
 
 
 @OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=payer, errors=(NotFound,))
@@ -102,7 +111,7 @@ async def brand(token: str, db: Pool) -> Response:
 @OPERATIONS.add("POST", "/pay/{token}/method", guard=payer_form, errors=(NotFound, MethodUnavailable))
 async def choose(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Choose a payment method: starts an attempt, or shares an open one."""
-    found = await load_checkout(db, token, _attempt_id(request), now)
+    found = await load_checkout(db, token, named_attempt(request), now)
     link = found.link
     if link.status_at(now) != "active" or found.shown.suspended:
         return see_other(found.path)
@@ -113,7 +122,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
             link, found.settings, request.form().one("method_id") or "", request.services.rails, request.services.catalogue
         )
     except MethodUnavailable as error:
-        return _page(request, found, now, error)
+        return await render(request, found, now, error)
 
     async def action(tx: Tx) -> UUID | None:
         return await attempts.begin(tx, link, attempt_id, method, instructions, now)
@@ -137,7 +146,7 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
         raise ValidationFailed(FieldError("outcome", "invalid_value", messages.A_CHOICE))
     if amount and amount_minor is None:
         raise ValidationFailed(amount_error(currency))
-    attempt = await find_simulated_attempt(db, link, _attempt_id(request))
+    attempt = await find_simulated_attempt(db, link, named_attempt(request))
     if attempt is None or attempt.rail != SANDBOX.name:
         return see_other(f"/pay/{token}")
 
@@ -157,7 +166,7 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
 @OPERATIONS.add("GET", "/pay/{token}/status", guard=payer, errors=(NotFound, LinkExpired, LinkCanceled))
 async def status(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout's state for polling. Answers 304 if the ETag is unchanged."""
-    found = await load_checkout(db, token, _attempt_id(request), now)
+    found = await load_checkout(db, token, named_attempt(request), now)
     _require_open(found)
     link, attempt = found.link, found.attempt
     received_minor = attempt.received_minor if attempt else 0
@@ -189,12 +198,13 @@ def _require_open(found: Checkout) -> None:
         raise LinkCanceled
 
 
-def _attempt_id(request: Request) -> UUID | None:
+def named_attempt(request: Request) -> UUID | None:
     """The id of the visitor's attempt in the URL."""
     return parse_id(parse_form(request.query).one("payment") or "")
 
 
-def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavailable | None = None) -> Response:
+async def render(request: Request, found: Checkout, now: datetime, error: MethodUnavailable | None = None) -> Response:
+    """The checkout page in its state."""
     link, attempt, state = found.link, found.attempt, found.state
     look = found.settings.branding
     request.zone = found.shown.zone
@@ -212,10 +222,12 @@ def _page(request: Request, found: Checkout, now: datetime, error: MethodUnavail
         questions=branding.mailto_link(look),
         support_email=look.support_email,
         link=link,
+        receipt=await load_own_receipt(request.services.db, found, now),
         amount=request.services.catalogue.format_amount(link.amount_minor, link.currency),
         due=request.services.catalogue.format_amount(found.due_minor, link.currency),
         state=state if error is None else "open",
         attempt=attempt,
+        link_currency=request.services.catalogue.currencies[link.currency],
         currency=request.services.catalogue.currencies[attempt.currency if attempt else link.currency],
         failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,

@@ -13,6 +13,8 @@ from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.payment_links.store import CheckoutLink
 from tollhouse.platform.db import Pool
+from tollhouse.receipts.actions import load_receipt
+from tollhouse.receipts.model import Receipt
 from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.model import CREDITED, Transaction
 
@@ -89,11 +91,18 @@ async def load_checkout(db: Pool, token: str, named: UUID | None, now: datetime)
     link = shown.link
     attempt = await _find_attempt(db, link, named)
     own = attempt is not None
-    shared = link.max_payments == 1 or link.status_at(now) != "active"
-    if attempt is None and shared and link.latest_transaction_id is not None:
+    if attempt is None and link.max_payments == 1 and link.latest_transaction_id is not None:
         attempt = await transaction_store.get(db, link.env, link.latest_transaction_id)
     settings = await payment_settings.of(db, link.env)
     return Checkout(shown, attempt, _state(shown, attempt, now, own=own), settings, own)
+
+
+async def load_own_receipt(db: Pool, found: Checkout, now: datetime) -> Receipt | None:
+    """The receipt of the payment shown; None if it was never credited."""
+    attempt = found.attempt
+    if attempt is None or attempt.succeeded_at is None:
+        return None
+    return await load_receipt(db, found.link.env, attempt.id, now)
 
 
 async def find_simulated_attempt(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:

@@ -11,6 +11,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
 from tollhouse.dashboard.go_live import go_live_state
+from tollhouse.dashboard.tax_line_form import TAX_FIELDS, at_form, typed_tax
 from tollhouse.environments import payment_settings
 from tollhouse.environments import store as projects
 from tollhouse.environments.availability import offers
@@ -45,10 +46,12 @@ FIELDS = (
     "project_id",
     "expires",
     "max_payments",
+    *TAX_FIELDS,
     *OPTIONAL_TEXTS,
     "external_id",
     "webhook_url",
 )
+FOLDED_FIELDS = (*TAX_FIELDS, *OPTIONAL_TEXTS)
 METHODS_FIELD = "payment_method_ids"
 LIFETIMES: dict[str, tuple[timedelta, str]] = {
     "1h": (timedelta(hours=1), "In an hour"),
@@ -80,7 +83,7 @@ class LinkForm(Struct, frozen=True):
     methods: list[str]
 
     def to_request(self, now: datetime, catalogue: Catalogue) -> LinkRequest:
-        """Convert the form to a request; `now` is the time of the test clock."""
+        """Convert the form to a request; `now` is the time of the test clock. Raises `ValidationFailed`."""
         values = self.values
         times = values["max_payments"]
         known = times.isascii() and times.isdigit() and len(times) <= TIMES_DIGITS_MAX
@@ -89,6 +92,7 @@ class LinkForm(Struct, frozen=True):
             display_name=values["display_name"],
             amount=read_amount(values["amount"], catalogue.currencies.get(values["currency"])),
             currency=values["currency"],
+            tax_lines=typed_tax(values, catalogue.currencies.get(values["currency"])),
             project_id=parse_id(values["project_id"]),
             expires_at=now + LIFETIMES[values["expires"]][0] if values["expires"] else None,
             max_payments=(int(times) if known else 0) if times else None,
@@ -134,7 +138,9 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
     except ApiError as error:
         currency = request.services.catalogue.currencies.get(typed.values["currency"])
         texts = ambiguous_amounts(currency, amount=typed.values["amount"])
-        return await _form(request, caller, env, typed, form_errors_of(error, (*FIELDS, METHODS_FIELD), "", texts), key)
+        return await _form(
+            request, caller, env, typed, form_errors_of(at_form(error), (*FIELDS, METHODS_FIELD), "", texts), key
+        )
     return see_other(f"/{env.mode}/payment-links/{made_id}")
 
 
@@ -191,7 +197,7 @@ async def _form(
         usual_minutes=settings.link_expiry_minutes,
         slow_methods=_slow_methods(env, settings, request.services),
         optional_texts=OPTIONAL_TEXTS,
-        opened=bool(typed.methods or form_errors.field_errors or any(typed.values[name] for name in OPTIONAL_TEXTS)),
+        opened=bool(typed.methods or form_errors.field_errors or any(typed.values[name] for name in FOLDED_FIELDS)),
         typed=typed.values,
         ticked=typed.methods,
         form_errors=form_errors,

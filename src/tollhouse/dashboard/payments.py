@@ -31,6 +31,7 @@ from tollhouse.payment_links.choices import currency_choices, method_choices, me
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
+from tollhouse.receipts.actions import load_receipt
 from tollhouse.refunds import chargeback_notes, chargeback_notes_store
 from tollhouse.transactions import payment_list_store, settlement, store
 from tollhouse.transactions.model import (
@@ -151,6 +152,7 @@ async def _payment(
 ) -> Response:
     story = await _story(request.services.db, env, transaction_id)
     found = story.payment
+    receipt = await load_receipt(request.services.db, env, transaction_id, request.now)
     chargeback_id = None if found.chargeback is None else found.chargeback.id
     db = request.services.db
     respond_by = None if chargeback_id is None else await chargeback_notes_store.find_respond_by(db, chargeback_id)
@@ -166,6 +168,7 @@ async def _payment(
         here="payments",
         payment=view,
         link=story.link,
+        receipt=receipt,
         is_acceptable=found.is_acceptable,
         waits=request.services.catalogue.format_amount(found.unapplied_minor, found.currency),
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",

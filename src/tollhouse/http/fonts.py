@@ -8,6 +8,7 @@ import hashlib
 import io
 import re
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -62,16 +63,20 @@ def web_fonts(cache: Path = CACHE) -> dict[str, bytes]:
 
 def _cached(font: WebFont, cache: Path) -> bytes:
     key = hashlib.sha256(font.source.read_bytes() + repr((font.ranges, FEATURES, WEIGHTS)).encode()).hexdigest()[:12]
-    file = cache / f"{Path(font.name).stem}.{key}.woff2"
+    return keep(cache / f"{Path(font.name).stem}.{key}.woff2", lambda: subset(font), is_complete)
+
+
+def keep(file: Path, make: Callable[[], bytes], is_complete: Callable[[bytes], bool]) -> bytes:
+    """The bytes of this file in the cache; made and written there if they are missing or damaged."""
     with suppress(OSError):
         kept = file.read_bytes()
         if is_complete(kept):
             return kept
-    made = subset(font)
+    made = make()
     with suppress(OSError):
         aside = file.with_suffix(f".{secrets.token_hex(4)}")
         try:
-            cache.mkdir(exist_ok=True)
+            file.parent.mkdir(exist_ok=True)
             aside.write_bytes(made)
             aside.replace(file)
         finally:

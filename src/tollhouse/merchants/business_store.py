@@ -1,23 +1,36 @@
 """Every SQL statement about the business settings of a merchant."""
 
+from msgspec.structs import astuple
+
+from tollhouse.environments.legal_details import LEGAL_FIELDS, LegalDetails
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.merchants.model import Business
 from tollhouse.platform.db import Pool, Tx
 
-GET = "SELECT business_name, time_zone FROM merchants WHERE id = $1"
+GET = """
+    SELECT business_name, time_zone, legal_name, address_line1, address_line2, postal_code, city, country, tax_id,
+           register_entry
+    FROM merchants WHERE id = $1
+"""
 UPDATE_IF_UNCHANGED = """
-    UPDATE merchants SET business_name = $2, time_zone = $3
-    WHERE id = $1 AND business_name = $4 AND time_zone = $5 AND suspended_at IS NULL
+    UPDATE merchants SET business_name = $2, time_zone = $3, legal_name = $4, address_line1 = $5, address_line2 = $6,
+        postal_code = $7, city = $8, country = $9, tax_id = $10, register_entry = $11
+    WHERE id = $1 AND suspended_at IS NULL AND (business_name, time_zone, legal_name, address_line1, address_line2,
+        postal_code, city, country, tax_id, register_entry) = ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 """
 
 
 async def get(db: Pool | Tx, merchant_id: MerchantId) -> Business:
     """The current settings."""
     [row] = await db.fetch(GET, merchant_id)
-    return Business(row["business_name"], row["time_zone"])
+    legal = LegalDetails(**{name: row[name] for name in LEGAL_FIELDS})
+    return Business(row["business_name"], row["time_zone"], legal)
 
 
 async def update(tx: Tx, merchant_id: MerchantId, new: Business, seen: Business) -> bool:
     """Save the settings; False if they are no longer as `seen`."""
-    values, seen_values = (new.business_name, new.time_zone), (seen.business_name, seen.time_zone)
-    return await tx.execute(UPDATE_IF_UNCHANGED, merchant_id, *values, *seen_values) == 1
+    return await tx.execute(UPDATE_IF_UNCHANGED, merchant_id, *_values(new), *_values(seen)) == 1
+
+
+def _values(business: Business) -> tuple[object, ...]:
+    return (business.business_name, business.time_zone, *astuple(business.legal))

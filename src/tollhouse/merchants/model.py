@@ -5,6 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.environments.legal_details import LegalDetails
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.identity.credentials import email_errors, password_errors
 from tollhouse.kernel import limits, messages, scopes, zones
@@ -140,17 +141,18 @@ class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class Business(Struct, frozen=True):
-    """The business settings: the name, and the time zone of the dashboard."""
+    """The business settings: the name, the time zone of the dashboard, and the legal details for receipts."""
 
     business_name: str
     time_zone: str
+    legal: LegalDetails = LegalDetails()
 
     def field_errors(self) -> list[FieldError]:
         """The errors of every invalid field."""
         field_errors = name_errors("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
         if self.time_zone not in zones.names():
             field_errors.append(FieldError("time_zone", "invalid_value", messages.A_TIME_ZONE))
-        return field_errors
+        return [*field_errors, *self.legal.field_errors()]
 
 
 class EmailTaken(ApiError):

@@ -48,6 +48,7 @@ async def open_link(
         display_name=new.display_name.strip(),
         amount_minor=priced.amount_minor,
         currency=priced.currency.code,
+        tax_lines=priced.tax_lines,
         webhook_url=new.webhook_url,
         external_id=new.external_id,
         metadata=new.metadata or {},

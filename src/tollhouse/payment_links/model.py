@@ -29,6 +29,13 @@ def effective_status(status: LinkStatus, expires_at: datetime, now: datetime) ->
     return "expired" if status == "active" and now >= expires_at else status
 
 
+class TaxLine(Struct, frozen=True):
+    """A tax that is included in the amount of a link."""
+
+    name: str
+    amount_minor: int
+
+
 class PaymentLink(Struct, frozen=True, kw_only=True):
     """A request to be paid a fixed price, until it is paid `max_payments` times, expires or is canceled.
 
@@ -41,6 +48,7 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     description: str | None
     amount_minor: int
     currency: str
+    tax_lines: Json[tuple[TaxLine, ...]] = ()
     project_id: UUID
     webhook_url: str | None
     external_id: str | None
@@ -63,6 +71,11 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     version: int = 1
     token: Internal[str]
     clock_offset: Internal[Annotated[timedelta, CLOCK_OFFSET]] = NO_OFFSET
+
+    @property
+    def net_minor(self) -> int:
+        """The amount without the taxes that it includes."""
+        return self.amount_minor - sum(line.amount_minor for line in self.tax_lines)
 
     def status_at(self, now: datetime) -> LinkStatus:
         """The status at `now`."""

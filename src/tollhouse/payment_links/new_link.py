@@ -22,6 +22,8 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.names import is_readable
 from tollhouse.orders.errors import CurrencyNotSupported
+from tollhouse.payment_links.model import TaxLine
+from tollhouse.payment_links.tax_lines import TaxLineRequest, tax_line_errors, to_tax_lines
 from tollhouse.platform.config import Settings
 
 CURRENCY_CODE = re.compile(r"[A-Z0-9]{2,12}")
@@ -35,6 +37,7 @@ class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     display_name: Annotated[str, documented(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX), example("Coffee")]
     amount: Annotated[Amount, example("4.20")]
     currency: Annotated[str, documented(pattern=f"^{CURRENCY_CODE.pattern}$")]
+    tax_lines: Annotated[list[TaxLineRequest], documented(maxItems=limits.TAX_LINES_MAX)] = []
     project_id: UUID | None = None
     webhook_url: Annotated[Address | None, example("https://shop.example/hooks/tollhouse")] = None
     description: Annotated[
@@ -64,10 +67,11 @@ OPTIONAL_TEXTS = form_fields(LinkRequest)
 
 
 class LinkPrice(Struct, frozen=True):
-    """The parsed price of a link."""
+    """The parsed price of a link, and the taxes that it includes."""
 
     currency: Currency
     amount_minor: int
+    tax_lines: tuple[TaxLine, ...]
 
 
 def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime, catalogue: Catalogue) -> LinkPrice:
@@ -81,7 +85,7 @@ def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime,
         raise CurrencyNotSupported
     if amount_minor is None:
         raise AssertionError("an amount that cannot be read is a fault")
-    return LinkPrice(known, amount_minor)
+    return LinkPrice(known, amount_minor, to_tax_lines(new.tax_lines, known))
 
 
 def _errors(
@@ -91,6 +95,7 @@ def _errors(
     amount_minor = minor_of(new.amount, known)
     yield from _text_errors(new)
     yield from _price_errors(new, known, amount_minor)
+    yield from tax_line_errors(new.tax_lines, known, amount_minor)
     yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
     yield from _method_errors(new, known, env, amount_minor, catalogue)
     yield from _url_errors(new, env, settings)

@@ -3,10 +3,20 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
+from msgspec import Struct
+
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.kernel.examples import example
 from tollhouse.payment_links.model import PaymentLink
+
+
+class TaxLineView(Struct, frozen=True):
+    """A tax that is included in the amount."""
+
+    name: str
+    amount: str
+    amount_minor: int
 
 
 @view_of(PaymentLink)
@@ -15,8 +25,18 @@ class LinkView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["payment_link"], After("id")] = "payment_link"
     url: Annotated[str, After("object"), example("https://pay.example/pay/x7Kq2")]
+    tax_lines: Annotated[list[TaxLineView], example([])]
 
 
 def link_view(link: PaymentLink, base_url: str, now: datetime, catalogue: Catalogue) -> LinkView:
     """The link at `now`."""
-    return LinkView.of(link, catalogue, url=f"{base_url}/pay/{link.token}", status=link.status_at(now))
+    return LinkView.of(
+        link,
+        catalogue,
+        url=f"{base_url}/pay/{link.token}",
+        status=link.status_at(now),
+        tax_lines=[
+            TaxLineView(line.name, catalogue.format_amount(line.amount_minor, link.currency), line.amount_minor)
+            for line in link.tax_lines
+        ],
+    )

@@ -1,0 +1,1 @@
+"""Receipts of payments: their numbers, their text, and their PDF files."""

@@ -1,0 +1,114 @@
+"""The receipt of a payment: its number, its seller and its amounts."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.environments.legal_details import LegalDetails
+from tollhouse.http.languages import ENGLISH
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.text import Text, Translatable
+from tollhouse.payment_links.model import TaxLine
+from tollhouse.receipts import labels
+
+
+class Seller(Struct, frozen=True):
+    """The merchant when the receipt was issued. Dates are in its time zone."""
+
+    name: str
+    time_zone: str
+    legal: LegalDetails = LegalDetails()
+
+    def lines(self, language: str = ENGLISH) -> list[str]:
+        """Name, address, tax ID and register entry, a text for each line."""
+        legal = self.legal
+        names = [legal.legal_name or self.name]
+        if legal.legal_name and legal.legal_name != self.name:
+            names.append(self.name)
+        return [*names, *legal.address_lines(language), *filter(None, (legal.tax_id, legal.register_entry))]
+
+
+class ReceiptLine(Struct, frozen=True):
+    """A line of the sum. What was returned is negative."""
+
+    label: Translatable
+    amount_minor: int
+    is_total: bool = False
+
+
+class PaidPayment(Struct, frozen=True, kw_only=True):
+    """A payment that was credited, with the link that it paid. `link_amount_minor` is in the currency of the link."""
+
+    transaction_id: UUID
+    env: MerchantEnv
+    token: str
+    display_name: str
+    external_id: str | None
+    customer_email: str | None
+    currency: str
+    amount_minor: int
+    received_minor: int
+    refunded_minor: int
+    charged_back_minor: int
+    method_id: str
+    succeeded_at: datetime
+    link_currency: str
+    link_amount_minor: int
+    tax_lines: tuple[TaxLine, ...]
+
+    @property
+    def taxes(self) -> tuple[TaxLine, ...]:
+        """The taxes of the payment; none if it is not for the amount of the link, such as a second payment of it."""
+        is_whole = (self.amount_minor, self.currency) == (self.link_amount_minor, self.link_currency)
+        return self.tax_lines if is_whole else ()
+
+
+class Receipt(Struct, frozen=True, kw_only=True):
+    """The receipt of a payment. Number and seller never change; returned amounts are current."""
+
+    year: int
+    ordinal: int
+    seller: Seller
+    payment: PaidPayment
+
+    @property
+    def number(self) -> str:
+        """`2026-001847`."""
+        return f"{self.year}-{self.ordinal:06d}"
+
+    @property
+    def path(self) -> str:
+        """The path of the checkout page with the receipt."""
+        return f"/pay/{self.payment.token}?payment={self.payment.transaction_id}"
+
+    @property
+    def file_name(self) -> str:
+        """The name of the PDF file."""
+        return f"receipt-{self.number}.pdf"
+
+    @property
+    def lines(self) -> list[ReceiptLine]:
+        """Net amount and taxes, what was paid, and what was returned since."""
+        return list(_lines(self.payment))
+
+
+def _lines(paid: PaidPayment) -> Iterator[ReceiptLine]:
+    taxes = paid.taxes
+    if taxes:
+        yield ReceiptLine(labels.NET, paid.amount_minor - sum(line.amount_minor for line in taxes))
+        for line in taxes:
+            yield ReceiptLine(Text("%(name)s", name=line.name), line.amount_minor)
+    difference_minor = paid.received_minor - paid.amount_minor
+    if difference_minor:
+        yield ReceiptLine(labels.AMOUNT, paid.amount_minor)
+        yield ReceiptLine(labels.OVERPAID if difference_minor > 0 else labels.NOT_PAID, difference_minor)
+    yield ReceiptLine(labels.TOTAL_PAID, paid.received_minor, is_total=True)
+    if paid.refunded_minor:
+        yield ReceiptLine(labels.REFUNDED, -paid.refunded_minor)
+    if paid.charged_back_minor:
+        yield ReceiptLine(labels.REVERSED, -paid.charged_back_minor)
+    if paid.refunded_minor or paid.charged_back_minor:
+        remaining_minor = paid.received_minor - paid.refunded_minor - paid.charged_back_minor
+        yield ReceiptLine(labels.REMAINING, remaining_minor, is_total=True)

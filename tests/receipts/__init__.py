@@ -1,0 +1,1 @@
+"""Receipts: their numbers, pages, files and emails."""
