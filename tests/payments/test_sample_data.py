@@ -1,26 +1,38 @@
-"""Sample data: offered where nobody has paid in the test environment, made once, and as sound as what is real."""
+"""Sample data: offered in the test environment at any time, created once per click, and as sound as what is real."""
 
 import asyncio
 import re
+from collections.abc import Callable
+from uuid import uuid4
 
-from tests.cast import Actor
+from tests.cast import Actor, sign_up
 from tests.forms import forms, post, refuses_foreign_forms, seen
 from tests.payments.shop import open_link, pay
+from tests.running import Service
+from tollhouse.kernel import limits
 from tollhouse.sandbox.sample_data import SAMPLES
 
 MAKE = "/test/sample-data"
+KEY = re.compile(r'<form method="post" action="/test/sample-data"[^>]*>\s*<input type="hidden" name="key" value="([^"]+)">')
 
 
 async def payments(actor: Actor) -> list[dict[str, str]]:
     return (await actor.get("/transactions?limit=100")).ok().body["transactions"]
 
 
+async def key_of(actor: Actor, path: str) -> str:
+    """The key of the button on this page."""
+    [key] = KEY.findall(await seen(actor, path))
+    return key
+
+
 async def test_it_is_made_once(alice: Actor) -> None:
-    for path in ("/test/home", "/test/payments"):
-        assert MAKE in forms(await seen(alice, path))
-    responses = await asyncio.gather(*(post(alice, MAKE) for _ in range(3)))
-    assert {answer.location for answer in responses} == {"/test/home"}
-    await post(alice, MAKE)
+    key = await key_of(alice, "/test/home")
+    assert await key_of(alice, "/test/payments") != key
+    responses = await asyncio.gather(*(post(alice, MAKE, key=key) for _ in range(3)))
+    assert {answer.location for answer in responses} == {"/test/home?done=sample-data"}
+    assert "20 sample payments were created." in await seen(alice, "/test/home?done=sample-data")
+    await post(alice, MAKE, key=key)
     made = await payments(alice)
     assert len(made) == len(SAMPLES)
     assert [one["created_at"] for one in made] == sorted((one["created_at"] for one in made), reverse=True)
@@ -32,7 +44,6 @@ async def test_it_is_made_once(alice: Actor) -> None:
     lost = sum(int(one.refund or 0) for one in SAMPLES) + 25
     assert balance["available"] == f"{sum(int(one.amount) for one in SAMPLES if one.outcome != 'fail') - lost}.00"
     home = await seen(alice, "/test/home")
-    assert MAKE not in forms(home)
     days = len({one.days for one in SAMPLES if one.outcome != "fail"})
     assert len(re.findall(r'data-label="Payments">[1-9]', home)) == days
     report = (await alice.get("/reports/financial-summary?group_by=day")).ok().body["financial_summaries"]
@@ -41,16 +52,33 @@ async def test_it_is_made_once(alice: Actor) -> None:
     )
 
 
-async def test_it_is_for_who_has_nothing_yet(alice: Actor) -> None:
+async def test_there_can_be_more_at_any_time(alice: Actor) -> None:
     await pay(await open_link(alice, amount="10.00"))
-    assert MAKE not in forms(await seen(alice, "/test/home"))
-    await post(alice, MAKE)
-    assert len(await payments(alice)) == 1
+    for path in ("/test/home", "/test/settings/payments"):
+        await post(alice, MAKE, key=await key_of(alice, path))
+    assert len(await payments(alice)) == 2 * len(SAMPLES) + 1
+    assert MAKE not in forms(await seen(alice, "/test/payments"))
+    await post(alice, MAKE, 422)
+    await post(alice, MAKE, 422, key="again")
+    await seen(alice, "/test/home?done=other")
+
+
+async def test_it_is_created_a_few_times_an_hour(make_service: Callable[..., Service]) -> None:
+    strict = await asyncio.to_thread(make_service, TOLLHOUSE_RATE_LIMITS="on")
+    async with sign_up(strict, "dora", "Dora's Deli") as dora:
+        keys = [str(uuid4()) for _ in range(limits.SAMPLE_DATA_PER_HOUR_MAX)]
+        for key in keys:
+            await post(dora, MAKE, key=key)
+        refused = await post(dora, MAKE, 429, key=str(uuid4()))
+        assert int(refused.headers["Retry-After"]) > 0
+        await post(dora, MAKE, key=keys[0])
+        [row] = await dora.sql("SELECT count(*) FROM transactions WHERE merchant_id = $1::uuid", dora.merchant_id)
+        assert row[0] == len(keys) * len(SAMPLES)
 
 
 async def test_it_is_for_the_test_environment_and_its_own_people(alice: Actor) -> None:
-    for path in ("/live/home", "/live/payments"):
+    for path in ("/live/home", "/live/payments", "/live/settings/payments"):
         assert not any("sample-data" in form for form in forms(await seen(alice, path)))
-    await post(alice, "/live/sample-data", 404)
+    await post(alice, "/live/sample-data", 404, key=str(uuid4()))
     await refuses_foreign_forms(alice, MAKE)
     assert MAKE not in forms(await seen(alice, "/test/home"))

@@ -33,15 +33,17 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.periods import Period, period
-from tollhouse.kernel.text import Translatable
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.ledger.store import Balance, list_balances
 from tollhouse.ledger.views import balance_view
 from tollhouse.platform.db import Tx
+from tollhouse.sandbox.sample_data import SAMPLES
 
 OPERATIONS = Operations(PAGES)
 LATEST_SHOWN = 6
 UNDELIVERED_SINCE, COUNTED_MAX = timedelta(days=7), 1_000
 DEFAULT_QUERY = HomeQuery()
+NOTICES = {"sample-data": Text("%(count)s sample payments were created.", count=len(SAMPLES))}
 
 
 class Figure(Struct, frozen=True):
@@ -85,6 +87,7 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
         here="home",
         query=query,
         form_errors=form_errors,
+        notice=NOTICES.get(query.done, ""),
         days=selected.days,
         currency=currency.code,
         currencies=choices,

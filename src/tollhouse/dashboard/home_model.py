@@ -16,12 +16,13 @@ METHODS_SHOWN = 6
 
 
 class HomeQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?period=&from=&to=&currency=` of the home page. The days apply to a custom period. Empty: the default."""
+    """`?period=&from=&to=&currency=&done=` of the home page. The days apply to a custom period. Empty: the default."""
 
     period: PeriodName = "30d"
     since: str = msgspec.field(name="from", default="")
     until: str = msgspec.field(name="to", default="")
     currency: str = ""
+    done: str = ""
 
 
 class MethodVolume(Struct, frozen=True):

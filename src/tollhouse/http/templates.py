@@ -23,6 +23,7 @@ from tollhouse.http.statuses import mark_of
 from tollhouse.http.texts import Texts
 from tollhouse.kernel import clock, limits
 from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.ids import new_id_text
 
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
 """The packages that have templates."""
@@ -36,6 +37,7 @@ SHARED: dict[str, Any] = {
     "mark_of": mark_of,
     "limits": limits,
     "languages": LANGUAGES,
+    "new_key": new_id_text,
 }
 """What every template can use."""
 CACHED_READERS_MAX = 64

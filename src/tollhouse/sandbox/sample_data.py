@@ -1,4 +1,4 @@
-"""Sample data for an empty test environment: a month of payments.
+"""Sample data for the test environment: a month of payments.
 
 Each is created by the usual actions at its own time, oldest first.
 """
@@ -20,7 +20,7 @@ from tollhouse.payment_links.model import LinkCreator
 from tollhouse.payment_links.new_link import LinkRequest
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.refunds.new_refund import NewRefund
-from tollhouse.sandbox import simulator, store
+from tollhouse.sandbox import simulator
 from tollhouse.sandbox.simulator import Outcome, Simulated
 
 USUAL_CURRENCY = "EUR"
@@ -62,9 +62,9 @@ SAMPLES = (
 
 
 async def make(work: Work, env: MerchantEnv) -> None:
-    """Create the sample data, unless there are payments already."""
-    if env.livemode or await store.has_transactions(work.tx, env):
-        return
+    """Create the sample data. It adds to what is there."""
+    if env.livemode:
+        raise AssertionError("sample data is never real")
     approved = await projects.approved(work.tx, env, all_rows(1))
     code = (await payment_settings.of(work.tx, env)).default_currency
     currency = code if work.services.catalogue.currencies[code].type == "fiat" else USUAL_CURRENCY

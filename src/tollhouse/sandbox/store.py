@@ -36,9 +36,6 @@ class Plan(Struct, frozen=True):
     outcome: str
 
 
-HAS_TRANSACTIONS = "SELECT FROM transactions WHERE merchant_id = $1 AND mode = $2 LIMIT 1"
-
-
 async def advance_clock(tx: Tx, env: MerchantEnv, by: timedelta) -> timedelta:
     """Advance the merchant's test clock and return its offset."""
     return await tx.fetchval(ADVANCE_CLOCK, env.merchant_id, env.mode, by)
@@ -66,8 +63,3 @@ async def delete_plan(tx: Tx, plan: Plan) -> None:
 async def delete_failed(db: Pool, tries: int) -> int:
     """Delete the plans that failed this often and return their number."""
     return await db.execute(DELETE_FAILED, tries)
-
-
-async def has_transactions(tx: Tx, env: MerchantEnv) -> bool:
-    """Whether this environment has any transaction."""
-    return await tx.fetchrow(HAS_TRANSACTIONS, env.merchant_id, env.mode) is not None
