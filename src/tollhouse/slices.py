@@ -9,7 +9,6 @@ from tollhouse.checkout.slice import SLICE as CHECKOUT
 from tollhouse.console.slice import SLICE as CONSOLE
 from tollhouse.conversions.slice import SLICE as CONVERSIONS
 from tollhouse.dashboard.slice import SLICE as DASHBOARD
-from tollhouse.docs.slice import SLICE as DOCS
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.events.slice import SLICE as EVENTS
 from tollhouse.fulfillments.slice import SLICE as FULFILLMENTS
@@ -54,7 +53,6 @@ SLICES: Sequence[Slice] = (
     CHECKOUT,
     REQUEST_LOG,
     AUDIT_LOG,
-    DOCS,
     CONSOLE,
     OUTGOING,
     BANK,

@@ -59,6 +59,24 @@ async def test_programs_find_everything_from_one_list(alice: Actor, service: Ser
         (await alice.anonymously("GET", address.removeprefix(service.url))).ok()
 
 
+async def test_pages_lead_on(alice: Actor) -> None:
+    """From the first chapter by "Next page" to the last event, past everything once."""
+    path, seen = f"/docs/{next(iter(CHAPTERS))}", list[str]()
+    while path:
+        assert path not in seen
+        seen.append(path)
+        shown = (await alice.anonymously("GET", path)).ok().text
+        behind = re.search(r'href="([^"]+)" rel="next"', shown)
+        assert shown.count('aria-current="page"') >= 1
+        path = behind[1] if behind else ""
+    assert {f"/docs/{name}" for name in CHAPTERS} < set(seen)
+    assert len(seen) > 100
+
+
+async def test_the_status_is_shown(alice: Actor) -> None:
+    assert "are available" in (await alice.anonymously("GET", "/docs/status")).ok().text
+
+
 @pytest.mark.parametrize("name", ["nothing", "nothing.md", "architecture", ".md", "quickstart.md.md"])
 async def test_what_is_no_chapter_is_not_there(alice: Actor, name: str) -> None:
     (await alice.anonymously("GET", f"/docs/{name}")).refused("not_found", 404)

@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 from playwright.async_api import Browser, expect
+from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
+from pygments.token import Token
 
 from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor
@@ -19,23 +21,37 @@ from tollhouse.docs.entries import GROUPS, entries
 from tollhouse.platform import config
 
 HREF = re.compile(r'href="(/[^"#]+)')
-BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(sh|python|php)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+PHP = get_lexer_by_name("php", startinline=True)
 ENTRIES = entries(msgspec.json.decode(reference.encoded(config.load({}))))
 OPERATION = """
+- navigation "Breadcrumb":
+  - link "API reference"
+  - link "View as Markdown"
 - heading "Create a payment link" [level=1]
-- heading "Parameters" [level=2]
-- group "Table"
-- heading "Request body" [level=2]
-- group "Table"
-- heading "Example" [level=2]
-- heading "Response 201" [level=2]
-- group "Table"
-- heading "Members of created_by" [level=3]
-- group "Table"
-- heading "Errors" [level=2]
-- list
-- paragraph:
-  - link "This page as Markdown"
+- paragraph
+- paragraph
+- article "Parameters, responses and errors":
+  - heading "Headers" [level=2]
+  - list
+  - heading "Body parameters" [level=2]
+  - list
+  - heading "Returns" [level=2]
+  - paragraph
+  - group
+  - heading "Errors" [level=2]
+  - table "Errors"
+  - group
+- region "Request example":
+  - group "Request example":
+    - radio "cURL" [checked]
+    - radio "Python"
+    - radio "PHP"
+  - button "Copy Request example"
+- region "Response":
+  - heading "Response" [level=2]
+  - button "Copy Response"
+- link "Try it"
 """
 TRY_IT = """
 - heading "Try it" [level=1]
@@ -79,7 +95,10 @@ async def test_every_entry_is_served_as_page_and_as_markdown(alice: Actor) -> No
         assert f"# {entry.title}" in written
         assert "{'" not in written, "something was written as Python writes it"
         for language, text in BLOCK.findall(written):
-            assert shlex.split(text) if language == "sh" else compile(text, name, "exec")
+            if language == "php":
+                assert not [value for kind, value in PHP.get_tokens(text) if kind is Token.Error]
+            else:
+                assert shlex.split(text) if language == "sh" else compile(text, name, "exec")
     for address in sorted(led_to - {f"/docs/api/{name}" for name in ENTRIES} - {f"/docs/api/{name}.md" for name in ENTRIES}):
         (await alice.anonymously("GET", address)).ok()
 
@@ -117,7 +136,7 @@ async def test_the_samples_work(alice: Actor) -> None:
             env=environment, capture_output=True, check=True, text=True,
         ).stdout  # fmt: skip
         assert msgspec.json.decode(said)
-        script = f"key = {key!r}\n{samples['python'].replace('order-1001', f'python-{name}')}\nprint(answer.text)"
+        script = f"key = {key!r}\n{samples['python'].replace('order-1001', f'python-{name}')}\nprint(response.text)"
         said = subprocess.run(
             [sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True
         ).stdout
@@ -160,9 +179,9 @@ async def test_the_reference_in_a_browser(look: Look, browser: Browser, service:
         page = someone.page
         await page.goto(f"{service.url}/docs/api")
         await someone.see("reference-contents")
-        await page.click("text=Create a payment link")
+        await page.click("article >> text=Create a payment link")
         await expect(page.locator("h1")).to_have_text("Create a payment link")
-        await expect(page.locator("article")).to_match_aria_snapshot(OPERATION)
+        await expect(page.locator("main")).to_match_aria_snapshot(OPERATION)
         await someone.see("reference-operation")
         for name in ("errors", "payment.expired", "list_transactions"):
             await page.goto(f"{service.url}/docs/api/{name}")

@@ -26,7 +26,7 @@ WORDS = [
     *product(("text", "soft"), ("current", "segment")),
     *((one, ground) for one, ground in ON_THEIR_OWN if one not in METHODS),
     *product(MEANINGS, ("canvas", "raised")),
-    *product(("code-key", "code-text", "code-number", "text"), ("code-bg",)),
+    *product(("code-key", "code-text", "code-number", "text", "muted"), ("code-bg",)),
     *product(("on-accent",), ("accent", "accent-hover", "danger-fill")),
     *product(("on-brand",), ("brand", "brand-hover")),
     ("link", "tint"),

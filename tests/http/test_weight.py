@@ -26,6 +26,8 @@ PUBLIC = [
     "/docs/api",
     "/docs/api/errors",
     "/docs/api/list_transactions",
+    "/docs/api/open_link",
+    "/docs/search?q=payment",
     "/docs/try",
     "/docs/webhooks",
 ]

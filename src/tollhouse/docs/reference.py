@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tollhouse.docs.entries import Json, ReferenceEntry, grouped
-from tollhouse.docs.samples import call_of, credential_of, in_curl, in_python
+from tollhouse.docs.samples import NOTES, call_of, credential_of, in_curl, in_php, in_python
 from tollhouse.docs.shapes import SchemaTables, table
 
 REFUSED = 400
@@ -18,12 +18,6 @@ CREDENTIALS = {
     "client": "the application's credentials",
     "": "none",
 }
-NOTES = {
-    "api_key": "Set `KEY` to an API key of the environment.",
-    "session": "[Sign in](/docs/api/sign_in.md) to get a session.",
-    "client": "Set `CLIENT_ID` and `CLIENT_SECRET`. Public applications send `client_id` in the form instead.",
-}
-"""How to get the credential of an example, by security scheme."""
 FOREWORD = """\
 # API reference
 
@@ -53,14 +47,22 @@ def contents(found: Mapping[str, ReferenceEntry]) -> str:
 
 def codes(found: Mapping[str, ReferenceEntry]) -> str:
     """Every error code with its statuses, messages and operations."""
-    messages: dict[str, dict[str, None]] = {}
     names: dict[str, list[str]] = {}
     for entry in found.values():
-        for code, sentence in _error_codes(entry.shown):
-            messages.setdefault(code, {})[sentence] = None
+        for code in {code: None for _, code, _ in error_codes(entry.shown)}:
             names.setdefault(code, []).append(entry.name)
-    lines = [f"- **`{code}`** {' '.join(messages[code])}\\\n  {_where(names[code])}" for code in sorted(messages)]
+    said = messages(found)
+    lines = [f"- **`{code}`** {said[code]}\\\n  {_where(names[code])}" for code in sorted(said)]
     return "\n".join([CODES, *lines, ""])
+
+
+def messages(found: Mapping[str, ReferenceEntry]) -> dict[str, str]:
+    """The statuses and messages of every error code."""
+    said: dict[str, dict[str, None]] = {}
+    for entry in found.values():
+        for status, code, message in error_codes(entry.shown):
+            said.setdefault(code, {})[f"{status}. {message}"] = None
+    return {code: " ".join(sentences) for code, sentences in said.items()}
 
 
 def text_of(entry: ReferenceEntry, document: Json) -> str:
@@ -73,7 +75,7 @@ def text_of(entry: ReferenceEntry, document: Json) -> str:
 def wanted(shown: Json) -> str:
     """The credentials and scopes of an operation, as text."""
     alternatives = [next(iter(one.items()), ("", ())) for one in shown["security"]] or [("", ())]
-    words = [CREDENTIALS[name] + (f" with `{scopes[0]}`" if scopes else "") for name, scopes in alternatives]
+    words = [CREDENTIALS[name] + (f" with the scope `{scopes[0]}`" if scopes else "") for name, scopes in alternatives]
     return " or ".join(words)
 
 
@@ -97,6 +99,7 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> I
     call = call_of(document["servers"][0]["url"], entry.method, entry.path, shown)
     yield _block("sh", in_curl(call))
     yield _block("python", in_python(call))
+    yield _block("php", in_php(call))
     yield from _answers(shown, shapes)
 
 
@@ -108,7 +111,7 @@ def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Itera
     yield table(("Name", "Description"), ((f"`{one['name']}`", one["description"]) for one in headers))
     content = entry.shown["requestBody"]["content"]["application/json"]
     yield "## Payload"
-    yield _block("json", _pretty(content["example"]))
+    yield _block("json", pretty(content["example"]))
     yield from shapes.tables(content["schema"])
 
 
@@ -125,18 +128,18 @@ def _answers(shown: Json, shapes: SchemaTables) -> Iterator[str]:
                     else "Redirects the browser to the URL in `Location`."
                 )
                 continue
-            yield _block("json", _pretty(content["example"]))
+            yield _block("json", pretty(content["example"]))
             yield from shapes.tables(content["schema"])
     yield "## Errors"
-    yield "\n".join(f"- **`{code}`** {sentence}" for code, sentence in _error_codes(shown))
+    yield "\n".join(f"- **`{code}`** {status}. {message}" for status, code, message in error_codes(shown))
 
 
-def _error_codes(shown: Json) -> Iterator[tuple[str, str]]:
-    """The error codes of an operation with status and message."""
+def error_codes(shown: Json) -> Iterator[tuple[str, str, str]]:
+    """The errors of an operation: status, code and message."""
     for status, response in shown["responses"].items():
         if status.isdecimal() and int(status) >= REFUSED:
             for match in ERROR_LINE.finditer(response["description"]):
-                yield match["code"], f"{status}. {match['message']}"
+                yield status, match["code"], match["message"]
 
 
 def _where(names: list[str]) -> str:
@@ -155,5 +158,6 @@ def _block(language: str, text: str) -> str:
     return f"```{language}\n{text}\n```"
 
 
-def _pretty(value: Any) -> str:
+def pretty(value: Any) -> str:
+    """JSON in lines."""
     return json.dumps(value, ensure_ascii=False, indent=2)

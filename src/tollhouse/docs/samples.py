@@ -1,4 +1,4 @@
-"""Code samples of the API reference, in curl and Python."""
+"""Code samples of the API reference, in curl, Python and PHP."""
 
 import json
 import re
@@ -13,6 +13,13 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 KEY = "Idempotency-Key"
 OWN_KEY = "order-1001"
 LINE_CHARS = 60
+NOTES = {
+    "api_key": "Set `KEY` to an API key of the environment.",
+    "session": "[Sign in](/docs/api/sign_in.md) to get a session.",
+    "client": "Set `CLIENT_ID` and `CLIENT_SECRET`. Public applications send `client_id` in the form instead.",
+}
+"""How to get the credential of an example, by security scheme."""
+PHP_SPECIAL = re.compile(r'["\\$]')
 PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -67,8 +74,27 @@ def in_python(call: SampleCall) -> str:
         arguments.append("    auth=(client_id, client_secret),")
     if call.body is not None:
         arguments.append(f"    {'json' if call.media_type == JSON else 'data'}={_literal(call.body)},")
-    lines = ["import requests", "", f"answer = requests.{call.method.lower()}(", *arguments, "    timeout=10,", ")"]
-    return "\n".join([*lines, "answer.raise_for_status()"])
+    lines = ["import requests", "", f"response = requests.{call.method.lower()}(", *arguments, "    timeout=10,", ")"]
+    return "\n".join([*lines, "response.raise_for_status()"])
+
+
+def in_php(call: SampleCall) -> str:
+    """The request as PHP, with its extension curl."""
+    options = ["CURLOPT_RETURNTRANSFER => true"]
+    if call.method != ("GET" if call.body is None else "POST"):
+        options.append(f'CURLOPT_CUSTOMREQUEST => "{call.method}"')
+    if headers := [*_php_headers(call)]:
+        options.append("CURLOPT_HTTPHEADER => [" + ", ".join(headers) + "]")
+    if call.credential == "session":
+        options.append('CURLOPT_COOKIE => "tollhouse_session=$session"')
+    if call.credential == "client":
+        options.append('CURLOPT_USERPWD => "$client_id:$client_secret"')
+    if call.body is not None:
+        encode = "json_encode" if call.media_type == JSON else "http_build_query"
+        options.append(f"CURLOPT_POSTFIELDS => {encode}({_php_literal(call.body)})")
+    lines = [f"$curl = curl_init({_php_literal(call.url)});", "curl_setopt_array($curl, ["]
+    lines += [f"    {option}," for option in [*options, "CURLOPT_TIMEOUT => 10"]]
+    return "\n".join([*lines, "]);", "$response = json_decode(curl_exec($curl), true);"])
 
 
 def _curl_headers(call: SampleCall) -> Iterator[str]:
@@ -97,6 +123,30 @@ def _python_headers(call: SampleCall) -> Iterator[tuple[str, str]]:
         yield "X-API-Key", "key"
     if call.key:
         yield KEY, f'"{call.key}"'
+
+
+def _php_headers(call: SampleCall) -> Iterator[str]:
+    if call.credential == "api_key":
+        yield '"X-API-Key: $key"'
+    if call.key:
+        yield f'"{KEY}: {call.key}"'
+    if call.media_type == JSON:
+        yield f'"Content-Type: {JSON}"'
+
+
+def _php_literal(value: Any, *, lines: bool = True) -> str:
+    """A value as a PHP literal; members of the outermost object on separate lines."""
+    if isinstance(value, dict):
+        members = cast("Json", value).items()
+        pairs = [f"{_php_literal(name)} => {_php_literal(one, lines=False)}" for name, one in members]
+        if not pairs:
+            return "new stdClass()"
+        return "[\n        " + ",\n        ".join(pairs) + ",\n    ]" if lines else "[" + ", ".join(pairs) + "]"
+    if isinstance(value, list):
+        return "[" + ", ".join(_php_literal(one, lines=False) for one in cast("list[Any]", value)) + "]"
+    if isinstance(value, str):
+        return '"' + PHP_SPECIAL.sub(r"\\\g<0>", value) + '"'
+    return json.dumps(value)
 
 
 def _literal(value: Any, *, lines: bool = True) -> str:

@@ -1,10 +1,11 @@
-"""JSON schemas as Markdown tables of their members."""
+"""JSON schemas as lists of their members, for pages, and as Markdown tables."""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 Json = dict[str, Any]
 NULL = {"type": "null"}
@@ -18,11 +19,49 @@ BOUNDS = (
 )
 
 
+class SchemaMember(Struct, frozen=True):
+    """A member of an object, or a parameter. `meaning` is Markdown; `groups` has the members of its objects."""
+
+    name: str
+    kind: str
+    meaning: str
+    is_required: bool
+    groups: tuple["MemberGroup", ...] = ()
+
+
+class MemberGroup(Struct, frozen=True):
+    """The members of an object. `condition` says when it applies, if there are several kinds."""
+
+    condition: str
+    members: tuple[SchemaMember, ...]
+
+
 class SchemaTables:
     """Describes the schemas of one document."""
 
     def __init__(self, components: Json) -> None:
         self._schemas = components["schemas"]
+
+    def groups(self, schema: Json, above: frozenset[str] = frozenset()) -> tuple[MemberGroup, ...]:
+        """The members of the objects of a schema, with those of nested objects. `above` are the objects around it."""
+        objects = {name: found for name, found in self._objects(schema) if name not in above and found.get("properties")}
+        return tuple(
+            MemberGroup(
+                _which(found) if len(objects) > 1 else "",
+                tuple(
+                    self.member(key, one, is_required=key in found.get("required", ()), above=above | {name})
+                    for key, one in found["properties"].items()
+                ),
+            )
+            for name, found in objects.items()
+        )
+
+    def member(
+        self, name: str, schema: Json, *, is_required: bool, about: str = "", above: frozenset[str] = frozenset()
+    ) -> SchemaMember:
+        """A member or a parameter. `about` is a description beside the schema."""
+        meaning = " ".join(filter(None, [about, *_descriptions(schema), *_choices(schema), *_rules(schema)]))
+        return SchemaMember(name, self.kind(_plain(schema)), meaning, is_required, self.groups(schema, above))
 
     def tables(self, schema: Json) -> Iterator[str]:
         """A table for the schema and for each nested object; repeated objects are referenced."""
@@ -38,7 +77,7 @@ class SchemaTables:
                 described[name] = inner
                 if inner:
                     yield f"### Members of `{inner}`" + (_which(found) if len(objects) > 1 else "")
-                yield table(("Member", "Description"), self.rows(found))
+                yield table(("SchemaMember", "Description"), self.rows(found))
                 waiting += [(f"{inner}.{key}".lstrip("."), member) for key, member in found.get("properties", {}).items()]
 
     def rows(self, schema: Json) -> Iterator[tuple[str, str]]:
@@ -63,11 +102,7 @@ class SchemaTables:
         """Type, description and bounds."""
         kind = self.kind(schema)
         words = [f"{kind[:1].upper()}{kind[1:]}."] + (["Optional."] if optional else [])
-        words += [one["description"] for one in _alternatives(schema) if "description" in one]
-        words += [f"{bound}." for one in _alternatives(schema) for bound in _bounds(one)]
-        if "default" in schema:
-            words.append(f"Default: `{_json(schema['default'])}`.")
-        return " ".join(words)
+        return " ".join([*words, *_descriptions(schema), *_rules(schema)])
 
     def _objects(self, schema: Json) -> Iterator[tuple[str, Json]]:
         """The objects of a schema or list by name; anonymous ones by their members."""
@@ -96,6 +131,36 @@ def _cell(text: str) -> str:
 def _which(schema: Json) -> str:
     """The condition under which a schema applies."""
     return f", if it is a {schema['properties']['object']['enum'][0].replace('_', ' ')}"
+
+
+def _descriptions(schema: Json) -> list[str]:
+    return [one["description"] for one in _alternatives(schema) if "description" in one]
+
+
+def _rules(schema: Json) -> Iterator[str]:
+    """The bounds and the default."""
+    for one in _alternatives(schema):
+        yield from (f"{bound}." for bound in _bounds(one))
+    if "default" in schema:
+        yield f"Default: `{_json(schema['default'])}`."
+
+
+def _choices(schema: Json) -> Iterator[str]:
+    """The values of an enumeration."""
+    for one in _alternatives(schema):
+        values = [f"`{value}`" for value in one.get("enum", ())]
+        if values:
+            yield f"One of {', '.join(values)}." if len(values) > 1 else f"Always {values[0]}."
+
+
+def _plain(schema: Json) -> Json:
+    """The schema without the values of enumerations, which `_choices` lists."""
+    if "anyOf" in schema:
+        return schema | {"anyOf": [_plain(one) for one in schema["anyOf"]]}
+    if "enum" not in schema:
+        return schema
+    kind = "string" if all(isinstance(value, str) for value in schema["enum"]) else ANY
+    return {"type": kind} | {key: value for key, value in schema.items() if key != "enum"}
 
 
 def _alternatives(schema: Json) -> list[Json]:

@@ -81,13 +81,13 @@ function span(text, className = "") {
   return made;
 }
 
-// An icon alone still has its words for screen readers.
-function buttonFor(text, name, isIcon) {
+// An icon alone still has its words for screen readers. `current` is asked at each click: of tabs, the shown one is copied.
+function buttonFor(current, name, isIcon) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = `btn s plain copies${isIcon ? " icon" : ""}`;
   button.append(span(copy, isIcon ? "vh" : ""), span(name && ` ${name}`, "vh"));
-  button.addEventListener("click", async () => say(button, (await copied(text)) ? done : selected, name));
+  button.addEventListener("click", async () => say(button, (await copied(current())) ? done : selected, name));
   return button;
 }
 
@@ -99,12 +99,16 @@ function nameOf(text) {
 const texts = document.querySelectorAll("main [data-copy]");
 const blocks = document.querySelectorAll("main pre:not([data-copy])");
 for (const text of texts) {
-  text.after(buttonFor(text, nameOf(text), !text.labels && !text.dataset.copy));
+  text.after(buttonFor(() => text, nameOf(text), !text.labels && !text.dataset.copy));
   if (text.dataset.copyValue) text.addEventListener("copy", copyWhole);
 }
 for (const block of blocks) {
-  const head = block.closest(".code")?.querySelector(".code-head");
-  const button = buttonFor(block, head?.firstElementChild.textContent ?? "", false);
+  const code = block.closest(".code");
+  const head = code?.querySelector(".code-head");
+  if (head?.querySelector(".copies")) continue; // a tab beside one that has it
+  const panes = head ? [...code.querySelectorAll("pre")] : [block];
+  const name = code?.ariaLabel || head?.firstElementChild.textContent || "";
+  const button = buttonFor(() => panes.find((pane) => pane.checkVisibility()) ?? block, name, false);
   if (head) head.append(button);
   else block.before(button);
 }

@@ -30,7 +30,7 @@ function show(trial, status, text) {
   const shown = trial.querySelector("pre");
   trial.querySelector("[data-said]").textContent = status;
   shown.textContent = text;
-  shown.hidden = !text;
+  shown.closest("[data-answer]").hidden = !text;
 }
 
 function pretty(text) {

@@ -1,0 +1,197 @@
+"""The documentation as pages and as Markdown: chapters, the API reference, the search, and the page for trying requests."""
+
+from functools import cache
+from typing import Any
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.api.reference import read
+from tollhouse.docs import book, reference
+from tollhouse.docs.book import Chapter, chapters
+from tollhouse.docs.code import tabs
+from tollhouse.docs.contents import CODES, REFERENCE, TRIAL, Contents, contents_of
+from tollhouse.docs.endpoint import EndpointView, endpoint_of
+from tollhouse.docs.entries import ReferenceEntry, entries, grouped
+from tollhouse.docs.markdown import inline
+from tollhouse.docs.search import QUERY_CHARS_MAX, Place, places, search
+from tollhouse.docs.trial import can_be_tried, offers, trial_of
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page
+from tollhouse.http.services import Services
+from tollhouse.identity.guards import anyone
+from tollhouse.kernel.errors import NotFound
+from tollhouse.platform.config import Settings
+from tollhouse.platform.db import Pool
+from tollhouse.platform.health import require_ready
+
+OPERATIONS = Operations(PAGES)
+FRESH = {"Cache-Control": "public, max-age=300"}
+FIRST_TRIED = "open_link"
+TRIAL_TEXT = """\
+# Try it
+
+Use this page to send requests to the test environment from your browser. Without a browser, run the curl examples of the
+[API reference](/docs/api.md) with a test key (`th_test_…`).
+"""
+
+
+class DocsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?q=` of the search."""
+
+    q: str = ""
+
+
+class TrialQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?operation=` of the page for trying requests."""
+
+    operation: str = FIRST_TRIED
+
+
+@OPERATIONS.add("GET", "/docs", guard=anyone)
+async def contents(request: Request) -> Response:
+    """List the chapters and the reference."""
+    return _page(request, "docs/contents.html", "/docs")
+
+
+@OPERATIONS.add("GET", "/docs/search", guard=anyone)
+async def search_docs(request: Request, query: DocsQuery) -> Response:
+    """Search chapters, operations, events and error codes."""
+    asked = query.q.strip()[:QUERY_CHARS_MAX]
+    hits = search(_places(request.services.settings), asked)
+    return _page(request, "docs/search.html", "/docs/search", searched=asked, hits=hits)
+
+
+@OPERATIONS.add("GET", "/docs/status", guard=anyone)
+async def status(request: Request, db: Pool) -> Response:
+    """Show people that the service is available, as `/readyz` shows programs. Else they get the error page (503)."""
+    await require_ready(db)
+    return _page(request, "docs/status.html", "/docs/status")
+
+
+@OPERATIONS.add("GET", "/docs/{name}", guard=anyone, errors=(NotFound,))
+async def chapter(request: Request, name: str) -> Response:
+    """Show a chapter; with the suffix `.md` as Markdown."""
+    chapter_name = name.removesuffix(".md")
+    found = chapters().get(chapter_name)
+    if found is None:
+        raise NotFound
+    return _markdown(found.markdown) if name != chapter_name else _chapter_page(request, found)
+
+
+@OPERATIONS.add("GET", REFERENCE, guard=anyone)
+async def reference_contents(request: Request) -> Response:
+    """List the operations and events by group."""
+    return _chapter_page(request, _contents_chapter(request.services.settings))
+
+
+@OPERATIONS.add("GET", f"{REFERENCE}.md", guard=anyone)
+async def contents_as_markdown(services: Services) -> Response:
+    """The list as Markdown."""
+    return _markdown(_contents_chapter(services.settings).markdown)
+
+
+@OPERATIONS.add("GET", f"{REFERENCE}/{{name}}", guard=anyone, errors=(NotFound,))
+async def entry(request: Request, name: str) -> Response:
+    """Show an operation, an event, or the error codes; with the suffix `.md` as Markdown."""
+    entry_name = name.removesuffix(".md")
+    settings = request.services.settings
+    if entry_name == "errors":
+        codes = _codes_chapter(settings)
+        return _markdown(codes.markdown) if name != entry_name else _chapter_page(request, codes)
+    found = _entries(settings).get(entry_name)
+    if found is None:
+        raise NotFound
+    if name != entry_name:
+        return _markdown(reference.text_of(found, read(settings)))
+    path = f"{REFERENCE}/{entry_name}"
+    view = _view(settings, entry_name)
+    return _page(request, "docs/endpoint.html", path, view=view, can_be_tried=can_be_tried(found), tabs=tabs)
+
+
+@OPERATIONS.add("GET", TRIAL, guard=anyone, errors=(NotFound,))
+async def try_it(request: Request, query: TrialQuery) -> Response:
+    """Show a form that sends a request to the test environment."""
+    found = _entries(request.services.settings)
+    selected = found.get(query.operation)
+    if selected is None or not can_be_tried(selected):
+        raise NotFound
+    groups = offers(grouped(found))
+    return _page(request, "docs/try.html", TRIAL, offered=groups, trial=trial_of(selected))
+
+
+@OPERATIONS.add("GET", f"{TRIAL}.md", guard=anyone)
+async def try_it_without_a_browser() -> Response:
+    """The page as Markdown."""
+    return _markdown(TRIAL_TEXT)
+
+
+@OPERATIONS.add("GET", "/llms.txt", guard=anyone)
+async def list_for_programs(services: Services) -> Response:
+    """List the documentation as Markdown with links."""
+    base_url = services.settings.base_url
+    lines = [
+        "# Tollhouse",
+        "",
+        "> A self-hosted payment platform: payment links, a double-entry ledger, OAuth 2.0 and signed webhooks.",
+        "",
+        "## Documentation",
+        "",
+        *(f"- [{found.title}]({base_url}{found.path}.md): {found.about}" for found in chapters().values()),
+        "",
+        "## Reference",
+        "",
+        f"- [API reference]({base_url}{REFERENCE}.md): endpoints and events, one page each",
+        f"- [OpenAPI]({base_url}/openapi.json): the OpenAPI 3.1 document, also [as YAML]({base_url}/openapi.yaml)",
+        "",
+    ]
+    return Response("\n".join(lines), 200, FRESH, "text/plain")
+
+
+def _chapter_page(request: Request, found: Chapter) -> Response:
+    return _page(request, "docs/chapter.html", found.path, chapter=found)
+
+
+def _page(request: Request, template: str, path: str, **context: Any) -> Response:
+    """A page in the frame of the documentation."""
+    navigation = _contents(request.services.settings)
+    before, after = navigation.around(path)
+    shown: dict[str, Any] = {"navigation": navigation, "here": path, "before": before, "after": after, "inline": inline}
+    everything: dict[str, Any] = {"searched": "", **shown, **context}
+    return page(request, template, **everything)
+
+
+def _markdown(text: str) -> Response:
+    return Response(text, 200, FRESH, "text/markdown")
+
+
+@cache
+def _entries(settings: Settings) -> dict[str, ReferenceEntry]:
+    return entries(read(settings))
+
+
+@cache
+def _contents(settings: Settings) -> Contents:
+    return contents_of(chapters(), _entries(settings))
+
+
+@cache
+def _contents_chapter(settings: Settings) -> Chapter:
+    return book.read("api", "", reference.contents(_entries(settings)))
+
+
+@cache
+def _codes_chapter(settings: Settings) -> Chapter:
+    return book.read("api/errors", "", reference.codes(_entries(settings)))
+
+
+@cache
+def _view(settings: Settings, name: str) -> EndpointView:
+    return endpoint_of(_entries(settings)[name], read(settings))
+
+
+@cache
+def _places(settings: Settings) -> tuple[Place, ...]:
+    found = _entries(settings).values()
+    return tuple(places(chapters().values(), found, reference.messages(_entries(settings)), CODES))
