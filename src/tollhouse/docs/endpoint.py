@@ -11,10 +11,10 @@ from tollhouse.docs.entries import Json, ReferenceEntry
 from tollhouse.docs.markdown import inline
 from tollhouse.docs.reference import REFUSED, error_codes, pretty, wanted
 from tollhouse.docs.samples import NOTES, call_of, credential_of, in_curl, in_php, in_python
-from tollhouse.docs.shapes import SchemaMember, MemberGroup, SchemaTables
+from tollhouse.docs.shapes import MemberGroup, SchemaMember, SchemaTables
 
-COMMON_SHARE = 0.4
-"""An error that more than this share of all operations can return is folded below the others."""
+COMMON_PERCENT = 40
+"""An error that more than this percentage of all operations can return is folded below the others."""
 
 
 class ErrorRow(Struct, frozen=True):
@@ -66,7 +66,7 @@ def common_codes(document: Json) -> frozenset[str]:
     for shown in operations:
         for code in {code for _, code, _ in error_codes(shown)}:
             counts[code] = counts.get(code, 0) + 1
-    return frozenset(code for code, count in counts.items() if count > COMMON_SHARE * len(operations))
+    return frozenset(code for code, count in counts.items() if 100 * count > COMMON_PERCENT * len(operations))
 
 
 def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> EndpointView:

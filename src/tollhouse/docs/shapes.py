@@ -77,7 +77,7 @@ class SchemaTables:
                 described[name] = inner
                 if inner:
                     yield f"### Members of `{inner}`" + (_which(found) if len(objects) > 1 else "")
-                yield table(("SchemaMember", "Description"), self.rows(found))
+                yield table(("Member", "Description"), self.rows(found))
                 waiting += [(f"{inner}.{key}".lstrip("."), member) for key, member in found.get("properties", {}).items()]
 
     def rows(self, schema: Json) -> Iterator[tuple[str, str]]:
