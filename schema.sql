@@ -1264,6 +1264,20 @@ CREATE TABLE public.ledger_transaction_applications (
     mode text NOT NULL,
     oauth_client_id text NOT NULL
 );
+CREATE TABLE public.logos (
+    merchant_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    media_type text NOT NULL,
+    content bytea NOT NULL,
+    width integer NOT NULL,
+    height integer NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT logos_content_check CHECK (((octet_length(content) >= 1) AND (octet_length(content) <= 1048576))),
+    CONSTRAINT logos_digest_check CHECK ((octet_length(digest) = 32)),
+    CONSTRAINT logos_height_check CHECK (((height >= 1) AND (height <= 120))),
+    CONSTRAINT logos_media_type_check CHECK ((media_type = ANY (ARRAY['image/png'::text, 'image/svg+xml'::text]))),
+    CONSTRAINT logos_width_check CHECK (((width >= 1) AND (width <= 480)))
+);
 CREATE TABLE public.mails (
     id uuid NOT NULL,
     about text NOT NULL,
@@ -1946,6 +1960,8 @@ ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_once UNIQUE (source_type, source_id, kind, step);
 ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_pkey PRIMARY KEY (id, mode);
+ALTER TABLE ONLY public.logos
+    ADD CONSTRAINT logos_pkey PRIMARY KEY (merchant_id, digest);
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.merchant_settings
@@ -2104,6 +2120,7 @@ CREATE INDEX ledger_entries_of_transaction ON public.ledger_entries USING btree 
 CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id, mode, currency) WHERE (status = 'active'::text);
 CREATE INDEX ledger_postings_credit ON public.ledger_postings USING btree (credit_account_id);
 CREATE INDEX ledger_postings_debit ON public.ledger_postings USING btree (debit_account_id);
+CREATE INDEX logos_by_digest ON public.logos USING btree (digest);
 CREATE INDEX mails_by_birth ON public.mails USING btree (created_at);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX mails_of_user ON public.mails USING btree (user_id) WHERE ((used_at IS NULL) AND (about = 'reset'::text));
@@ -2311,6 +2328,8 @@ ALTER TABLE ONLY public.ledger_transaction_applications
     ADD CONSTRAINT ledger_transaction_applications_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES public.oauth_clients(id);
 ALTER TABLE ONLY public.ledger_transaction_applications
     ADD CONSTRAINT ledger_transaction_applications_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES public.ledger_transactions(id, mode);
+ALTER TABLE ONLY public.logos
+    ADD CONSTRAINT logos_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.merchant_settings

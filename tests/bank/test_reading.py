@@ -1,7 +1,9 @@
 """Reading statements: what each entry says and is called, and how hostile or broken files are refused."""
 
 import contextlib
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -122,6 +124,13 @@ def test_what_is_refused(name: str) -> None:
         read(HOSTILE[name](), EUROS)
     assert "root:" not in str(refused.value)
     assert str(refused.value).isprintable()
+
+
+def test_declarations_in_another_file_are_not_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"  # nobody writes to it, so that reading it would not end
+    os.mkfifo(pipe)
+    with pytest.raises(UnreadableStatementError, match="has a document type"):
+        read(within(f'<!DOCTYPE Document SYSTEM "{pipe}">'.encode(), b"x"), EUROS)
 
 
 def test_what_is_written_around_a_reference_is_shown_on_one_printable_line() -> None:

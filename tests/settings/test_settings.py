@@ -164,6 +164,8 @@ async def test_everything_that_can_be_set_is_kept(alice: Actor) -> None:
             "logo_url": "https://shop.example/logo.png",
             "accent_color": "#1a6b4f",
             "support_email": "help@shop.example",
+            "support_phone": "+49 30 901820",
+            "support_url": "https://shop.example/help",
         },
         "confirmations": {"bitcoin": 3, "ethereum": "finalized"},
     }

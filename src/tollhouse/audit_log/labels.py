@@ -88,6 +88,8 @@ FIELDS: Mapping[str, str] = {
     "branding.display_name": "Checkout name",
     "branding.logo_url": "Logo",
     "branding.support_email": "Support email",
+    "branding.support_phone": "Support phone",
+    "branding.support_url": "Support page",
     "business_name": "Business name",
     "cancel_url": "Cancel URL",
     "client_type": "Client type",

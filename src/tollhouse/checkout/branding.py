@@ -1,12 +1,13 @@
-"""The merchant's branding on the checkout page: accent colour, logo and support address."""
+"""The merchant's branding on the checkout page: accent colour and support contact."""
 
-import re
 from decimal import Decimal
 from urllib.parse import quote, urlsplit
 
+from msgspec import Struct
+
 from tollhouse.environments.payment_settings import Branding
 
-HOST = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
+DIALLED = "+0123456789"
 Color = tuple[int, int, int]
 """Red, green and blue, from 0 to 255."""
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
@@ -55,17 +56,29 @@ def sheet(accent_color: str) -> str:
     return SHEET.format(*(Shades((red, green, blue), canvas) for canvas in CANVASES))
 
 
-def logo_origin(branding: Branding) -> str | None:
-    """The origin of the logo for the CSP; None if there is none or it cannot be expressed."""
-    if branding.logo_url is None:
-        return None
-    host = urlsplit(branding.logo_url).netloc
-    return f"https://{host}" if HOST.fullmatch(host) else None
-
-
 def mailto_link(branding: Branding) -> str | None:
     """A mailto link; only the address can be in it."""
     return None if branding.support_email is None else "mailto:" + quote(branding.support_email, safe="@")
+
+
+class Contact(Struct, frozen=True):
+    """A way to reach the merchant: where the link leads, its text, and the name of its icon."""
+
+    href: str
+    text: str
+    icon: str
+
+
+def contacts(branding: Branding) -> list[Contact]:
+    """The ways to reach the merchant's support."""
+    found: list[Contact] = []
+    if email := mailto_link(branding):
+        found.append(Contact(email, branding.support_email or "", "mail"))
+    if phone := branding.support_phone:
+        found.append(Contact("tel:" + "".join(one for one in phone if one in DIALLED), phone, "phone"))
+    if url := branding.support_url:
+        found.append(Contact(url, urlsplit(url).netloc, "globe"))
+    return found
 
 
 def _hex(color: Color) -> str:

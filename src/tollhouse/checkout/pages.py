@@ -28,7 +28,7 @@ from tollhouse.checkout.state import (
     load_checkout,
     load_own_receipt,
 )
-from tollhouse.environments import payment_settings
+from tollhouse.environments import logos, payment_settings
 from tollhouse.http.forms import parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
@@ -215,12 +215,13 @@ async def render(request: Request, found: Checkout, now: datetime, error: Method
         "checkout/checkout.html",
         200 if error is None else error.status,
         allow_external_redirect=(link.success_url or found.settings.success_url) is not None,
-        image_origin=branding.logo_origin(look),
+        image_origin=logos.image_origin(look.logo_url),
         shop=look.display_name or found.shown.business_name,
-        logo_url=None if branding.logo_origin(look) is None else look.logo_url,
+        logo_url=logos.shown_source(look.logo_url),
         sheet=None if look.accent_color is None else f"/pay/{link.token}/brand.css?v={found.settings.version}",
         questions=branding.mailto_link(look),
         support_email=look.support_email,
+        contacts=branding.contacts(look),
         link=link,
         receipt=await load_own_receipt(request.services.db, found, now),
         amount=request.services.catalogue.format_amount(link.amount_minor, link.currency),

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.dashboard.go_live import go_live_state
+from tollhouse.environments.logos import digest_of, image_origin, shown_source, stored_url
 from tollhouse.environments.payment_settings import Branding, Finality, MethodChoice
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form, flash_message
@@ -22,6 +23,7 @@ from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
+from tollhouse.kernel.limits import LOGO_BYTES_MAX, LOGO_PIXELS_MAX, LOGO_PIXELS_MIN
 from tollhouse.kernel.text import Translatable
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
@@ -36,10 +38,10 @@ TEXTS = {
     "link_expiry": "Enter a whole number: from 5 minutes to 365 days.",
     "underpayment_tolerance": "Enter a percentage from 0 to 5, with at most two decimals.",
 }
-BRANDING = ("display_name", "logo_url", "accent_color", "support_email")
+BRANDING = ("display_name", "logo_url", "accent_color", "support_email", "support_phone", "support_url")
 NUMBER_DIGITS_MAX = 9
 NO_NUMBER = -1
-NOTICES = {"saved": "Settings saved."}
+NOTICES = {"saved": "Settings saved.", "logo_saved": "Logo uploaded.", "logo_removed": "Logo removed."}
 CHANGED = "The settings were changed in the meantime. Your entries are shown below. Save again to overwrite the changes."
 
 
@@ -54,9 +56,9 @@ class PaymentSettingsForm(Struct, frozen=True):
 @OPERATIONS.add("GET", "/{mode}/settings/payments", guard=signed_in_page)
 async def payment_settings(request: Request, caller: Person, mode: str) -> Response:
     """Show the payment settings."""
-    current = await actions.get(request.services.db, caller.env(mode), request.now, request.services.catalogue)
+    current = await actions.get(request.services, caller.env(mode), request.now)
     notice = NOTICES.get(flash_message(request.query), "")
-    return await _page(request, caller, current, _form_of(current, request.services.catalogue), notice=notice)
+    return await settings_page(request, caller, current, form_of(current, request.services.catalogue), notice=notice)
 
 
 @OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page)
@@ -64,26 +66,26 @@ async def save_payment_settings(request: Request, caller: Person, mode: str) -> 
     """Save the settings unless they changed. A form that is posted twice is saved once."""
     env = caller.env(mode)
     form = _read_form(request.form(), request.services.catalogue)
-    current = await actions.get(request.services.db, env, request.now, request.services.catalogue)
+    current = await actions.get(request.services, env, request.now)
     try:
         new = _to_settings(form, current, request.services.catalogue)
         await request.transact(lambda work: actions.save(work, env, new))
     except SettingsChanged:
         return await _changed(request, caller, env, form)
     except ValidationFailed as error:
-        return await _page(request, caller, current, form, _errors(error, form))
+        return await settings_page(request, caller, current, form, _errors(error, form))
     return see_other(f"/{env.mode}/settings/payments?done=saved")
 
 
 async def _changed(request: Request, person: Person, env: MerchantEnv, form: PaymentSettingsForm) -> Response:
     """The response to a stale form. The same form posted twice is no conflict."""
-    current = await actions.get(request.services.db, env, request.now, request.services.catalogue)
+    current = await actions.get(request.services, env, request.now)
     catalogue = request.services.catalogue
-    saved = _form_of(current, catalogue)
+    saved = form_of(current, catalogue)
     same_version = msgspec.structs.replace(form, version=saved.version)
     if _to_settings(same_version, current, catalogue) == _to_settings(saved, current, catalogue):
         return see_other(f"/{env.mode}/settings/payments?done=saved")
-    return await _page(request, person, current, form, FormErrors(CHANGED, status=409))
+    return await settings_page(request, person, current, form, FormErrors(CHANGED, status=409))
 
 
 def _read_form(fields: Form, catalogue: Catalogue) -> PaymentSettingsForm:
@@ -97,7 +99,8 @@ def _read_form(fields: Form, catalogue: Catalogue) -> PaymentSettingsForm:
     return PaymentSettingsForm(values, frozenset(fields.all("method")), _number(fields.one("version") or ""))
 
 
-def _form_of(current: SettingsView, catalogue: Catalogue) -> PaymentSettingsForm:
+def form_of(current: SettingsView, catalogue: Catalogue) -> PaymentSettingsForm:
+    """The form with the current settings."""
     values = {name: str(getattr(current, name) or "") for name in PLAIN}
     unit = next(unit for unit, minutes in UNIT_MINUTES.items() if current.link_expiry_minutes % minutes == 0)
     values |= {"link_expiry": str(current.link_expiry_minutes // UNIT_MINUTES[unit]), "link_expiry_unit": unit}
@@ -158,7 +161,7 @@ def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
     return form_errors_of(ValidationFailed(*named), form.values, texts=texts)
 
 
-async def _page(
+async def settings_page(
     request: Request,
     person: Person,
     current: SettingsView,
@@ -167,6 +170,8 @@ async def _page(
     *,
     notice: str = "",
 ) -> Response:
+    """The page with this form."""
+    stored_logo = stored_url(current.branding.logo_url, request.services.settings.base_url)
     return page(
         request,
         "dashboard/settings/payments.html",
@@ -174,6 +179,10 @@ async def _page(
         person=person,
         mode=current.mode,
         here="settings",
+        image_origin=image_origin(stored_logo),
+        logo=shown_source(stored_logo),
+        has_uploaded_logo=digest_of(stored_logo) is not None,
+        logo_limits=(LOGO_BYTES_MAX // 1024, LOGO_PIXELS_MIN, LOGO_PIXELS_MAX),
         version=current.version,
         form=form,
         form_errors=form_errors,

@@ -16,6 +16,8 @@ from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.platform.db import Pool, Row, Tx
 
 BRAND_CHARS_MAX = 60
+PHONE = r"\+?[0-9][0-9 ()/.-]{2,38}"
+PHONE_CHARS_MAX = 40
 COLOR = r"#[0-9A-Fa-f]{6}"
 BLOCKS_MIN, BLOCKS_MAX = 1, 1_000
 Blocks = Annotated[int, documented(minimum=BLOCKS_MIN, maximum=BLOCKS_MAX)]
@@ -25,7 +27,13 @@ Finality = Blocks | Literal["finalized"]
 ShopName = Annotated[
     str, Meta(description="Replaces the business name."), documented(minLength=1, maxLength=BRAND_CHARS_MAX)
 ]
-LogoAddress = Annotated[Address, Meta(description="An image that the customer's browser loads. HTTPS only.")]
+LogoAddress = Annotated[
+    Address,
+    Meta(
+        description="An image that the customer's browser loads. HTTPS only. A logo that was uploaded in the dashboard has "
+        "the URL at which the service shows it."
+    ),
+]
 Color = Annotated[
     str,
     Meta(description="The accent color of the page and its main button. The button text is black or white, for contrast."),
@@ -36,6 +44,14 @@ SupportEmail = Annotated[
     Meta(description="The support address documented to customers."),
     documented(format="email", maxLength=EMAIL_CHARS_MAX),
 ]
+
+
+SupportPhone = Annotated[
+    str,
+    Meta(description="The support phone number shown to customers."),
+    documented(maxLength=PHONE_CHARS_MAX, pattern=f"^{PHONE}$"),
+]
+SupportAddress = Annotated[Address, Meta(description="The support page shown to customers. HTTPS only.")]
 
 
 class MethodChoice(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,6 +68,8 @@ class Branding(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     logo_url: LogoAddress | None = None
     accent_color: Annotated[Color | None, example("#1a6b4f")] = None
     support_email: SupportEmail | None = None
+    support_phone: Annotated[SupportPhone | None, example("+49 30 901820")] = None
+    support_url: SupportAddress | None = None
 
 
 class PaymentSettings(Struct, frozen=True, kw_only=True):

@@ -211,7 +211,8 @@ class AsgiApplication:
             headers.append(NO_STORE)
         headers.append((b"x-request-id", request.request_id.encode()))
         headers += self._always
-        headers.append(CROSS_ORIGIN if cors else SAME_ORIGIN)
+        if CROSS_ORIGIN not in headers:
+            headers.append(CROSS_ORIGIN if cors else SAME_ORIGIN)
         if operation is not None and operation.deprecated is not None:
             headers += operation.deprecated.headers
         if cors:

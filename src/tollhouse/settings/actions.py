@@ -9,30 +9,49 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import changes
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.methods import Method
-from tollhouse.environments import payment_settings
+from tollhouse.environments import logos_store, payment_settings
+from tollhouse.environments.logos import digest_of, shown_url
 from tollhouse.environments.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.events import secrets
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
 
-async def get(db: Pool | Tx, env: MerchantEnv, now: datetime, catalogue: Catalogue) -> SettingsView:
+async def get(services: Services, env: MerchantEnv, now: datetime) -> SettingsView:
     """The current settings."""
-    return await _view(db, env, await payment_settings.of(db, env), now, catalogue)
+    return await _view(services.db, env, await payment_settings.of(services.db, env), now, services)
 
 
 async def save(work: Work, env: MerchantEnv, new: NewSettings) -> SettingsView:
     """Replace the settings. Raises `ValidationFailed`, and `SettingsChanged` for a stale version."""
-    if field_errors := new.field_errors(env, work.services.catalogue):
+    if field_errors := new.field_errors(env, work.services.catalogue, work.services.settings.base_url):
         raise ValidationFailed(*field_errors)
     before = await payment_settings.of(work.tx, env)
-    saved = await payment_settings.save(work.tx, env, new.settings(), work.now)
+    saved = await replace(work, env, before, new.settings(work.services.settings.base_url))
+    return await _view(work.tx, env, saved, work.now, work.services)
+
+
+async def replace(work: Work, env: MerchantEnv, before: PaymentSettings, new: PaymentSettings) -> PaymentSettings:
+    """Replace settings, and delete logos that become unused.
+
+    Raises `SettingsChanged`, and `ValidationFailed` for a logo that the merchant has not uploaded.
+    """
+    is_other_logo = new.branding.logo_url != before.branding.logo_url
+    if is_other_logo:
+        await logos_store.lock_merchant(work.tx, env.merchant_id)
+    saved = await payment_settings.save(work.tx, env, new, work.now)
     if saved is None:
         raise SettingsChanged((await payment_settings.of(work.tx, env)).version)
+    if is_other_logo:
+        digest = digest_of(new.branding.logo_url)
+        if digest is not None and not await logos_store.owns(work.tx, env.merchant_id, digest):
+            raise ValidationFailed(FieldError("branding.logo_url", "unknown_logo", messages.AN_UPLOADED_LOGO))
+        await logos_store.delete_unused(work.tx, env.merchant_id)
     await record.event(
         work,
         env,
@@ -41,14 +60,15 @@ async def save(work: Work, env: MerchantEnv, new: NewSettings) -> SettingsView:
             _audited_fields(before, env, work.services.catalogue), _audited_fields(saved, env, work.services.catalogue)
         ),
     )
-    return await _view(work.tx, env, saved, work.now, work.services.catalogue)
+    return saved
 
 
 async def _view(
-    db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime, catalogue: Catalogue
+    db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime, services: Services
 ) -> SettingsView:
     secret = await secrets.get_state(db, env, now)
-    methods = _methods_of(env, catalogue)
+    methods = _methods_of(env, services.catalogue)
+    logo_url = shown_url(settings.branding.logo_url, services.settings.base_url)
     return SettingsView(
         default_currency=settings.default_currency,
         payment_methods=[MethodChoice(method.method_id, settings.offers(method.method_id)) for method in methods],
@@ -59,7 +79,7 @@ async def _view(
         late_monitoring_days=settings.late_monitoring_days,
         success_url=settings.success_url,
         cancel_url=settings.cancel_url,
-        branding=settings.branding,
+        branding=msgspec.structs.replace(settings.branding, logo_url=logo_url),
         confirmations=settings.confirmations,
         version=settings.version,
         updated_at=stamp_or_none(settings.updated_at),

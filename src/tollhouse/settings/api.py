@@ -2,13 +2,11 @@
 
 from datetime import datetime
 
-from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import ValidationFailed
-from tollhouse.platform.db import Pool
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
@@ -16,9 +14,9 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/settings", guard=scope("settings:read"))
-async def read_settings(caller: Caller, db: Pool, now: datetime, catalogue: Catalogue) -> SettingsView:
+async def read_settings(caller: Caller, now: datetime, services: Services) -> SettingsView:
     """The settings of the current environment."""
-    return await actions.get(db, caller.env, now, catalogue)
+    return await actions.get(services, caller.env, now)
 
 
 @INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), errors=(ValidationFailed, SettingsChanged))

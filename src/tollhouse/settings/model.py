@@ -4,15 +4,18 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.environments.addresses import Address, ReturnAddress, is_web_address
+from tollhouse.environments.logos import stored_url
 from tollhouse.environments.payment_settings import (
     BLOCKS_MAX,
     BLOCKS_MIN,
     BRAND_CHARS_MAX,
     COLOR,
+    PHONE,
     Branding,
     Finality,
     MethodChoice,
@@ -70,19 +73,19 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def rule_errors(self, context: ValidationContext) -> list[FieldError]:
         """The errors of each field."""
-        return self.field_errors(context.caller.env, context.catalogue)
+        return self.field_errors(context.caller.env, context.catalogue, context.settings.base_url)
 
-    def field_errors(self, env: MerchantEnv, catalogue: Catalogue) -> list[FieldError]:
+    def field_errors(self, env: MerchantEnv, catalogue: Catalogue, base_url: str) -> list[FieldError]:
         """The errors of each field."""
         return [
             *self._offer_errors(catalogue),
             *self._number_errors(),
             *self._address_errors(env),
-            *_branding_errors(self.branding),
+            *_branding_errors(self.branding, base_url),
             *_confirmation_errors(self.confirmations, catalogue),
         ]
 
-    def settings(self) -> PaymentSettings:
+    def settings(self, base_url: str) -> PaymentSettings:
         """The settings to store."""
         return PaymentSettings(
             default_currency=self.default_currency,
@@ -94,7 +97,7 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             late_monitoring_days=self.late_monitoring_days,
             success_url=self.success_url,
             cancel_url=self.cancel_url,
-            branding=self.branding,
+            branding=msgspec.structs.replace(self.branding, logo_url=stored_url(self.branding.logo_url, base_url)),
             confirmations=self.confirmations,
             version=self.version,
         )
@@ -159,14 +162,19 @@ class SettingsChanged(ApiError):
         super().__init__(members={"details": {"version": version}})
 
 
-def _branding_errors(branding: Branding) -> Iterator[FieldError]:
-    name, email = branding.display_name, branding.support_email
+def _branding_errors(branding: Branding, base_url: str) -> Iterator[FieldError]:
+    name, email, logo_url = branding.display_name, branding.support_email, branding.logo_url
     if name is not None and not (1 <= len(name.strip()) <= len(name) <= BRAND_CHARS_MAX and is_readable(name)):
         yield FieldError("branding.display_name", "invalid_value", messages.plain_text(1, BRAND_CHARS_MAX))
-    if branding.logo_url is not None and not is_web_address(branding.logo_url, https_only=True):
+    is_uploaded = stored_url(logo_url, base_url) != logo_url
+    if logo_url is not None and not is_uploaded and not is_web_address(logo_url, https_only=True):
         yield FieldError("branding.logo_url", "invalid_url", messages.AN_HTTPS_ADDRESS)
     if branding.accent_color is not None and not re.fullmatch(COLOR, branding.accent_color):
         yield FieldError("branding.accent_color", "invalid_value", messages.A_COLOR)
+    if branding.support_phone is not None and not re.fullmatch(PHONE, branding.support_phone):
+        yield FieldError("branding.support_phone", "invalid_value", messages.A_PHONE_NUMBER)
+    if branding.support_url is not None and not is_web_address(branding.support_url, https_only=True):
+        yield FieldError("branding.support_url", "invalid_url", messages.AN_HTTPS_ADDRESS)
     if email is not None and not (len(email) <= EMAIL_CHARS_MAX and is_readable(email) and EMAIL.fullmatch(email)):
         yield FieldError("branding.support_email", "invalid_email", messages.AN_EMAIL)
 

@@ -72,7 +72,6 @@ def parse(raw: bytes) -> tuple[str, Node]:
         huge_tree=False,
         remove_comments=True,
         remove_pis=True,
-        collect_ids=False,
     )
     try:
         root = etree.fromstring(raw, parser)
