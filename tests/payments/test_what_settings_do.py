@@ -12,7 +12,7 @@ from tests.payments.bank import fresh, play, purse, sell
 from tests.payments.shop import open_link, visit
 from tests.settings.test_settings import body
 from tollhouse.checkout import branding
-from tollhouse.environments import logos
+from tollhouse.environments import logos_model
 
 DAY_S = 86_400
 LOGO = "https://cdn.harbour.example:8443/logo.png?v=1"
@@ -106,8 +106,8 @@ async def test_the_checkout_in_the_merchants_own_look(alice: Actor) -> None:
 
 @pytest.mark.parametrize("host", ["a;script-src *", "a,b", "[::1]", "a'b", "*"])
 def test_no_address_writes_into_the_policy(host: str) -> None:
-    assert logos.image_origin(f"https://{host}/logo.png") is None
-    assert logos.shown_source(f"https://{host}/logo.png") is None
+    assert logos_model.image_origin(f"https://{host}/logo.png") is None
+    assert logos_model.shown_source(f"https://{host}/logo.png") is None
 
 
 @given(st.integers(0, 0xFFFFFF))

@@ -15,7 +15,7 @@ from lxml import etree
 from PIL import Image
 
 from tests.settings.logo_files import RECT, animated, png_claiming, raster, svg
-from tollhouse.environments.logos import Logo, digest_of, image_origin, shown_source, shown_url, stored_url
+from tollhouse.environments.logos_model import Logo, digest_of, image_origin, shown_source, shown_url, stored_url
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.settings import stylesheets, svg_images
 from tollhouse.settings.logo_images import read_logo

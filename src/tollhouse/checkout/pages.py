@@ -28,7 +28,7 @@ from tollhouse.checkout.state import (
     load_checkout,
     load_own_receipt,
 )
-from tollhouse.environments import logos, payment_settings
+from tollhouse.environments import logos_model, payment_settings
 from tollhouse.http.forms import parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
@@ -215,9 +215,9 @@ async def render(request: Request, found: Checkout, now: datetime, error: Method
         "checkout/checkout.html",
         200 if error is None else error.status,
         allow_external_redirect=(link.success_url or found.settings.success_url) is not None,
-        image_origin=logos.image_origin(look.logo_url),
+        image_origin=logos_model.image_origin(look.logo_url),
         shop=look.display_name or found.shown.business_name,
-        logo_url=logos.shown_source(look.logo_url),
+        logo_url=logos_model.shown_source(look.logo_url),
         sheet=None if look.accent_color is None else f"/pay/{link.token}/brand.css?v={found.settings.version}",
         questions=branding.mailto_link(look),
         support_email=look.support_email,

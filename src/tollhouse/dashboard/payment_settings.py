@@ -12,7 +12,7 @@ from starlette.responses import Response
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.dashboard.go_live import go_live_state
-from tollhouse.environments.logos import digest_of, image_origin, shown_source, stored_url
+from tollhouse.environments.logos_model import digest_of, image_origin, shown_source, stored_url
 from tollhouse.environments.payment_settings import Branding, Finality, MethodChoice
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form, flash_message

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from tollhouse.environments.logos import Logo
+from tollhouse.environments.logos_model import Logo
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Tx
 

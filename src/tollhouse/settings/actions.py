@@ -10,7 +10,7 @@ from tollhouse.audit.changes import changes
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.methods import Method
 from tollhouse.environments import logos_store, payment_settings
-from tollhouse.environments.logos import digest_of, shown_url
+from tollhouse.environments.logos_model import digest_of, shown_url
 from tollhouse.environments.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.events import secrets
 from tollhouse.http.services import Services, Work

@@ -8,7 +8,7 @@ from typing import Final
 
 from PIL import Image
 
-from tollhouse.environments.logos import Logo
+from tollhouse.environments.logos_model import Logo
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.limits import LOGO_BYTES_MAX, LOGO_PIXELS_MAX, LOGO_PIXELS_MIN
 from tollhouse.kernel.text import Text, Translatable

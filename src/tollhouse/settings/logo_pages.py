@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from tollhouse.environments import logos_store
-from tollhouse.environments.logos import ROOT, digest_of
+from tollhouse.environments.logos_model import ROOT, digest_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.static_files import FOREVER
 from tollhouse.identity.guards import payer

@@ -3,7 +3,7 @@
 import msgspec
 
 from tollhouse.environments import logos_store, payment_settings
-from tollhouse.environments.logos import Logo
+from tollhouse.environments.logos_model import Logo
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.settings import actions

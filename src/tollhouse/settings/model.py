@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.environments.addresses import Address, ReturnAddress, is_web_address
-from tollhouse.environments.logos import stored_url
+from tollhouse.environments.logos_model import stored_url
 from tollhouse.environments.payment_settings import (
     BLOCKS_MAX,
     BLOCKS_MIN,
