@@ -48,6 +48,21 @@ async def test_a_conversion_step_by_step(shop: Actor) -> None:
     assert (await available(shop, "EUR"), await available(shop, "USD")) == (9_000, 1_084)
 
 
+async def test_the_summary_has_the_amounts_of_a_quote(shop: Actor) -> None:
+    await fund(shop)
+    quotes = await shop.sql("SELECT count(*) FROM conversion_quotes")
+    query = "from_currency=EUR&to_currency=USD"
+    assert "enter an amount to see the rate" in await seen(shop, f"{NEW}?{query}")
+    for typed in ("amount=10,00", "to_amount=10.84"):
+        page = await seen(shop, f"{NEW}?{query}&{typed}")
+        for text in ("$10.84", "€10.00", "1 EUR = $1.0842", "€90.00"):
+            assert text in page
+    assert "Your balance is too low." in await seen(shop, f"{NEW}?{query}&amount=100.01")
+    live = await seen(shop, f"/live/conversions/new?{query}&amount=1")
+    assert "This currency pair is currently unavailable." in live
+    assert await shop.sql("SELECT count(*) FROM conversion_quotes") == quotes
+
+
 async def test_by_what_is_wanted(shop: Actor) -> None:
     await fund(shop)
     page = await reviewed(shop, amount="", to_amount="10.84")

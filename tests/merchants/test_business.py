@@ -1,10 +1,14 @@
 """The page on which a merchant says who it is, as a browser without scripts gets and posts it."""
 
+import re
+from datetime import UTC, datetime
+
 import asyncpg
 import pytest
 
 from tests.cast import Actor
 from tests.forms import hidden, post, refuses_foreign_forms, seen, signed_out, wrong
+from tollhouse.dashboard.zone_choices import REGIONS, zone_choices
 
 PATH = "/settings/business"
 BERLIN = {"business_name": "Alice's Tea", "time_zone": "Europe/Berlin"}
@@ -21,7 +25,7 @@ async def test_a_name_and_a_time_zone_are_saved(alice: Actor) -> None:
         assert (await post(alice, PATH, **fields)).location == f"{PATH}?done=saved"
     page = await seen(alice, f"{PATH}?done=saved")
     assert "Settings saved." in page
-    assert '<option value="Europe/Berlin" selected>Europe/Berlin</option>' in page
+    assert '<option value="Europe/Berlin" selected>Berlin (UTC+' in page
     assert (await alice.get("/account")).ok().body["business_name"] == "Alice's Tea"
     assert "Times are in the time zone Europe/Berlin." in await seen(alice, "/test/home")
 
@@ -98,3 +102,19 @@ async def test_legal_details_are_bounded(alice: Actor) -> None:
         statement = f"UPDATE merchants SET {name} = $2 WHERE id = $1::uuid"  # noqa: S608 - a name of the list above
         with pytest.raises(asyncpg.CheckViolationError):
             await alice.sql(statement, alice.merchant_id, "x" * (chars + 1))
+
+
+async def test_time_zones_are_grouped_and_have_their_offset(alice: Actor) -> None:
+    page = await seen(alice, "/settings/business")
+    europe = page.partition('<optgroup label="Europe">')[2].partition("</optgroup>")[0]
+    assert re.search(r'<option value="Europe/Berlin">Berlin \(UTC\+[12]\)</option>', europe)
+    assert '<option value="Asia/Kathmandu">Kathmandu (UTC+5:45)</option>' in page
+    assert '<option value="America/Argentina/Salta">Argentina, Salta (UTC\N{MINUS SIGN}3)</option>' in page
+    assert '<option value="UTC" selected>UTC</option>' in page
+    unknown = await alice.form("/settings/business", BERLIN | {"time_zone": "Mars/Base"})
+    assert '<option value="Mars/Base" selected>' in unknown.ok(422).text
+
+
+def test_every_zone_has_a_named_region() -> None:
+    groups = [heading for heading, _ in zone_choices("UTC", datetime.now(UTC))]
+    assert groups == ["UTC", *REGIONS.values()]

@@ -35,7 +35,7 @@ async def quote(
     tx: Tx, env: MerchantEnv, new: NewConversionQuote, now: datetime, catalogue: Catalogue, *, check_funds: bool = False
 ) -> Quote[Exchange]:
     """Quote a conversion. Raises `ValidationFailed`, the errors of pairs and amounts, and `InsufficientFunds` if checked."""
-    exchange = await _current_exchange(tx, env, parse_quote(new, catalogue), now, catalogue)
+    exchange = await current_exchange(tx, env, parse_quote(new, catalogue), now, catalogue)
     if check_funds:
         await ensure_funds(tx, env, exchange.from_currency, exchange.from_amount_minor)
     # Nothing below this line may refuse.
@@ -53,7 +53,7 @@ async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversio
         await quotes.ensure_usable(work.tx, quoted, work.now)
         exchange = quoted.terms
     elif amount is not None:
-        exchange = await _current_exchange(work.tx, env, amount, work.now, work.services.catalogue)
+        exchange = await current_exchange(work.tx, env, amount, work.now, work.services.catalogue)
     else:
         raise AssertionError("a conversion names a quote or an amount")
     await ensure_funds(work.tx, env, exchange.from_currency, exchange.from_amount_minor)
@@ -95,9 +95,10 @@ async def execute(work: Work, conversion: Conversion) -> PostedTransaction:
     return posted
 
 
-async def _current_exchange(
+async def current_exchange(
     tx: Tx, env: MerchantEnv, amount: ConversionAmount, now: datetime, catalogue: Catalogue
 ) -> Exchange:
+    """The exchange at the current rate. Raises the errors of pairs and amounts."""
     current = await prices.get_rate(tx, env.mode, amount.pair, now)
     ensure_pair_available(current)
     if current.rate is None:

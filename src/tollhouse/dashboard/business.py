@@ -5,6 +5,7 @@ The form carries the values it was loaded with, so that a concurrent change is d
 
 from starlette.responses import Response
 
+from tollhouse.dashboard.zone_choices import zone_choices
 from tollhouse.environments.legal_details import LEGAL_FIELDS, LegalDetails
 from tollhouse.http.countries import country_names
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
@@ -15,7 +16,6 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel import zones
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.merchants import actions, business_store
 from tollhouse.merchants.model import Business
@@ -64,7 +64,6 @@ def _legal(form: Form, prefix: str = "") -> LegalDetails:
 def _page(
     request: Request, person: Person, new: Business, seen: Business, form_errors: FormErrors = NO_ERRORS, notice: str = ""
 ) -> Response:
-    names = zones.names()
     return page(
         request,
         "dashboard/account/business.html",
@@ -79,6 +78,6 @@ def _page(
         countries=list(country_names(language_of(request)).items()),
         form_errors=form_errors,
         notice=notice,
-        zones=[(name, name) for name in (names if new.time_zone in names else (*names, new.time_zone))],
+        zone_groups=list(zone_choices(new.time_zone, request.now)),
         clock=request.now,
     )

@@ -6,6 +6,7 @@ The confirmation names a quote, and a quote is used once, so a form that is sent
 from collections.abc import Mapping
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -17,6 +18,7 @@ from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
 from tollhouse.conversions.store import ConversionsQuery
 from tollhouse.conversions.views import conversion_quote_view, conversion_view
+from tollhouse.dashboard.conversion_summary import summarize
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
@@ -44,6 +46,15 @@ class ConversionsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
     """`?currency=&page=` of the list. The currency matches either of the two; empty is no filter."""
 
     currency: str = ""
+
+
+class TypedConversion(Struct, frozen=True, forbid_unknown_fields=True):
+    """The query of the form: its script requests the summary of what is being typed."""
+
+    from_currency: str = ""
+    to_currency: str = ""
+    amount: str = ""
+    to_amount: str = ""
 
 
 class ConversionForm(Struct, frozen=True):
@@ -87,9 +98,9 @@ async def list_page(request: Request, caller: Person, mode: str, query: Conversi
 
 
 @OPERATIONS.add("GET", "/{mode}/conversions/new", guard=signed_in_page)
-async def fill_in(request: Request, caller: Person, mode: str) -> Response:
+async def fill_in(request: Request, caller: Person, mode: str, query: TypedConversion) -> Response:
     """The form for a new conversion."""
-    return await _form(request, caller, caller.env(mode), _parse_form(Form([])))
+    return await _form(request, caller, caller.env(mode), _parse_form(Form(list(msgspec.structs.asdict(query).items()))))
 
 
 @OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page)
@@ -173,8 +184,9 @@ async def _review(request: Request, person: Person, env: MerchantEnv, form: Conv
 async def _form(
     request: Request, person: Person, env: MerchantEnv, form: ConversionForm, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
+    catalogue = request.services.catalogue
     available = [
-        (request.services.catalogue.format_amount(balance.available_minor, balance.currency), balance.currency)
+        (catalogue.format_amount(balance.available_minor, balance.currency), balance.currency)
         for balance in await list_balances(request.services.db, env)
         if balance.available_minor > 0
     ]
@@ -187,6 +199,7 @@ async def _form(
         here="conversions",
         currencies=currency_options(request.services.catalogue),
         available=available,
+        summary=await summarize(request.services.db, env, form.new_quote(catalogue.currencies), request.now, catalogue),
         values=form.values,
         form_errors=form_errors,
     )

@@ -79,7 +79,7 @@ class MethodOption(Struct, frozen=True):
 
 
 class TypedWithdrawal(Struct, frozen=True, forbid_unknown_fields=True):
-    """`?amount=&network_fee_mode=&to=` of the form, as its script asks for the summary of what is being typed."""
+    """The query of the form: its script requests the summary of what is being typed."""
 
     amount: str = ""
     network_fee_mode: str = ""

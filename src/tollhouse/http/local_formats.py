@@ -120,7 +120,7 @@ class Formats:
         """Date and time to the second, with the time zone: 21 Nov 2026, 16:42:07 CET (UTC+1)."""
         there = self._there(when)
         written = f"{self._written(there.date(), self._patterns.medium_day)}, {there:{TO_THE_SECOND}}"
-        offset, name = _utc_offset(there), _zone_name(there)
+        offset, name = utc_offset(there), _zone_name(there)
         return f"{written} {offset}" if name == offset else f"{written} {name} ({offset})"
 
     def short_moment(self, when: str | datetime) -> str:
@@ -171,7 +171,7 @@ class Formats:
 
     def _with_zone(self, when: str | datetime, pattern: str) -> str:
         there = self._there(when)
-        return f"{there:{pattern}} {_utc_offset(there)}"
+        return f"{there:{pattern}} {utc_offset(there)}"
 
     def _there(self, when: str | datetime) -> datetime:
         return (datetime.fromisoformat(when) if isinstance(when, str) else when).astimezone(self._zone)
@@ -185,10 +185,10 @@ class Formats:
 def _zone_name(there: datetime) -> str:
     """The usual short name of the zone at this time, such as `CET`; where it has none, its UTC offset."""
     name = there.tzname() or ""
-    return name if name.isalpha() else _utc_offset(there)
+    return name if name.isalpha() else utc_offset(there)
 
 
-def _utc_offset(there: datetime) -> str:
+def utc_offset(there: datetime) -> str:
     """The UTC offset of the zone at this time: `UTC`, `UTC+1`, `UTC+5:30`."""
     minutes = int((there.utcoffset() or timedelta()).total_seconds()) // 60
     if minutes == 0:

@@ -1,0 +1,53 @@
+"""What a conversion brings, beside its form: the same amounts as a quote, which is not stored."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.conversions.actions import current_exchange
+from tollhouse.conversions.new_conversion import NewConversionQuote, parse_quote
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, ValidationFailed
+from tollhouse.kernel.text import Translatable
+from tollhouse.ledger.store import get_balance
+from tollhouse.platform.db import Pool
+
+
+class ConversionSummary(Struct, frozen=True):
+    """Decimal strings, empty until enough is entered; or `message` says why not. Without `balance_after` it is too low."""
+
+    from_currency: str = ""
+    from_amount: str = ""
+    fee: str = ""
+    rate: str = ""
+    to_currency: str = ""
+    to_amount: str = ""
+    balance_after: str = ""
+    message: Translatable = ""
+
+
+async def summarize(
+    db: Pool, env: MerchantEnv, new: NewConversionQuote, now: datetime, catalogue: Catalogue
+) -> ConversionSummary:
+    """The summary of what was typed, at the current rate."""
+    try:
+        amount = parse_quote(new, catalogue)
+        async with db.connection() as tx:
+            exchange = await current_exchange(tx, env, amount, now, catalogue)
+            available_minor = (await get_balance(tx, env, exchange.from_currency)).available_minor
+    except ValidationFailed:
+        return ConversionSummary()
+    except ApiError as error:
+        return ConversionSummary(message=error.message)
+    given, got = catalogue.currencies[exchange.from_currency], catalogue.currencies[exchange.to_currency]
+    left_minor = available_minor - exchange.from_amount_minor
+    return ConversionSummary(
+        from_currency=given.code,
+        from_amount=given.format(exchange.from_amount_minor),
+        fee=given.format(exchange.fee_minor),
+        rate=exchange.rate.text,
+        to_currency=got.code,
+        to_amount=got.format(exchange.to_amount_minor),
+        balance_after=given.format(left_minor) if left_minor >= 0 else "",
+    )
