@@ -77,10 +77,8 @@ async def test_the_clock_goes_ten_years_ahead_and_no_further(alice: Actor) -> No
 
 async def test_the_checkout_in_the_merchants_own_look(alice: Actor) -> None:
     link = await open_link(alice)
-    path = link["url"].removeprefix(alice.service.url)
-    (await alice.anonymously("GET", f"{path}/brand.css")).refused("not_found", 404)
     plain = await visit(link, alice)
-    assert "brand.css" not in plain.text
+    assert "/pay/brand/" not in plain.text
     assert "mailto:" not in plain.text
     look = {
         "display_name": "Harbour",
@@ -92,13 +90,14 @@ async def test_the_checkout_in_the_merchants_own_look(alice: Actor) -> None:
     page = (await visit(link, alice)).ok()
     assert f'src="{LOGO}"' in page.text
     assert 'href="mailto:a%22%3Fbcc%3Db@harbour.example"' in page.text
-    assert f'href="{path}/brand.css?v=2"' in page.text
+    assert 'href="/pay/brand/1a6b4f.css"' in page.text
     assert page.headers["Content-Security-Policy"].count("img-src 'self' data: https://cdn.harbour.example:8443;") == 1
-    sheet = (await alice.anonymously("GET", f"{path}/brand.css")).ok()
+    sheet = (await alice.anonymously("GET", "/pay/brand/1a6b4f.css")).ok()
     assert sheet.headers["Content-Type"].startswith("text/css")
     assert "--brand: light-dark(#1a6b4f, #237056);" in sheet.text
     assert "--on-brand: light-dark(#ffffff, #ffffff);" in sheet.text
-    (await alice.anonymously("GET", "/pay/nothing/brand.css")).refused("not_found", 404)
+    for name in ("nothing", "1a6b4.css", "1A6B4F.css", "1a6b4f", "1a6b4f.css%0a"):
+        (await alice.anonymously("GET", f"/pay/brand/{name}")).refused("not_found", 404)
     await setting(alice, branding={}, success_url="http://shop.example/")
     policy = (await visit(link, alice)).headers["Content-Security-Policy"]
     assert policy.endswith("img-src 'self' data:")

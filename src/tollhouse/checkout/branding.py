@@ -1,5 +1,6 @@
 """The merchant's branding on the checkout page: accent colour and support contact."""
 
+import re
 from decimal import Decimal
 from urllib.parse import quote, urlsplit
 
@@ -13,8 +14,9 @@ Color = tuple[int, int, int]
 BLACK, WHITE = (0, 0, 0), (255, 255, 255)
 CANVASES: tuple[Color, Color] = (WHITE, (0x0E, 0x13, 0x1C))
 """The background of the page in the light and in the dark theme: `--canvas` of app.css."""
+SHEET_NAME = re.compile(r"([0-9a-f]{6})\.css")
 SHEET = """\
-.pay {{
+.pay, .preview {{
   --brand: light-dark({0.brand}, {1.brand});
   --brand-hover: light-dark({0.hover}, {1.hover});
   --on-brand: light-dark({0.text}, {1.text});

@@ -28,7 +28,7 @@ from tollhouse.checkout.state import (
     load_checkout,
     load_own_receipt,
 )
-from tollhouse.environments import logos_model, payment_settings
+from tollhouse.environments import logos_model
 from tollhouse.http.forms import parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
@@ -98,14 +98,13 @@ async def show(request: Request, token: str, db: Pool, now: datetime) -> Respons
     return await render(request, found, now)
 
 
-@OPERATIONS.add("GET", "/pay/{token}/brand.css", guard=payer, errors=(NotFound,))
-async def brand(token: str, db: Pool) -> Response:
-    """The stylesheet with the merchant's accent colour."""
-    shown = await link_store.get_by_token(db, token)
-    color = None if shown is None else (await payment_settings.of(db, shown.link.env)).branding.accent_color
+@OPERATIONS.add("GET", "/pay/brand/{name}", guard=payer, errors=(NotFound,))
+async def brand(name: str) -> Response:
+    """The stylesheet of an accent colour, such as `1a6b4f.css`."""
+    color = branding.SHEET_NAME.fullmatch(name)
     if color is None:
         raise NotFound
-    return Response(branding.sheet(color), 200, {"Cache-Control": "public, max-age=3600"}, "text/css")
+    return Response(branding.sheet(f"#{color[1]}"), 200, {"Cache-Control": "public, max-age=86400"}, "text/css")
 
 
 @OPERATIONS.add("POST", "/pay/{token}/method", guard=payer_form, errors=(NotFound, MethodUnavailable))
@@ -218,7 +217,7 @@ async def render(request: Request, found: Checkout, now: datetime, error: Method
         image_origin=logos_model.image_origin(look.logo_url),
         shop=look.display_name or found.shown.business_name,
         logo_url=logos_model.shown_source(look.logo_url),
-        sheet=None if look.accent_color is None else f"/pay/{link.token}/brand.css?v={found.settings.version}",
+        sheet=None if look.accent_color is None else f"/pay/brand/{look.accent_color[1:].lower()}.css",
         questions=branding.mailto_link(look),
         support_email=look.support_email,
         contacts=branding.contacts(look),

@@ -1,5 +1,6 @@
 """The dashboard's form for a new payment link. A hidden idempotency key makes a repeated submit create one link only."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,14 +11,16 @@ from starlette.responses import Response
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.dashboard import link_preview
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.tax_line_form import TAX_FIELDS, at_form, typed_tax
 from tollhouse.environments import payment_settings
 from tollhouse.environments import store as projects
 from tollhouse.environments.availability import offers
+from tollhouse.environments.logos_model import image_origin
 from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form
+from tollhouse.http.forms import Form, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
@@ -105,11 +108,13 @@ class LinkForm(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/new", guard=signed_in_page)
 async def show_form(request: Request, caller: Person, mode: str) -> Response:
-    """The form, with one payment and the default currency preset."""
+    """The form, with one payment and the default currency preset. The preview shows the entries in the query."""
     env = caller.env(mode)
     settings = await payment_settings.of(request.services.db, env)
     first = {"currency": settings.default_currency, "max_payments": "1"}
-    return await _form(request, caller, env, _typed(Form(list(first.items()))))
+    asked = parse_form(request.query)
+    entered = {name: asked.one(name) or first.get(name, "") for name in link_preview.FIELDS}
+    return await _form(request, caller, env, _typed(Form(list(first.items()))), entered=entered)
 
 
 @OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, errors=(EmailUnverified,))
@@ -176,7 +181,14 @@ def _methods(env: MerchantEnv, catalogue: Catalogue) -> list[LinkMethodOption]:
 
 
 async def _form(
-    request: Request, person: Person, env: MerchantEnv, typed: LinkForm, form_errors: FormErrors = NO_ERRORS, key: str = ""
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    typed: LinkForm,
+    form_errors: FormErrors = NO_ERRORS,
+    key: str = "",
+    *,
+    entered: Mapping[str, str] | None = None,
 ) -> Response:
     db = request.services.db
     approved = await projects.approved(db, env, all_rows(PROJECTS_SHOWN))
@@ -185,6 +197,10 @@ async def _form(
         request,
         "dashboard/payment_links/new_link.html",
         form_errors.status,
+        image_origin=image_origin(settings.branding.logo_url),
+        preview=link_preview.preview_of(
+            settings.branding, person.business_name, entered or typed.values, request.services.catalogue
+        ),
         person=person,
         mode=env.mode,
         here="payment-links",
