@@ -1571,6 +1571,19 @@ CREATE TABLE public.sandbox_plans (
     CONSTRAINT sandbox_plans_mode_check CHECK ((mode = 'test'::text)),
     CONSTRAINT sandbox_plans_outcome_check CHECK ((outcome = ANY (ARRAY['succeed'::text, 'chargeback'::text])))
 );
+CREATE TABLE public.saved_filters (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    mode text NOT NULL,
+    list_name text NOT NULL,
+    name text NOT NULL,
+    query text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT saved_filters_list_name_check CHECK (((char_length(list_name) >= 1) AND (char_length(list_name) <= 40))),
+    CONSTRAINT saved_filters_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT saved_filters_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 60))),
+    CONSTRAINT saved_filters_query_check CHECK (((char_length(query) >= 1) AND (char_length(query) <= 2000)))
+);
 CREATE TABLE public.schema_migrations (
     number integer NOT NULL,
     name text NOT NULL,
@@ -2026,6 +2039,10 @@ ALTER TABLE ONLY public.row_digests
     ADD CONSTRAINT row_digests_pkey PRIMARY KEY (kind, id);
 ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.saved_filters
+    ADD CONSTRAINT saved_filters_name UNIQUE (user_id, mode, list_name, name);
+ALTER TABLE ONLY public.saved_filters
+    ADD CONSTRAINT saved_filters_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY public.scope_bits
@@ -2093,6 +2110,7 @@ CREATE INDEX audit_lines_age ON public.audit_lines USING brin (created_at) WITH 
 CREATE INDEX audit_lines_newest ON public.audit_lines USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_due ON public.balance_payments USING btree (expires_at) WHERE (status = 'reserved'::text);
 CREATE INDEX balance_payments_due_of_merchant ON public.balance_payments USING btree (merchant_id, expires_at) WHERE ((status = 'reserved'::text) AND (mode = 'test'::text));
+CREATE INDEX balance_payments_external_prefix ON public.balance_payments USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_of_merchant ON public.balance_payments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX bank_entries_of_statement ON public.bank_entries USING btree (first_statement_id, id);
@@ -2109,9 +2127,10 @@ CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (
 CREATE INDEX chargebacks_open ON public.chargebacks USING btree (merchant_id, opened_at DESC) WHERE (status = 'open'::text);
 CREATE INDEX conversion_prices_latest ON public.conversion_prices USING btree (currency, at DESC, id DESC);
 CREATE INDEX conversion_quotes_old ON public.conversion_quotes USING btree (created_at);
-CREATE INDEX conversions_external ON public.conversions USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
+CREATE INDEX conversions_external_prefix ON public.conversions USING btree (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX conversions_of_merchant ON public.conversions USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX fulfillments_due ON public.fulfillments USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
+CREATE INDEX fulfillments_external_prefix ON public.fulfillments USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX fulfillments_of_merchant ON public.fulfillments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX known_devices_by_last_use ON public.known_devices USING btree (last_seen_at);
@@ -2146,7 +2165,7 @@ CREATE INDEX rail_observations_of_account ON public.rail_observations USING btre
 CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
 CREATE INDEX refunds_due ON public.refunds USING btree (next_look_at) WHERE (status = 'pending'::text);
-CREATE INDEX refunds_external ON public.refunds USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
+CREATE INDEX refunds_external_prefix ON public.refunds USING btree (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX refunds_of_merchant ON public.refunds USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX refunds_of_transaction ON public.refunds USING btree (transaction_id, created_at DESC, id DESC);
 CREATE INDEX row_digests_by_transaction ON public.row_digests USING btree (xact);
@@ -2179,6 +2198,7 @@ CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING b
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
 CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (created_at);
 CREATE INDEX withdrawals_due ON public.withdrawals USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
+CREATE INDEX withdrawals_external_prefix ON public.withdrawals USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX withdrawals_of_merchant ON public.withdrawals USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX withdrawals_to_review ON public.withdrawals USING btree (created_at, id) WHERE (status = 'pending_review'::text);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2380,6 +2400,8 @@ ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_outgoing FOREIGN KEY (id) REFERENCES public.outgoing_transfers(id);
 ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
+ALTER TABLE ONLY public.saved_filters
+    ADD CONSTRAINT saved_filters_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.test_clocks

@@ -113,7 +113,7 @@ async def test_paying_by_clicking(look: Look, browser: Browser, service: Service
         await page.fill("#name", "shop server")
         await someone.click("Create test key")
         await someone.see("keys-made")
-        alice.keys["test None"] = (await page.inner_text("#new-key")).strip()
+        alice.keys["test None"] = (await page.input_value("#new-key")).strip()
 
         # A customer pays her link by keys alone: the first try fails, the second succeeds.
         link = (await alice.post("/payment-links", COFFEE | {"webhook_url": receiver.url})).ok(201).body

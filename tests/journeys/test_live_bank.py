@@ -105,7 +105,7 @@ async def become_operator(someone: Visitor, service: Service) -> None:
     await someone.see("operator-second-factor-needed")
     await page.click("a:has-text('Set up two-factor authentication')")
     await someone.click("Set up two-factor authentication")
-    authenticator = Authenticator((await page.inner_text("#key")).replace(" ", ""), [])
+    authenticator = Authenticator((await page.input_value("#key")).replace(" ", ""), [])
     await page.fill("#code", authenticator.code())
     await page.press("#code", "Enter")
     await page.wait_for_selector("li code")

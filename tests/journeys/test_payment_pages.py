@@ -67,11 +67,12 @@ PAYMENT = """
     - listitem:
       - paragraph: Payment partially refunded
       - paragraph:
-        - text: · Refunded · Reserved \N{MINUS SIGN}€20.00
+        - text: · Refunded ·
+        - link "Reserved \N{MINUS SIGN}€20.00"
     - listitem:
       - paragraph: Refund requested
       - paragraph:
-        - text: · Available \N{MINUS SIGN}€20.00 · Reserved +€20.00
+        - link "Available \N{MINUS SIGN}€20.00 · Reserved +€20.00"
     - listitem:
       - paragraph:
         - text: Event
@@ -79,9 +80,11 @@ PAYMENT = """
     - listitem:
       - paragraph: Payment succeeded
       - paragraph:
-        - text: · Available +€84.50
+        - link "Available +€84.50"
     - listitem:
       - paragraph: Customer chose Test payment in EUR
+    - listitem:
+      - paragraph: Payment link created
 - region "Amounts":
   - heading "Amounts" [level=2]
   - term: Net

@@ -12,7 +12,7 @@ from pyotp.totp import TOTP
 from tests.cast import PASSWORD, Actor, Answer
 
 ROOT = "/settings/security"
-KEY = re.compile(r'<code class="secret" id="key">([A-Z2-7 ]+)</code>')
+KEY = re.compile(r'<input id="key" value="([A-Z2-7 ]+)"')
 BACKUP_CODE = re.compile(r"<li><code>([a-z2-9-]{19})</code></li>")
 AGED = """
     UPDATE sessions SET created_at = created_at - interval '15 minutes', proved_at = proved_at - interval '15 minutes'

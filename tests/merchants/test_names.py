@@ -105,6 +105,6 @@ async def test_deny_stands_first_at_the_consent_page(alice: Actor, bob: Actor) -
     assert shown.index('value="deny"') < shown.index('value="allow"')
     actions = shown[: shown.index('value="deny"')].rpartition("<div ")[2]
     assert actions.startswith('class="row"')
-    for sheet in ("app", "components", "lists", "former"):
+    for sheet in ("app", "components", "lists"):
         css = (await alice.send("GET", f"/static/{sheet}.css")).ok().text
         assert "row-reverse" not in css, sheet

@@ -122,6 +122,16 @@ async def test_orders_are_found_by_external_id(alice: Actor) -> None:
     assert f'href="/test/payments/{paid["id"]}">Refund</a>' in shown
 
 
+async def test_orders_are_found_by_the_beginning_of_their_external_id(alice: Actor) -> None:
+    paid = await sell(alice)
+    for number in range(12):
+        (await refund(alice, paid, "0.10", external_id=f"back-{number}")).ok(201)
+    shown = (await search(alice, "back-1")).ok().text
+    assert re.findall(r'mono">(back-\d+)<', shown) == ["back-1", "back-11", "back-10"]
+    assert SECTIONS.findall((await search(alice, "ack-1")).ok().text) == []
+    assert SECTIONS.findall((await search(alice, "back_1")).ok().text) == []
+
+
 async def test_modes_are_apart(alice: Actor) -> None:
     await open_link(alice, external_id="mine-1")
     shown = (await search(alice, "mine-1", "live")).ok().text

@@ -9,6 +9,7 @@ from tollhouse.balance_payments import store
 from tollhouse.balance_payments.model import BalancePaymentStatus
 from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import payment_view
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links, status_options
 from tollhouse.http.request import Request
@@ -41,6 +42,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: BalanceP
         payments=[payment_view(one, request.now, request.services.catalogue) for one in found],
         application_names=await store.application_names(db, {one.client_id for one in found}),
         query=query,
+        saved=await load_saved_filters(request, caller, env, "balance-payments", query),
         statuses=STATUSES,
         page_links=page_links(query, more=more),
     )

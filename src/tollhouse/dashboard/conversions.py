@@ -19,6 +19,7 @@ from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuo
 from tollhouse.conversions.store import ConversionsQuery
 from tollhouse.conversions.views import conversion_quote_view, conversion_view
 from tollhouse.dashboard.conversion_summary import summarize
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
@@ -92,6 +93,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Conversi
         here="conversions",
         conversions=[conversion_view(one, request.services.catalogue) for one in found],
         query=query,
+        saved=await load_saved_filters(request, caller, env, "conversions", query),
         currencies=currency_options(request.services.catalogue),
         page_links=page_links(query, more=more),
     )

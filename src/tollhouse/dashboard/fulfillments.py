@@ -8,6 +8,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.fulfillments import actions, statistics, statistics_charts, store
 from tollhouse.fulfillments.model import FulfillmentStatus
 from tollhouse.fulfillments.statistics import FulfillmentStatistics, StatisticsQuery
@@ -76,6 +77,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Fulfillm
         fulfillments=[FulfillmentView.of(one, request.services.catalogue) for one in found],
         product_names=_product_names(request.services.catalogue),
         query=query,
+        saved=await load_saved_filters(request, caller, env, "fulfillments", query),
         statuses=STATUSES,
         products=_product_options(env.mode, request.services.catalogue),
         page_links=page_links(query, more=more),

@@ -10,6 +10,7 @@ from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard import ledger_store as store
 from tollhouse.dashboard.ledger_model import LedgerFilter, LedgerPageQuery
 from tollhouse.dashboard.ledger_store import ListedEntry
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.csv_table import download, file_name, lines
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.keyset import NEWEST, keyset_links
@@ -111,6 +112,7 @@ async def ledger(request: Request, caller: Person, mode: str, query: LedgerPageQ
         mode=env.mode,
         here="ledger",
         query=query,
+        saved=await load_saved_filters(request, caller, env, "ledger", query),
         form_errors=form_errors,
         entries=[_entry_row(entry, env, request.services.catalogue) for entry in found],
         currencies=[(code, code) for code in await store.currencies(db, env)],

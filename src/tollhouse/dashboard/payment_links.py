@@ -8,6 +8,7 @@ from starlette.responses import Response
 from tollhouse.catalogue.amount_bounds import FIELDS, TypedBounds
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard.go_live import go_live_state
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.keyset import KeysetQuery, keyset_links
 from tollhouse.http.operations import PAGES, Operations
@@ -77,6 +78,7 @@ async def links(request: Request, caller: Person, mode: str, query: LinkListQuer
         here="payment-links",
         links=[link_view(one, request.services.settings.base_url, request.now, request.services.catalogue) for one in shown],
         query=query,
+        saved=await load_saved_filters(request, caller, env, "payment-links", query),
         form_errors=form_errors,
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),

@@ -1,4 +1,4 @@
-"""The timeline of a payment: its states, what they moved in the ledger, and the events that report them."""
+"""The timeline of a payment: its states, the API requests behind them, what they moved in the ledger, and their events."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,19 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.events.store import SourceEvent
 from tollhouse.kernel.text import Translatable
 from tollhouse.ledger.store import AccountChange
+from tollhouse.payment_links.model import PaymentLink
+from tollhouse.request_log.model import CausingRequest
 from tollhouse.transactions.model import Transaction, TransactionStatus, describe_detail
+
+
+class PaymentStory(Struct, frozen=True):
+    """A payment with everything its page shows."""
+
+    payment: Transaction
+    link: PaymentLink
+    moves: list[AccountChange]
+    events: list[SourceEvent]
+    causes: list[CausingRequest]
 
 
 class NetChange(Struct, frozen=True):
@@ -21,24 +33,29 @@ class NetChange(Struct, frozen=True):
 
 
 class TimelineItem(Struct, frozen=True, kw_only=True):
-    """An entry: a new state, something that happened in the same state (`detail` alone), an event, or balance changes."""
+    """An entry: a new state, something that happened in the same state (`detail` alone), an event, or balance changes.
+
+    `link_created`: the payment link was created. `request` is the API request that caused the entry.
+    """
 
     at: datetime
     status: TransactionStatus | None = None
     detail: Translatable = ""
     event: SourceEvent | None = None
     changes: tuple[NetChange, ...] = ()
+    link_created: bool = False
+    request: CausingRequest | None = None
 
 
-def build_timeline(
-    payment: Transaction, moves: Sequence[AccountChange], events: Sequence[SourceEvent], catalogue: Catalogue
-) -> list[TimelineItem]:
+def build_timeline(story: PaymentStory, catalogue: Catalogue) -> list[TimelineItem]:
     """All entries, newest first."""
     by_time: dict[datetime, list[AccountChange]] = {}
-    for move in moves:
+    for move in story.moves:
         by_time.setdefault(move.created_at, []).append(move)
-    steps = payment.timeline
-    entries: list[TimelineItem] = []
+    causes = {cause.created_at: cause for cause in story.causes}
+    steps = story.payment.timeline
+    link_at = story.link.created_at
+    entries = [TimelineItem(at=link_at, link_created=True, request=causes.pop(link_at, None))]
     for number, step in enumerate(steps):
         changed = number == 0 or steps[number - 1].status != step.status
         is_last_at = number + 1 == len(steps) or steps[number + 1].at != step.at
@@ -48,10 +65,14 @@ def build_timeline(
                 status=step.status if changed or not step.detail else None,
                 detail=describe_detail(step.detail) if step.detail else "",
                 changes=net_changes(by_time.pop(step.at, []), catalogue) if is_last_at else (),
+                request=causes.pop(step.at, None) if is_last_at else None,
             )
         )
-    entries += [TimelineItem(at=at, changes=net_changes(made, catalogue)) for at, made in by_time.items()]
-    entries += [TimelineItem(at=event.created_at, event=event) for event in events]
+    entries += [
+        TimelineItem(at=at, changes=net_changes(made, catalogue), request=causes.pop(at, None))
+        for at, made in by_time.items()
+    ]
+    entries += [TimelineItem(at=event.created_at, event=event) for event in story.events]
     entries.sort(key=lambda entry: entry.at)
     return entries[::-1]
 

@@ -3,13 +3,14 @@
 from datetime import datetime
 from uuid import UUID
 
-from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.shown_fees import ShownFees, fees_of
+from tollhouse.dashboard import home_store
 from tollhouse.dashboard.go_live import go_live_state
-from tollhouse.dashboard.payment_timeline import build_timeline, signed_amount
+from tollhouse.dashboard.payment_timeline import PaymentStory, build_timeline, signed_amount
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.keyset import keyset_links
@@ -24,15 +25,16 @@ from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded
-from tollhouse.ledger.store import AccountChange, list_changes_by_source
+from tollhouse.ledger.store import list_changes_by_source
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.choices import currency_choices, method_choices, method_labels, project_choices
-from tollhouse.payment_links.model import PaymentLink
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.receipts.actions import load_receipt
 from tollhouse.refunds import chargeback_notes, chargeback_notes_store
+from tollhouse.request_log import store as request_store
+from tollhouse.request_log.retention import kept_since
 from tollhouse.transactions import payment_list_store, settlement, store
 from tollhouse.transactions.model import (
     CREDITED,
@@ -47,18 +49,10 @@ from tollhouse.transactions.views import transaction_view
 OPERATIONS = Operations(PAGES)
 STATUSES = status_options(TransactionStatus)
 MOVES_SHOWN = 200
+TO_DECIDE_MAX = 100
 CHANGED = "The payment has changed since you opened this page. Review it and try again."
 CLOSED = "The time to respond to this chargeback is over. The note was not saved."
 NOT_NOW = "There is no money left to accept."
-
-
-class PaymentDetail(Struct, frozen=True):
-    """A payment with everything its page shows."""
-
-    payment: Transaction
-    link: PaymentLink
-    moves: list[AccountChange]
-    events: list[SourceEvent]
 
 
 @OPERATIONS.add("GET", "/{mode}/payments", guard=signed_in_page)
@@ -82,6 +76,7 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         here="payments",
         payments=shown,
         query=query,
+        saved=await load_saved_filters(request, caller, env, "payments", query),
         typed=query.form_values,
         form_errors=form_errors,
         statuses=STATUSES,
@@ -89,11 +84,17 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
         going_live=await go_live_state(db, env, caller),
+        to_decide=await _count_to_decide(db, env),
         names=method_labels(request.services.catalogue),
         export=f"{path}/export{query.address(None)}",
         page_links=keyset_links(query, path, shown[-1].id if more else None),
         amount=request.services.catalogue.format_amount,
     )
+
+
+async def _count_to_decide(db: Pool, env: MerchantEnv) -> int:
+    async with db.connection() as tx:
+        return await home_store.count_to_decide(tx, env, TO_DECIDE_MAX)
 
 
 @OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page)
@@ -150,7 +151,7 @@ async def _payment(
     form_errors: FormErrors = NO_ERRORS,
     note: str = "",
 ) -> Response:
-    story = await _story(request.services.db, env, transaction_id)
+    story = await _story(request, env, transaction_id)
     found = story.payment
     receipt = await load_receipt(request.services.db, env, transaction_id, request.now)
     chargeback_id = None if found.chargeback is None else found.chargeback.id
@@ -185,7 +186,7 @@ async def _payment(
         moves=[
             (one, signed_amount(one.delta_minor, one.currency, request.services.catalogue)) for one in reversed(story.moves)
         ],
-        timeline_items=build_timeline(found, story.moves, story.events, request.services.catalogue),
+        timeline_items=build_timeline(story, request.services.catalogue),
         fees=_fees(found, request.services.catalogue),
         message=form_errors.message,
     )
@@ -199,7 +200,8 @@ def _fees(found: Transaction, catalogue: Catalogue) -> ShownFees | None:
     return fees_of(method.fees, catalogue.currencies[found.currency])
 
 
-async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> PaymentDetail:
+async def _story(request: Request, env: MerchantEnv, transaction_id: UUID) -> PaymentStory:
+    db = request.services.db
     found = await store.get(db, env, transaction_id)
     link = None if found is None else await link_store.get(db, env, found.payment_link_id)
     if found is None or link is None:
@@ -208,7 +210,10 @@ async def _story(db: Pool, env: MerchantEnv, transaction_id: UUID) -> PaymentDet
     if found.chargeback is not None:
         sources.append(("chargeback", found.chargeback.id))
     moves = await list_changes_by_source(db, env, sources, MOVES_SHOWN)
-    return PaymentDetail(found, link, moves, await _events(db, env, found))
+    times = [link.created_at, *(step.at for step in found.timeline), *(move.created_at for move in moves)]
+    ids = [link.id, *(source_id for _, source_id in sources)]
+    causes = await request_store.list_causes(db, env, ids, times, kept_since(request.services, request.now))
+    return PaymentStory(found, link, moves, await _events(db, env, found), causes)
 
 
 async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[SourceEvent]:

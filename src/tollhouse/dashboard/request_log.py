@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 from starlette.responses import Response
 
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.operations import INTEGRATION, PAGES, Operations
 from tollhouse.http.paging import PageLinks
 from tollhouse.http.request import Request
@@ -45,6 +46,7 @@ async def requests(request: Request, caller: Person, mode: str, query: RequestsQ
         here="requests",
         requests=shown,
         query=query,
+        saved=await load_saved_filters(request, caller, env, "developers/requests", query),
         methods=METHODS,
         statuses=STATUSES,
         credentials=[(one.credential, one.name) for one in credentials],

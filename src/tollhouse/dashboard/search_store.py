@@ -87,29 +87,38 @@ CUSTOMERS = """
         WHERE p.merchant_id = $1 AND p.mode = $2 AND p.payment_link_id = l.id LIMIT $5) AS counted) AS t
     GROUP BY l.customer_email ORDER BY max(l.created_at) DESC, l.customer_email LIMIT $6
 """
-# By external ID; withdrawals also by amount ($4, $5), among the newest $6.
+# By the beginning of the external ID: $3 is the text, $8 the pattern. In the order of bytes, an exact one is the first of
+# its beginning. Withdrawals also by amount ($4, $5), among the newest $6. At most $7 of each kind.
 ORDERS = """
-    (SELECT 'withdrawal' AS kind, id, NULL::text AS parent, currency, amount_minor, status, external_id, created_at
-     FROM (SELECT id, currency, amount_minor, status, external_id, created_at FROM withdrawals
-           WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $6) AS newest
-     WHERE (currency, amount_minor) IN (
-         SELECT a.currency, a.minor FROM unnest($4::text[], $5::bigint[]) AS a (currency, minor))
-     ORDER BY created_at DESC, id DESC LIMIT $7)
-    UNION
-    SELECT 'withdrawal', id, NULL, currency, amount_minor, status, external_id, created_at
-    FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = $3
-    UNION ALL
-    (SELECT 'refund', id, transaction_id::text, currency, amount_minor, status, external_id, created_at
-     FROM refunds WHERE merchant_id = $1 AND mode = $2 AND external_id = $3 ORDER BY created_at DESC, id DESC LIMIT $7)
-    UNION ALL
-    SELECT 'balance_payment', id, NULL, currency, amount_minor, status, external_id, created_at
-    FROM balance_payments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3
-    UNION ALL
-    (SELECT 'conversion', id, NULL, from_currency, from_amount_minor, status, external_id, created_at
-     FROM conversions WHERE merchant_id = $1 AND mode = $2 AND external_id = $3 ORDER BY created_at DESC, id DESC LIMIT $7)
-    UNION ALL
-    SELECT 'fulfillment', id, NULL, currency, cost_minor, status, external_id, created_at
-    FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3
+    SELECT kind, id, parent, currency, amount_minor, status, external_id, created_at FROM (
+        (SELECT 'withdrawal' AS kind, id, NULL::text AS parent, currency, amount_minor, status, external_id, created_at
+         FROM (SELECT id, currency, amount_minor, status, external_id, created_at FROM withdrawals
+               WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $6) AS newest
+         WHERE (currency, amount_minor) IN (
+             SELECT a.currency, a.minor FROM unnest($4::text[], $5::bigint[]) AS a (currency, minor))
+         ORDER BY created_at DESC, id DESC LIMIT $7)
+        UNION
+        (SELECT 'withdrawal', id, NULL, currency, amount_minor, status, external_id, created_at
+         FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id LIKE $8
+         ORDER BY external_id USING ~<~ LIMIT $7)
+        UNION ALL
+        (SELECT 'refund', id, transaction_id::text, currency, amount_minor, status, external_id, created_at
+         FROM refunds WHERE merchant_id = $1 AND mode = $2 AND external_id LIKE $8
+         ORDER BY external_id USING ~<~, created_at DESC, id DESC LIMIT $7)
+        UNION ALL
+        (SELECT 'balance_payment', id, NULL, currency, amount_minor, status, external_id, created_at
+         FROM balance_payments WHERE merchant_id = $1 AND mode = $2 AND external_id LIKE $8
+         ORDER BY external_id USING ~<~ LIMIT $7)
+        UNION ALL
+        (SELECT 'conversion', id, NULL, from_currency, from_amount_minor, status, external_id, created_at
+         FROM conversions WHERE merchant_id = $1 AND mode = $2 AND external_id LIKE $8
+         ORDER BY external_id USING ~<~, created_at DESC, id DESC LIMIT $7)
+        UNION ALL
+        (SELECT 'fulfillment', id, NULL, currency, cost_minor, status, external_id, created_at
+         FROM fulfillments WHERE merchant_id = $1 AND mode = $2 AND external_id LIKE $8
+         ORDER BY external_id USING ~<~ LIMIT $7)
+    ) AS found
+    ORDER BY coalesce(external_id = $3, false) DESC, created_at DESC, id DESC
 """
 EXISTS_IN_MODE = """
     SELECT EXISTS (SELECT FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND external_id = $3)
@@ -201,6 +210,7 @@ async def search_orders(tx: Tx, searched: Searched, limit: int) -> list[FoundOrd
         amounts.minors,
         NEWEST_SEARCHED,
         limit,
+        searched.pattern,
     )
     return [
         FoundOrder(

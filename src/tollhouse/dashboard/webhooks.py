@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.http.form_errors import by_field
 from tollhouse.http.forms import flash_message
@@ -146,6 +147,7 @@ async def events(request: Request, caller: Person, mode: str, query: EventsPageQ
         here="events",
         events=shown,
         query=query,
+        saved=await load_saved_filters(request, caller, env, "developers/events", query),
         searched=store.SEARCHED_EVENTS_MAX,
         statuses=[(status, status) for status in labels.STATUSES],
         types=[(name, name) for name in (*EVENT_TYPES, TEST_EVENT)],

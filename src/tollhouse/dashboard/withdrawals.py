@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.amount_bounds import FIELDS, TypedBounds
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links, status_options
@@ -82,6 +83,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Withdraw
         here="withdrawals",
         withdrawals=[withdrawal_view(one, catalogue) for one in found],
         query=query,
+        saved=await load_saved_filters(request, caller, env, "withdrawals", query),
         form_errors=form_errors,
         statuses=STATUSES,
         currencies=[(one.code, one.code) for one in catalogue.currencies.values() if one.operations.withdrawals],

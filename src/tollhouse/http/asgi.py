@@ -132,6 +132,7 @@ class AsgiApplication:
         if operation is not None:
             paths = self._routes.page_paths(request.path, operation)
             request.page_path, request.switch_path, request.cancel_path = paths
+            request.is_of_both_modes = operation.full_path.startswith(IN_BOTH_MODES)
         try:
             if surface is not None and surface.cors and request.method == "OPTIONS":
                 response = Response(status_code=204)

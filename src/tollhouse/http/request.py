@@ -56,7 +56,8 @@ class Request:
     a signed-in person has chosen one. `mode` is the environment of a page of the dashboard, None on others. `page_path` is
     the page of this request, of a form the one above it; `switch_path`, in the dashboard, that page without its mode, or the
     list of its object; `cancel_path` the page, or the nearest one above it, that opens
-    without confirming the password. `error_layout` is how an error of this request looks as a page: a guard
+    without confirming the password; `is_of_both_modes`: the page shows the same in both. `error_layout` is how an error of
+    this request looks as a page: a guard
     that knows the person keeps the navigation. `cookies_to_set` (name, value, seconds) are added to the response, also
     to an error. `request_id` is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store
     the latter.
@@ -70,6 +71,7 @@ class Request:
         "cookies_to_set",
         "error_layout",
         "headers",
+        "is_of_both_modes",
         "method",
         "mode",
         "now",
@@ -117,6 +119,7 @@ class Request:
         self.page_path = ""
         self.cancel_path = ""
         self.switch_path = ""
+        self.is_of_both_modes = False
         self.cookies_to_set: list[tuple[str, str, int]] = []
 
     async def transact(self, action: Callable[[Work], Awaitable[T]]) -> T:

@@ -74,11 +74,13 @@ def page(
     `allow_external_redirect` lets its form redirect to another site: browsers apply `form-action` to redirects.
     `image_origin` is another origin of images. Pages of the dashboard know their `mode`, and by `switch_to` the path of the
     same page in the other mode, or of the list that its object belongs to. If the path has the mode, all links keep it.
+    `is_of_both_modes`: it shows the same in both.
     """
     context = {"mode": request.mode, "switch_to": _path_in_other_mode(request)} | context
     context |= {
         "request_id": request.request_id,
         "back": return_path(request),
+        "is_of_both_modes": request.is_of_both_modes,
         "theme": preference_of(request, THEME),
         "shortcuts": preference_of(request, SHORTCUTS) != "off",
     }

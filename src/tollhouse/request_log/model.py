@@ -84,6 +84,15 @@ class RequestView(RequestRow, frozen=True, kw_only=True):
     same_key: list[RequestRow]
 
 
+class CausingRequest(Struct, frozen=True):
+    """A request that changed an object, and when."""
+
+    id: UUID
+    created_at: datetime
+    method: str
+    path: str
+
+
 CredentialKind = Literal["key", "application"]
 
 

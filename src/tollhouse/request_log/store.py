@@ -1,7 +1,7 @@
 """SQL of the request log. Ids are ordered by time, so the primary key gives the newest first."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -10,7 +10,14 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Pool, Row
-from tollhouse.request_log.model import CredentialLabel, LoggedRequest, RequestRow, RequestsQuery, RequestView
+from tollhouse.request_log.model import (
+    CausingRequest,
+    CredentialLabel,
+    LoggedRequest,
+    RequestRow,
+    RequestsQuery,
+    RequestView,
+)
 
 SEARCHED_REQUESTS_MAX = 20_000
 CREDENTIALS_MAX = 200
@@ -48,6 +55,18 @@ ONE = """
            grant_id, asked, answered
     FROM api_requests WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND id >= $4
 """
+# Changes that succeeded at one of the times $3, with ids from $4 to before $5 at the same position, of an object of $6.
+CAUSES = """
+    SELECT r.id, r.created_at, r.method, r.path
+    FROM unnest($3::timestamptz[], $4::uuid[], $5::uuid[]) AS moment (at, first, behind)
+    CROSS JOIN LATERAL (
+        SELECT id, created_at, method, path FROM api_requests
+        WHERE merchant_id = $1 AND mode = $2 AND id >= moment.first AND id < moment.behind AND created_at = moment.at
+          AND method <> 'GET' AND status < 400 AND NOT replayed
+          AND EXISTS (SELECT FROM unnest($6::text[]) AS object (id)
+                      WHERE strpos(path, object.id) > 0 OR strpos(answered, object.id) > 0)
+        LIMIT 1) r
+"""
 # The credentials of this environment, for the filter.
 CREDENTIALS = """
     (SELECT id::text AS credential, name || ' …' || hint AS name, 'key' AS kind FROM api_keys
@@ -58,6 +77,8 @@ CREDENTIALS = """
 """
 
 LAST_ID = UUID(int=(1 << 128) - 1)
+CLOCK_TOLERANCE = timedelta(seconds=5)
+"""Between the time in an id and the time of the request."""
 
 
 async def insert(db: Pool, entries: Sequence[LoggedRequest]) -> None:
@@ -100,6 +121,17 @@ async def list_credentials(db: Pool, env: MerchantEnv) -> list[CredentialLabel]:
     """The API keys and connected applications of this environment."""
     rows = await db.fetch(CREDENTIALS, env.merchant_id, env.mode, CREDENTIALS_MAX)
     return [CredentialLabel(row["credential"], row["name"], row["kind"]) for row in rows]
+
+
+async def list_causes(
+    db: Pool, env: MerchantEnv, object_ids: Sequence[UUID], times: Sequence[datetime], since: datetime
+) -> list[CausingRequest]:
+    """The requests since then that changed one of these objects at one of these times."""
+    kept = [at for at in set(times) if at >= since]
+    bounds = ([first_id(at - CLOCK_TOLERANCE) for at in kept], [first_id(at + CLOCK_TOLERANCE) for at in kept])
+    named = [str(one) for one in object_ids]
+    rows = await db.fetch_custom_plan(CAUSES, env.merchant_id, env.mode, kept, *bounds, named) if kept else []
+    return [CausingRequest(**row) for row in rows]
 
 
 def first_id(moment: datetime) -> UUID:
