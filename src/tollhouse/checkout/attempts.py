@@ -37,13 +37,7 @@ async def start(
 
 
 async def begin(
-    tx: Tx,
-    shown: PaymentLink,
-    attempt_id: UUID,
-    method: Method,
-    instructions: Instructions,
-    now: datetime,
-    payer_language: str,
+    tx: Tx, shown: PaymentLink, attempt_id: UUID, method: Method, instructions: Instructions, now: datetime
 ) -> UUID | None:
     """Insert an attempt and return its id; None if the link is no longer active.
 
@@ -61,6 +55,6 @@ async def begin(
         shared = next((one_id for one_id, method_id in open_ones if method_id == method.method_id), None)
         if shared is not None:
             return shared
-    await transaction_store.insert(tx, link, attempt_id, method, instructions, now, payer_language)
+    await transaction_store.insert(tx, link, attempt_id, method, instructions, now)
     await link_store.record_attempt(tx, link, attempt_id, now)
     return attempt_id

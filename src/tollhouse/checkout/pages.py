@@ -7,7 +7,7 @@ the visitor's attempt.
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import Any, cast, get_args
+from typing import cast, get_args
 from uuid import UUID
 
 from msgspec import Struct
@@ -29,9 +29,8 @@ from tollhouse.checkout.state import (
     load_own_receipt,
 )
 from tollhouse.environments import logos_model
-from tollhouse.http.forms import flash_message, parse_form
+from tollhouse.http.forms import parse_form
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.preferences import language_of
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, json_response, page, see_other
@@ -45,10 +44,9 @@ from tollhouse.kernel.money import parse_amount
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import LinkCanceled, LinkExpired, MethodUnavailable
-from tollhouse.payment_links.offers import Offer, offers_for
+from tollhouse.payment_links.offers import offers_for
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX, Rails
-from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
 from tollhouse.sandbox.simulator import Outcome, Simulated
 from tollhouse.transactions.model import FAILURES, Transaction
 
@@ -71,7 +69,6 @@ DURATIONS = {
     "minutes": "Takes a few minutes.",
     "days": "Takes up to two business days.",
 }
-WORDS: dict[str, Any] = {"reasons": REASONS, "actions": ACTIONS, "durations": DURATIONS}
 CHOOSE_AGAIN = "Choose one of the payment methods below."
 
 
@@ -127,7 +124,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
         return await render(request, found, now, error)
 
     async def action(tx: Tx) -> UUID | None:
-        return await attempts.begin(tx, link, attempt_id, method, instructions, now, language_of(request))
+        return await attempts.begin(tx, link, attempt_id, method, instructions, now)
 
     begun = await db.transact(action)
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
@@ -205,26 +202,27 @@ def named_attempt(request: Request) -> UUID | None:
     return parse_id(parse_form(request.query).one("payment") or "")
 
 
-async def render(
-    request: Request,
-    found: Checkout,
-    now: datetime,
-    error: MethodUnavailable | None = None,
-    mail_form: ReceiptMailForm = NO_MAIL_FORM,
-) -> Response:
+async def render(request: Request, found: Checkout, now: datetime, error: MethodUnavailable | None = None) -> Response:
     """The checkout page in its state."""
     link, attempt, state = found.link, found.attempt, found.state
+    look = found.settings.branding
     request.zone = found.shown.zone
     code = (attempt.failure_code if attempt else None) or ""
     showing_offers = state in CHOOSING or error is not None
     return page(
         request,
         "checkout/checkout.html",
-        mail_form.errors.status if error is None else error.status,
+        200 if error is None else error.status,
         allow_external_redirect=(link.success_url or found.settings.success_url) is not None,
-        **_brand_values(found),
+        image_origin=logos_model.image_origin(look.logo_url),
+        shop=look.display_name or found.shown.business_name,
+        logo_url=logos_model.shown_source(look.logo_url),
+        sheet=None if look.accent_color is None else f"/pay/brand/{look.accent_color[1:].lower()}.css",
+        questions=branding.mailto_link(look),
+        support_email=look.support_email,
+        contacts=branding.contacts(look),
         link=link,
-        **await _receipt_values(request, found, now, mail_form),
+        receipt=await load_own_receipt(request.services.db, found, now),
         amount=request.services.catalogue.format_amount(link.amount_minor, link.currency),
         due=request.services.catalogue.format_amount(found.due_minor, link.currency),
         state=state if error is None else "open",
@@ -233,8 +231,12 @@ async def render(
         currency=request.services.catalogue.currencies[attempt.currency if attempt else link.currency],
         failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,
-        offers=_offers(request, found) if showing_offers else [],
-        **WORDS,
+        offers=offers_for(link, found.settings, request.services.rails, request.services.catalogue)
+        if showing_offers
+        else [],
+        reasons=REASONS,
+        actions=ACTIONS,
+        durations=DURATIONS,
         method_name=None if attempt is None else request.services.catalogue.label_of(attempt.method_id),
         qr=_qr(found, request.services.catalogue),
         waiting=state in WAITING,
@@ -249,33 +251,6 @@ async def render(
         cancel_url=None if state in PAID else link.cancel_url or found.settings.cancel_url,
         return_url=found.return_url if state in PAID else None,
     )
-
-
-def _brand_values(found: Checkout) -> dict[str, Any]:
-    """Who is paid, and how that looks."""
-    look = found.settings.branding
-    return {
-        "image_origin": logos_model.image_origin(look.logo_url),
-        "shop": look.display_name or found.shown.business_name,
-        "logo_url": logos_model.shown_source(look.logo_url),
-        "sheet": None if look.accent_color is None else f"/pay/brand/{look.accent_color[1:].lower()}.css",
-        "questions": branding.mailto_link(look),
-        "support_email": look.support_email,
-        "contacts": branding.contacts(look),
-    }
-
-
-def _offers(request: Request, found: Checkout) -> list[Offer]:
-    return offers_for(found.link, found.settings, request.services.rails, request.services.catalogue)
-
-
-async def _receipt_values(request: Request, found: Checkout, now: datetime, mail_form: ReceiptMailForm) -> dict[str, Any]:
-    """The receipt, and the form that sends it if emails arrive."""
-    return {
-        "receipt": await load_own_receipt(request.services.db, found, now),
-        "receipt_sent": flash_message(request.query) == "sent",
-        "mail_form": mail_form if is_available(request.services) else None,
-    }
 
 
 def _settlement(found: Checkout, rails: Rails) -> timedelta:

@@ -54,7 +54,7 @@ def draw_charts(
             names,
             earlier,
             described=lambda minor: formats.money(currency.format(minor), currency.code),
-            written=formats.short_amount(currency.decimals),
+            written=formats.short_money(currency.decimals, currency.code),
         ),
         parts=tuple(
             PartRow(

@@ -216,7 +216,7 @@ def _charts(
             names,
             taken if any(taken) else (),
             described=lambda minor: formats.money(currency.format(minor), currency.code),
-            written=formats.short_amount(currency.decimals),
+            written=formats.short_money(currency.decimals, currency.code),
         )
         if len(parts) > 1 and any(gross)
         else None,

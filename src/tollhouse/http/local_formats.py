@@ -72,10 +72,11 @@ class Formats:
         exact = decimal.lstrip("+").replace("\N{MINUS SIGN}", "-")
         return DATA % (exact, self.amount(decimal), code, self.money(decimal, code))
 
-    def short_amount(self, decimals: int) -> Callable[[int], str]:
-        """Amounts in minor units for chart labels: 250, 1.5k or 1,5k, 2M."""
-        plain = short(decimals)
-        return lambda minor: self.amount(plain(minor))
+    def short_money(self, decimals: int, code: str) -> Callable[[int], str]:
+        """Amounts in minor units for chart labels: €250, €1.5k or 1,5k €, 2M BTC."""
+        plain, symbol = short(decimals), self._symbol(code)
+        before, after = (symbol, "") if symbol != code and self._symbol_first else ("", f"\N{NO-BREAK SPACE}{symbol}")
+        return lambda minor: f"{before}{self.amount(plain(minor))}{after}"
 
     def number(self, count: int) -> str:
         """A whole number with thousands separators."""
