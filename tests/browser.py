@@ -30,7 +30,7 @@ FOLDED_BELOW = 960
 TABS_MAX = 120
 FOCUS_IS_SEEN = """
     element => {
-        const tile = element.closest(".choice") ?? element;
+        const tile = element.closest(".choice, .affix") ?? element;
         const look = getComputedStyle(tile, tile.matches(".hit") ? "::after" : null);
         const box = element.getBoundingClientRect(), middle = box.y + box.height / 2;
         const seen = [box.left + 3, box.x + box.width / 2, box.right - 3].map(x => document.elementFromPoint(x, middle));
@@ -92,11 +92,11 @@ class Visitor:
         """Look at the page that is open: note what is wrong with it, and what would be in the other look."""
         await self._measure(name)
         await self.page.evaluate(AXE.read_text())
-        await self._run_axe(name, {"type": "tag", "values": RULES})
+        await self.run_axe(name, {"type": "tag", "values": RULES})
         if EVERY_LOOK:
             return
         await self._turn(NARROW if self.look.width == WIDE.width else WIDE)
-        await self._run_axe(name, {"type": "rule", "values": OF_THE_LOOK})
+        await self.run_axe(name, {"type": "rule", "values": OF_THE_LOOK})
         await self._turn(self.look)
 
     async def glance(self, name: str) -> None:
@@ -113,7 +113,7 @@ class Visitor:
             if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                 self.problems.append(f"{name} is wider than a window of {width}")
 
-    async def _run_axe(self, name: str, rules: dict[str, Any]) -> None:
+    async def run_axe(self, name: str, rules: dict[str, Any]) -> None:
         found: list[dict[str, Any]] = await self.page.evaluate(
             "rules => axe.run({runOnly: rules}).then(result => result.violations)", rules
         )
@@ -208,10 +208,10 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 @asynccontextmanager
-async def visitor(browser: Browser, look: Look, *origins: str) -> AsyncIterator[Visitor]:
+async def visitor(browser: Browser, look: Look, *origins: str, scripts: bool = True) -> AsyncIterator[Visitor]:
     """A browser window of its own. Afterwards nothing may have been wrong on any page it saw."""
     context: BrowserContext = await browser.new_context(
-        color_scheme=look.theme, viewport={"width": look.width, "height": HEIGHT}
+        color_scheme=look.theme, viewport={"width": look.width, "height": HEIGHT}, java_script_enabled=scripts
     )
     page = await context.new_page()
     someone = Visitor(page, look, {urlsplit(origin).netloc for origin in origins})

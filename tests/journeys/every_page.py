@@ -1,0 +1,119 @@
+"""All pages of the service, found by following links, each looked at in every theme and at every width."""
+
+import re
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+from playwright.async_api import Page
+
+from tests.browser import AXE, HEIGHT, LOOKS, OF_THE_LOOK, RULES, WIDE, Visitor
+from tests.cast import Actor
+
+ROUTES = Path(__file__).parents[2] / "docs" / "routes.txt"
+WIDTHS = (320, 480, 640, 768, 960, 1024, 1280, 1440, 1920, 2560)
+"""The narrowest phone, 1280 pixels at 200 % (640), where the layout changes, and the widest screen."""
+FILES = re.compile(r"(\.(csv|pdf|xlsx|xml|md|txt|json|yaml|css)|/(file|export|receipt|logo))$")
+TOO_WIDE = """
+    () => {
+        if (document.documentElement.scrollWidth <= innerWidth) return "";
+        const all = [...document.querySelectorAll("body *")];
+        const out = all.filter(one => one.getBoundingClientRect().right > innerWidth + 1);
+        return out.slice(0, 3).map(one => one.tagName + "." + one.className).join(" ") || "something";
+    }
+"""
+WITHOUT_EDGE = """
+    () => [...document.querySelectorAll("button, .btn, input:not([type=hidden]), select, textarea")]
+        .filter(one => one.checkVisibility() && one.matches(".btn, .input, select, textarea") && !one.closest(".affix"))
+        .filter(one => parseFloat(getComputedStyle(one).borderTopWidth) === 0 && !one.matches(".plain"))
+        .map(one => one.outerHTML.slice(0, 80))
+"""
+"""Controls that have no border where a browser paints all backgrounds in the user's colours."""
+
+
+def page_routes() -> dict[str, re.Pattern[str]]:
+    """The route of each page, and what its path looks like, without and with a mode before it."""
+    found: dict[str, re.Pattern[str]] = {}
+    for line in ROUTES.read_text().splitlines():
+        method, path, surface, *_ = line.split()
+        if method == "GET" and surface in {"pages", "authorize"} and not FILES.search(path):
+            pattern = re.sub(r"\\{[a-z_]+\\}", "[^/]+", re.escape(path))
+            prefix = "(/live|/test)?" if path.startswith(("/settings", "/developers")) else ""
+            found[path] = re.compile(
+                prefix + pattern.replace("[^/]+", "(live|test)", 1) if "{mode}" in path else prefix + pattern
+            )
+    return found
+
+
+@dataclass
+class Crawl:
+    """Follows the links of one person, at most `each` pages of a route and mode."""
+
+    someone: Visitor
+    each: int
+    thorough: bool
+    seen: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    routes: dict[str, re.Pattern[str]] = field(default_factory=page_routes)
+
+    async def follow(self, *starts: str) -> None:
+        """Open these pages, and all that their links lead to."""
+        waiting, known = deque(starts), set(starts)
+        while waiting:
+            url = waiting.popleft()
+            if not self._wants(url):
+                continue
+            answer = await self.someone.page.goto(url)
+            await self.someone.page.wait_for_load_state("load")
+            if answer is None or answer.status >= 400:
+                self.someone.problems.append(f"{url} answers {answer and answer.status}")
+                continue
+            self._wants(self.someone.page.url, reached=True)
+            await self._look(urlsplit(self.someone.page.url).path)
+            found = await self.someone.page.eval_on_selector_all("a[href]", "all => all.map(one => one.href)")
+            new = [one for href in found if (one := urljoin(url, href).partition("#")[0]) not in known]
+            known.update(new)
+            waiting.extend(new)
+
+    def reached(self) -> set[str]:
+        """The routes of which a page was seen."""
+        return {route for route, _ in self.seen}
+
+    def _wants(self, url: str, *, reached: bool = False) -> bool:
+        parts = urlsplit(url)
+        if parts.netloc not in self.someone.origins or FILES.search(parts.path):
+            return False
+        for route, pattern in self.routes.items():
+            if pattern.fullmatch(parts.path):
+                mode = "live" if parts.path.startswith("/live/") else "test" if parts.path.startswith("/test/") else ""
+                self.seen[route, mode] += reached
+                return reached or self.seen[route, mode] < self.each
+        return False
+
+    async def _look(self, name: str) -> None:
+        page = self.someone.page
+        for width in WIDTHS if self.thorough else (WIDTHS[0],):
+            await page.set_viewport_size({"width": width, "height": HEIGHT})
+            if wide := await page.evaluate(TOO_WIDE):
+                self.someone.problems.append(f"{name} is wider than a window of {width}: {wide}")
+        if self.thorough:
+            await self._look_closely(page, name)
+        await page.set_viewport_size({"width": WIDE.width, "height": HEIGHT})
+
+    async def _look_closely(self, page: Page, name: str) -> None:
+        await page.evaluate(AXE.read_text())
+        for look in LOOKS:
+            await page.emulate_media(color_scheme=look.theme, reduced_motion="reduce")
+            await page.set_viewport_size({"width": look.width, "height": HEIGHT})
+            rules = {"type": "tag", "values": RULES} if look == WIDE else {"type": "rule", "values": OF_THE_LOOK}
+            await self.someone.run_axe(f"{name} {look}", rules)
+        await page.emulate_media(color_scheme="light", forced_colors="active", reduced_motion="reduce")
+        await self.someone.run_axe(f"{name} forced colours", {"type": "rule", "values": ["color-contrast"]})
+        self.someone.problems += [f"{name} forced colours: no edge: {one}" for one in await page.evaluate(WITHOUT_EDGE)]
+        await page.emulate_media(color_scheme="light", forced_colors="none", reduced_motion="reduce")
+
+
+async def carry_session(someone: Visitor, actor: Actor) -> None:
+    """Let the browser go on with the session of this person."""
+    cookies = [{"name": one.key, "value": one.value, "url": actor.service.url} for one in actor.http.cookie_jar]
+    await someone.page.context.add_cookies(cookies)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,127 @@
+"""Every page of the service, by following all links of a merchant, an application owner, an operator and a visitor."""
+
+from collections.abc import AsyncIterator, Iterator
+from uuid import uuid4
+
+import pytest
+from playwright.async_api import Browser
+
+from tests.balance_payments.till import open_till
+from tests.bank.camt import ACCOUNT, Line
+from tests.bank.steps import Bank, earned, offer, refunded, withdrawn
+from tests.browser import EVERY_LOOK, IN_A_BROWSER, WIDE, visitor
+from tests.cast import Actor, sign_up
+from tests.console.operator_pages import invite, signed_in_operator
+from tests.conversions.steps import convert, fund
+from tests.journeys.every_page import Crawl, carry_session
+from tests.payments.bank import attempt, refund, sell
+from tests.payments.shop import choose, open_link
+from tests.receiver import Receiver
+from tests.running import Service, settings_for
+from tests.withdrawals.steps import asked
+from tollhouse.platform import embedded
+
+EACH = 1
+"""How many pages of one route and mode are seen."""
+NOT_LINKED = {
+    "/api/v2/oauth/authorize": "leads to the consent page",
+    "/operator/signin/2fa": "after a password",
+    "/operator/stepup": "after a time",
+    "/pay/{token}/status": "of scripts",
+    "/reset/{secret}": "mailed",
+    "/signin/2fa": "after a password",
+    "/stepup": "after a time",
+    "/verify/{secret}": "mailed",
+}
+"""Pages that no link leads to; journeys see them."""
+
+pytestmark = IN_A_BROWSER
+
+
+@pytest.fixture(scope="module")
+def service(server: embedded.Server) -> Iterator[Service]:
+    """A service of its own, with an account at a bank."""
+    with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
+        yield running
+
+
+@pytest.fixture
+async def bank(service: Service) -> AsyncIterator[Bank]:
+    """The bank of the service."""
+    services = service.create_services(connections=2)
+    yield Bank(services)
+    await services.db.close()
+
+
+async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> list[str]:
+    """Give every list something to show; the addresses of checkout pages in each state."""
+    till = await open_till(alice, bob)
+    await till.reserve(description="Stall 7")
+    await sell(alice, "succeed", webhook_url=receiver.url)
+    (await refund(alice, await sell(alice), "4.00")).ok(201)
+    await sell(alice, "chargeback")
+    await fund(alice, "50.00")
+    (await convert(alice)).ok(201)
+    await asked(alice)
+    order = {"product_id": "sandbox:gems", "quantity": 20, "recipient": {"player_id": "anna", "server": "eu"}}
+    (await alice.post("/fulfillments", order, key=str(uuid4()))).ok(201)
+    payment_id = await earned(alice, bank)
+    payout = await withdrawn(alice, bank)
+    await bank.export(payout)
+    await refunded(alice, bank, payment_id)
+    await bank.shows(Line(90, words="Interest", name=None))
+    (await alice.post("/withdrawals", {**WITHDRAWAL}, key=str(uuid4()), mode="live")).ok(201)
+    opened, pending, failed, paid = [await open_link(alice) for _ in range(4)]
+    await attempt(alice, failed, "fail")
+    await attempt(alice, paid)
+    waiting = (await choose(pending)).ok(303).location
+    transfer, transfer_payment, _ = await offer(alice)
+    return [
+        opened["url"],
+        alice.service.url + waiting if waiting.startswith("/") else waiting,
+        failed["url"],
+        paid["url"],
+        f"{transfer['url']}?payment={transfer_payment}",
+    ]
+
+
+WITHDRAWAL = {
+    "method_id": "sepa:EUR",
+    "amount": "1.00",
+    "receiver": "NL91ABNA0417164300",
+    "provider_fields": {"account_holder_name": "Nina"},
+}
+
+
+async def test_every_page_by_its_links(browser: Browser, service: Service, bank: Bank, receiver: Receiver) -> None:
+    async with (
+        sign_up(service, "alice", "Alice's Coffee") as alice,
+        sign_up(service, "bob", "Bob's Books") as bob,
+        signed_in_operator(service) as olga,
+    ):
+        payer_pages = await fill(alice, bob, bank, receiver)
+        reached, problems = set[str](), list[str]()
+        for actor, starts in (
+            (
+                None,
+                [
+                    *payer_pages,
+                    f"{service.url}/signin",
+                    f"{service.url}/docs",
+                    service.url + await invite(service, "o@house.example"),
+                ],
+            ),
+            (alice, [f"{service.url}/live/home", f"{service.url}/test/home"]),
+            (bob, [f"{service.url}/test/home"]),
+            (olga, [f"{service.url}/operator"]),
+        ):
+            async with visitor(browser, WIDE, service.url) as someone:
+                if actor is not None:
+                    await carry_session(someone, actor)
+                crawl = Crawl(someone, EACH, EVERY_LOOK)
+                await crawl.follow(*starts)
+                reached |= crawl.reached()
+                problems += someone.problems
+                someone.problems.clear()  # all are reported at the end
+    assert problems == []
+    assert set(crawl.routes) - reached - set(NOT_LINKED) == set()
