@@ -16,8 +16,9 @@ from pygments.token import Token
 from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor
 from tests.running import Service
-from tollhouse.api import reference
+from tollhouse.api import descriptions, reference
 from tollhouse.docs.entries import GROUPS, entries
+from tollhouse.docs.shapes import SchemaTables
 from tollhouse.platform import config
 
 HREF = re.compile(r'href="(/[^"#]+)')
@@ -73,6 +74,31 @@ def test_everything_belongs_to_one_group() -> None:
         if entry.path:
             assert [group for group, beginnings in GROUPS.items() if entry.path.startswith(beginnings)] == [entry.group]
     assert {entry.group for entry in ENTRIES.values()} == {*GROUPS, "Events"}
+
+
+def test_every_parameter_and_title_says_what_it_is() -> None:
+    """The pages have no other source than the document, and the sidebar has room for a few words."""
+    document = msgspec.json.decode(reference.encoded(config.load({})))
+    shapes = SchemaTables(document["components"])
+    bare = list[str]()
+    for name, entry in ENTRIES.items():
+        assert len(entry.title) <= 50, entry.title
+        if entry.path:
+            contents = entry.shown.get("requestBody", {}).get("content", {}).values()
+            members = [one for content in contents for group in shapes.groups(content["schema"]) for one in group.members]
+            members += [
+                shapes.member(one["name"], one["schema"], is_required=True, about=one.get("description", ""))
+                for one in entry.shown["parameters"]
+            ]
+            bare += [f"{name}.{one.name}" for one in members if not one.meaning and not one.groups]
+    assert bare == []
+
+
+def test_usual_descriptions_are_used() -> None:
+    schemas = msgspec.json.decode(reference.encoded(config.load({})))["components"]["schemas"]
+    for name, about in descriptions.OF_TYPES.items():
+        kind, _, member = name.partition(".")
+        assert schemas[kind]["properties"][member]["description"] == about, name
 
 
 async def test_the_contents_lead_to_every_entry(alice: Actor) -> None:

@@ -29,12 +29,12 @@ class Readiness(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/healthz", guard=anyone)
 async def alive() -> Liveness:
-    """Check that the process responds."""
+    """Check liveness. The process responds."""
     return Liveness("ok")
 
 
 @OPERATIONS.add("GET", "/readyz", guard=anyone)
 async def ready(db: Pool) -> Readiness:
-    """Check that the database responds as well; 503 if it does not."""
+    """Check readiness. The database responds as well; 503 if it does not."""
     await require_ready(db)
     return Readiness("ok", lost_lines())

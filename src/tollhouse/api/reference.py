@@ -7,7 +7,7 @@ import msgspec
 import yaml
 from starlette.responses import Response
 
-from tollhouse.api import health
+from tollhouse.api import descriptions, health
 from tollhouse.api.examples import USUAL
 from tollhouse.http.cookies import SAFE, cookie_name
 from tollhouse.http.openapi import ReferenceSource, document
@@ -71,6 +71,7 @@ def encoded(settings: Settings) -> bytes:
         surfaces=SURFACES,
         event_specs=EVENT_SPECS,
         usual=USUAL,
+        descriptions=descriptions.USUAL,
         security_schemes=_security_schemes(settings),
         admission=_admission,
         idempotency_errors=(IdempotencyKeyReused, IdempotencyInProgress),

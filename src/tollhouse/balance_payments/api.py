@@ -52,7 +52,7 @@ class BalancePaymentList(Struct, frozen=True):
     ),
 )
 async def make_balance_payment(caller: Caller, body: NewBalancePayment, work: Work) -> BalancePaymentView:
-    """Pay the owner of an application from the merchant's balance, or reserve the amount."""
+    """Create a balance payment. It pays the owner of an application from the merchant's balance, or reserves the amount."""
     return payment_view(await actions.pay(work, caller, body), work.now, work.services.catalogue)
 
 
@@ -60,7 +60,7 @@ async def make_balance_payment(caller: Caller, body: NewBalancePayment, work: Wo
 async def list_balance_payments(
     caller: Caller, query: BalancePaymentsQuery, page: PageRequest, db: Pool, now: datetime, catalogue: Catalogue
 ) -> BalancePaymentList:
-    """List balance payments, newest first. An access token lists those of its application, an API key lists all."""
+    """List balance payments. Newest first. An access token lists those of its application, an API key lists all."""
     rows = await store.list_payments(db, caller.env, caller.client_id, query, now, page.window)
     found, more, cursor = page.cut(rows)
     return BalancePaymentList([payment_view(one, now, catalogue) for one in found], more, cursor)
@@ -90,7 +90,7 @@ async def read_balance_payment(
     ),
 )
 async def capture_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
-    """Capture a reservation once. Confidential clients can capture a part; the rest is released."""
+    """Capture a balance payment. Possible once. Confidential clients can capture a part; the rest is released."""
     return payment_view(await actions.capture(work, caller, payment_id, body), work.now, work.services.catalogue)
 
 
@@ -102,7 +102,7 @@ async def capture_balance_payment(caller: Caller, payment_id: UUID, body: Partia
     errors=(ApplicationRequired, ConfidentialClientRequired, NotFound, InvalidState),
 )
 async def release_balance_payment(caller: Caller, payment_id: UUID, work: Work) -> BalancePaymentView:
-    """Release a reservation. The amount becomes available to the merchant again."""
+    """Release a balance payment. Its reservation ends. The amount becomes available to the merchant again."""
     return payment_view(await actions.release(work, caller, payment_id), work.now, work.services.catalogue)
 
 
@@ -123,5 +123,5 @@ async def release_balance_payment(caller: Caller, payment_id: UUID, work: Work) 
     ),
 )
 async def refund_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
-    """Refund a captured payment from the owner's balance, in full or in part."""
+    """Refund a balance payment. The money comes from the owner's balance, in full or in part."""
     return payment_view(await actions.refund(work, caller, payment_id, body), work.now, work.services.catalogue)

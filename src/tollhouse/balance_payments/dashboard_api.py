@@ -34,7 +34,7 @@ async def list_owned_balance_payments(
     now: datetime,
     catalogue: Catalogue,
 ) -> BalancePaymentList:
-    """List the payments to an application's owner, newest first."""
+    """List balance payments of an application. Newest first."""
     application = await store.get_application(db, caller.merchant_id, client_id)
     found, more, cursor = page.cut(await store.list_received(db, application, query, now, page.window))
     return BalancePaymentList([payment_view(one, now, catalogue) for one in found], more, cursor)
@@ -65,7 +65,7 @@ async def read_owned_balance_payment(
 async def capture_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, work: Work
 ) -> BalancePaymentView:
-    """Capture a reservation once, in full or in part; the rest is released. Not for a revoked application."""
+    """Capture a balance payment of an application. Possible once; the rest is released. Not for a revoked one."""
     owner = caller.merchant_id
     return payment_view(
         await actions.capture_as_owner(work, owner, client_id, payment_id, body), work.now, work.services.catalogue
@@ -74,7 +74,7 @@ async def capture_owned_balance_payment(
 
 @DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, errors=(NotFound, InvalidState))
 async def release_owned_balance_payment(caller: Person, client_id: str, payment_id: UUID, work: Work) -> BalancePaymentView:
-    """Release a reservation, even of a disconnected or revoked application."""
+    """Release a balance payment of an application. Also of a disconnected or revoked one."""
     return payment_view(
         await actions.release_as_owner(work, caller.merchant_id, client_id, payment_id), work.now, work.services.catalogue
     )
@@ -87,7 +87,7 @@ async def release_owned_balance_payment(caller: Person, client_id: str, payment_
     errors=(NotFound, InvalidState, InsufficientFunds, BalanceLimitExceeded),
 )
 async def refund_owned_balance_payment(caller: Person, client_id: str, payment_id: UUID, work: Work) -> BalancePaymentView:
-    """Refund the remaining captured amount from the owner's balance, even of a revoked application."""
+    """Refund a balance payment of an application. From the owner's balance, also of a revoked application."""
     return payment_view(
         await actions.refund_as_owner(work, caller.merchant_id, client_id, payment_id), work.now, work.services.catalogue
     )

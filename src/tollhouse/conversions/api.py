@@ -58,7 +58,7 @@ class ConversionList(Struct, frozen=True):
 async def list_pairs(
     caller: Caller, page: CataloguePageRequest, db: Pool, now: datetime, catalogue: Catalogue
 ) -> ConversionPairList:
-    """List the currency pairs, unavailable pairs with the reason."""
+    """List currency pairs. Unavailable ones have a reason."""
     found, more, cursor = page.pick(catalogue.pairs(), lambda pair: f"{pair.from_currency} {pair.to_currency}")
     codes = frozenset(code for pair in found for code in (pair.from_currency, pair.to_currency))
     known = await prices.list_prices(db, caller.env.mode, codes, now)
@@ -76,7 +76,7 @@ async def list_pairs(
 async def quote_conversion(
     caller: Caller, body: NewConversionQuote, tx: Tx, now: datetime, catalogue: Catalogue
 ) -> ConversionQuoteView:
-    """Quote a conversion, guaranteed for 30 seconds. No money is reserved."""
+    """Create a conversion quote. It is guaranteed for 30 seconds. No money is reserved."""
     return conversion_quote_view(await actions.quote(tx, caller.env, body, now, catalogue), catalogue)
 
 
@@ -96,7 +96,7 @@ async def quote_conversion(
     ),
 )
 async def convert(caller: Caller, body: NewConversion, work: Work) -> ConversionView:
-    """Convert an amount of the balance to another currency."""
+    """Create a conversion. It converts an amount of the balance to another currency."""
     return conversion_view(await actions.convert(work, caller.env, body), work.services.catalogue)
 
 
@@ -104,7 +104,7 @@ async def convert(caller: Caller, body: NewConversion, work: Work) -> Conversion
 async def list_conversions(
     caller: Caller, query: ConversionsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> ConversionList:
-    """List conversions, newest first."""
+    """List conversions. Newest first."""
     found, more, cursor = page.cut(await store.list_conversions(db, caller.env, query, page.window))
     return ConversionList([conversion_view(one, catalogue) for one in found], more, cursor)
 

@@ -32,7 +32,7 @@ class ConversionRuleList(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/conversion-rules", guard=scope("conversions:read"))
 async def list_rules(caller: Caller, page: ListPageRequest, db: Pool, catalogue: Catalogue) -> ConversionRuleList:
-    """List conversion rules, newest first."""
+    """List conversion rules. Newest first."""
     found, more, cursor = page.cut(await rules_store.list_rules(db, caller.env, page.window))
     return ConversionRuleList([ConversionRuleView.of(one, catalogue) for one in found], more, cursor)
 
@@ -46,7 +46,7 @@ async def list_rules(caller: Caller, page: ListPageRequest, db: Pool, catalogue:
     errors=(ValidationFailed, CurrencyNotSupported, RuleConflict),
 )
 async def make_rule(caller: Caller, body: NewConversionRule, work: Work) -> ConversionRuleView:
-    """Convert automatically: a share of each payment, or of the balance when it reaches a threshold."""
+    """Create a conversion rule. It converts a share of each payment, or of the balance when it reaches a threshold."""
     created_by = RuleCreator("api_key") if caller.client_id is None else RuleCreator("oauth", caller.client_id)
     return ConversionRuleView.of(await rules.create(work, caller.env, created_by, body), work.services.catalogue)
 

@@ -54,7 +54,7 @@ class FulfillmentList(Struct, frozen=True):
 async def list_fulfillment_products(
     caller: Caller, page: CataloguePageRequest, catalogue: Catalogue
 ) -> FulfillmentProductList:
-    """List the products, unavailable products with the reason."""
+    """List fulfillment products. Unavailable ones have a reason."""
     every = catalogue.products_in(caller.env.mode)
     found, more, cursor = page.pick(every, lambda product: product.product_id)
     return FulfillmentProductList([product_view(product, caller.env.mode, catalogue) for product in found], more, cursor)
@@ -76,7 +76,7 @@ async def list_fulfillment_products(
     ),
 )
 async def order_fulfillment(caller: Caller, body: NewFulfillment, work: Work) -> FulfillmentView:
-    """Order a delivery to a player, paid from the balance."""
+    """Create a fulfillment. It orders a delivery to a player, paid from the balance."""
     return FulfillmentView.of(await actions.order(work, caller.env, body), work.services.catalogue)
 
 
@@ -84,7 +84,7 @@ async def order_fulfillment(caller: Caller, body: NewFulfillment, work: Work) ->
 async def list_fulfillments(
     caller: Caller, query: FulfillmentsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> FulfillmentList:
-    """List fulfillments, newest first."""
+    """List fulfillments. Newest first."""
     found, more, cursor = page.cut(await store.list_fulfillments(db, caller.env, query, page.window))
     return FulfillmentList([FulfillmentView.of(one, catalogue) for one in found], more, cursor)
 
@@ -93,7 +93,7 @@ async def list_fulfillments(
 async def read_fulfillment_statistics(
     caller: Caller, query: StatisticsQuery, db: Pool, now: datetime, catalogue: Catalogue
 ) -> FulfillmentStatistics:
-    """Retrieve statistics of the deliveries ordered in a period, in total and by day, product or status."""
+    """Retrieve fulfillment statistics. They cover a period, in total and by day, product or status."""
     return await statistics.compute(db, caller.env, query, now, catalogue)
 
 
@@ -111,7 +111,7 @@ async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool, catal
     errors=(NotFound, InvalidState),
 )
 async def cancel_fulfillment(caller: Caller, fulfillment_id: UUID, work: Work) -> FulfillmentView:
-    """Cancel a pending fulfillment. The cost becomes available again."""
+    """Cancel a fulfillment. Possible while it is pending. The cost becomes available again."""
     return FulfillmentView.of(await actions.cancel(work, caller.env, fulfillment_id), work.services.catalogue)
 
 
@@ -125,5 +125,5 @@ async def cancel_fulfillment(caller: Caller, fulfillment_id: UUID, work: Work) -
 async def simulate_fulfillment(
     caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, work: Work
 ) -> FulfillmentView:
-    """Simulate the answer of the game server for a fulfillment."""
+    """Simulate a fulfillment. You decide what the game server answers."""
     return FulfillmentView.of(await simulator.play(work, caller.env, fulfillment_id, body.outcome), work.services.catalogue)

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from tollhouse.http.forms import FORM
+from tollhouse.http.openapi_descriptions import UsualDescriptions, described, described_parameters
 from tollhouse.http.openapi_errors import ErrorComponents
 from tollhouse.http.openapi_examples import Examples, ExampleValues
 from tollhouse.http.openapi_responses import HEADERS, JSON, Admission, possible_errors, refused, response_type, success
@@ -25,6 +26,7 @@ class ReferenceSource(Struct, frozen=True, kw_only=True):
     surfaces: Mapping[str, str]
     event_specs: Sequence[EventSpec]
     usual: ExampleValues
+    descriptions: UsualDescriptions
     security_schemes: Json
     admission: Callable[[Operation], Admission]
     idempotency_errors: Sequence[type[ApiError]]
@@ -62,7 +64,7 @@ def document(source: ReferenceSource, base_url: str) -> Json:
         "paths": paths,
         "webhooks": webhooks(source.event_specs, parts.examples),
         "components": {
-            "schemas": schemas.components | parts.errors.schemas,
+            "schemas": described(schemas.components, source.descriptions) | parts.errors.schemas,
             "examples": parts.errors.examples,
             "parameters": PARAMETERS,
             "headers": HEADERS,
@@ -88,7 +90,7 @@ def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
         "tags": [operation.surface.name],
         "summary": summary,
         "security": list(admission.security),
-        "parameters": _parameters(operation, parts.source.usual),
+        "parameters": described_parameters(_parameters(operation, parts.source.usual), parts.source.descriptions),
         "responses": {str(operation.status): _success(operation, parts)},
     }
     if more.strip():

@@ -45,7 +45,7 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     responses=SessionView,
 )
 async def sign_up(request: Request, body: SignUp) -> Response:
-    """Create a merchant account and open a session."""
+    """Sign up. Creates a merchant account and opens a session."""
     view, secret = await actions.sign_up(request, body)
     return sessions.set_cookie(request, json_response(view, 201), secret)
 
@@ -58,20 +58,20 @@ async def sign_up(request: Request, body: SignUp) -> Response:
     responses=SessionView,
 )
 async def sign_in(request: Request, body: SignIn) -> Response:
-    """Open a session."""
+    """Sign in. Opens a session."""
     user, secret = await sign_in_user(request, body.email, body.password, body.code)
     return sessions.set_cookie(request, json_response(actions.new_session_view(user)), secret)
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/logout", guard=anyone_with_cookie, status=204)
 async def sign_out(request: Request) -> Response:
-    """End the session, if there is one."""
+    """Sign out. Ends the session, if there is one."""
     return await sessions.sign_out(request, Response(status_code=204))
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/session", guard=signed_in)
 async def who_is_signed_in(caller: Person) -> SessionView:
-    """The merchant and user of the session."""
+    """Retrieve the session. It has the merchant and the user."""
     return actions.session_view(caller)
 
 
@@ -82,13 +82,13 @@ async def who_is_signed_in(caller: Person) -> SessionView:
     errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
 )
 async def confirm_session(request: Request, caller: Person, body: Confirmation) -> SessionView:
-    """Confirm the password for the next 15 minutes. The session cookie is replaced."""
+    """Confirm the password. Applies for the next 15 minutes. The session cookie is replaced."""
     return actions.session_view(await stepup.confirm(request, caller, body.password, body.code))
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)
 async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
-    """All API keys of the merchant, newest first, revoked ones included."""
+    """List API keys. Newest first, with revoked ones."""
     return ApiKeyList(await store.list_api_keys(db, caller.merchant_id))
 
 
@@ -107,13 +107,13 @@ async def make_api_key(caller: Person, body: NewApiKey, work: Work) -> NewApiKey
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, errors=(NotFound,))
 async def revoke_api_key(caller: Person, api_key_id: UUID, work: Work) -> ApiKeyView:
-    """Revoke an API key permanently."""
+    """Revoke an API key. This is permanent."""
     return await actions.revoke_api_key(work, caller, api_key_id)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/account", guard=scope("account:read"))
 async def account(caller: Caller) -> AccountView:
-    """The authorized merchant account."""
+    """Retrieve the merchant account."""
     return AccountView(
         merchant_id=caller.env.merchant_id,
         business_name=caller.business_name,

@@ -56,7 +56,7 @@ class ClientDetails(Struct, frozen=True):
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/clients", guard=signed_in)
 async def list_clients(caller: Person, db: Pool, now: datetime) -> ClientList:
-    """List the applications of the merchant, newest first, revoked ones included."""
+    """List applications. Newest first, with revoked ones."""
     return ClientList(await clients_store.list_owned(db, caller.merchant_id, now))
 
 
@@ -70,7 +70,7 @@ async def register_client(caller: Person, body: SettingsBody, work: Work) -> Cli
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/clients/{client_id}", guard=signed_in, errors=(NotFound,))
 async def show_client(caller: Person, client_id: str, db: Pool, services: Services, now: datetime) -> ClientDetails:
-    """Retrieve an application and the OAuth endpoints."""
+    """Retrieve an application. The response has the OAuth endpoints too."""
     client = await clients_store.find_owned(db, caller.merchant_id, client_id, now)
     if client is None:
         raise NotFound
@@ -82,13 +82,13 @@ async def show_client(caller: Person, client_id: str, db: Pool, services: Servic
     "PUT", "/oauth/clients/{client_id}", guard=signed_in, errors=CHANGES, recent_authentication="by_content"
 )
 async def save_client(caller: Person, client_id: str, body: SettingsUpdate, work: Work) -> ClientView:
-    """Replace all settings. Invalidates unfinished authorizations. New redirect URIs require recent authentication."""
+    """Update an application. Ends unfinished authorizations. New redirect URIs need recent authentication."""
     return await clients.update(work, caller.merchant_id, client_id, body, recent=stepup.is_recent(caller, work.now))
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in, errors=CHANGES)
 async def pause_or_resume_client(caller: Person, client_id: str, body: ClientStatusChange, work: Work) -> ClientView:
-    """Pause an application, which revokes its grants, or resume it, which restores none of them."""
+    """Pause or resume an application. Pausing revokes its grants, and resuming restores none of them."""
     return await clients.pause_or_resume(work, caller.merchant_id, client_id, body)
 
 
@@ -96,7 +96,7 @@ async def pause_or_resume_client(caller: Person, client_id: str, body: ClientSta
     "POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, errors=CHANGES, recent_authentication="always"
 )
 async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotation, work: Work) -> ClientView:
-    """Replace the client secret immediately. Only this response contains the new one."""
+    """Rotate the client secret. The old one stops working immediately. Only this response contains the new one."""
     return await clients.rotate_secret(work, caller.merchant_id, client_id, body)
 
 
@@ -107,7 +107,7 @@ async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotat
     errors=(NotFound, ApplicationRevoked),
 )
 async def revoke_client(caller: Person, client_id: str, work: Work) -> ClientView:
-    """Revoke an application permanently. Revokes every grant; the history stays."""
+    """Revoke an application. This is permanent. Revokes every grant; the history stays."""
     return await clients.revoke(work, caller.merchant_id, client_id)
 
 
@@ -117,7 +117,7 @@ async def revoke_client(caller: Person, client_id: str, work: Work) -> ClientVie
 async def list_connections(
     caller: Person, client_id: str, page: ConnectionsPageRequest, db: Pool, now: datetime
 ) -> ConnectionList:
-    """List the merchants that an application is or was connected to, 100 per page."""
+    """List connected merchants. Those that an application is or was connected to, 100 per page."""
     if await clients_store.find_owned(db, caller.merchant_id, client_id, now) is None:
         raise NotFound
     found = await connections_store.list_connections(db, caller.merchant_id, client_id, page.window, now)
@@ -132,7 +132,7 @@ async def list_connections(
     errors=(NotFound, ApplicationRevoked),
 )
 async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, work: Work) -> DisconnectResult:
-    """Disconnect one merchant from an application."""
+    """Disconnect a merchant."""
     return await connections.disconnect_one(work, caller.merchant_id, client_id, grant_id)
 
 
@@ -149,11 +149,11 @@ async def disconnect_all(caller: Person, client_id: str, work: Work) -> Disconne
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in)
 async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
-    """List the applications that the merchant is or was connected to."""
+    """List connected applications. Those that the merchant is or was connected to."""
     return GrantList(await connections_store.list_grants(db, caller.merchant_id, now))
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended, errors=(NotFound,))
 async def withdraw_grant(caller: Person, grant_id: UUID, work: Work) -> DisconnectResult:
-    """Disconnect one application."""
+    """Disconnect an application."""
     return await connections.revoke_grant(work, caller.merchant_id, grant_id)

@@ -184,7 +184,7 @@ BY_REDIRECT: tuple[Rule, ...] = (
     reads=AuthorizeQuery,
 )
 async def start(request: Request) -> Response:
-    """Start an authorization request, valid for ten minutes, and redirect the browser to the consent page."""
+    """Start an authorization request. It is valid for ten minutes, and redirects the browser to the consent page."""
     sent = await _read_parameters(request)
     for rule in BEFORE_REDIRECT:
         rule(sent)

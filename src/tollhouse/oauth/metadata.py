@@ -56,7 +56,7 @@ class PermissionList(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/.well-known/oauth-authorization-server", guard=anyone, responses=Metadata)
 async def metadata(services: Services) -> Response:
-    """The endpoints and what they support."""
+    """Retrieve the OAuth metadata. It lists the endpoints and what they support."""
     issuer = services.settings.base_url
     found = Metadata(
         issuer=issuer,
@@ -78,7 +78,7 @@ async def metadata(services: Services) -> Response:
 
 @OPERATIONS.add("GET", "/api/v2/oauth/permissions", guard=anyone)
 async def permissions() -> PermissionList:
-    """The scopes that applications can request."""
+    """List permissions. They are the scopes that applications can request."""
     return PermissionList(
         [
             PermissionView(permission.scope, permission.description, permission.access, permission.default_selected)

@@ -43,7 +43,7 @@ class RevocationResponse(Struct, frozen=True):
     responses=RevocationResponse,
 )
 async def give_back(request: Request) -> Response:
-    """Revoke the whole grant of a token. Unknown tokens and tokens of other applications also return 200.
+    """Revoke a token. This ends its whole grant. Unknown tokens and tokens of other applications also return 200.
 
     The hint is ignored: the prefix of a token tells its type. Suspended applications can revoke, too.
     """

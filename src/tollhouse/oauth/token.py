@@ -69,7 +69,7 @@ class TokenForm(Struct, frozen=True):
     responses=TokenResponse,
 )
 async def issue(request: Request) -> Response | ApiError:
-    """Exchange an authorization code or a refresh token for an access token."""
+    """Get an access token. It is exchanged for an authorization code or a refresh token."""
     form = request.form()
     form.require_no_repeats(PARAMETERS)
     grant_type = form.one("grant_type")

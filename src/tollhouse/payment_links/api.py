@@ -60,7 +60,7 @@ async def open_link(caller: Caller, body: LinkRequest, work: Work) -> LinkView:
 async def list_links(
     caller: Caller, query: LinksQuery, page: PageRequest, db: Pool, now: datetime, services: Services
 ) -> LinkList:
-    """List payment links, newest first."""
+    """List payment links. Newest first."""
     filters = msgspec.convert(query, LinkFilter, from_attributes=True)
     links, more, cursor = page.cut(await store.list_links(db, caller.env, filters, now, page.window))
     return LinkList([link_view(link, services.settings.base_url, now, services.catalogue) for link in links], more, cursor)
@@ -68,7 +68,7 @@ async def list_links(
 
 @OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, services: Services) -> LinkView:
-    """Read a payment link."""
+    """Retrieve a payment link."""
     link = await store.get(db, caller.env, link_id)
     if link is None:
         raise NotFound

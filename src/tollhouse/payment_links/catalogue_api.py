@@ -130,7 +130,7 @@ class ProjectList(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/currencies", guard=any_credential)
 async def list_currencies(caller: Caller, page: CataloguePageRequest, catalogue: Catalogue) -> CurrencyList:
-    """List currencies with their decimals, chains and supported operations."""
+    """List currencies. Each has its decimals, networks and supported operations."""
     shown, more, cursor = page.pick(list(catalogue.currencies.values()), lambda one: one.code)
     return CurrencyList([_currency(one, caller.env) for one in shown], more, cursor)
 
@@ -144,7 +144,7 @@ async def list_currencies(caller: Caller, page: CataloguePageRequest, catalogue:
 async def list_methods(
     caller: Caller, query: MethodsQuery, page: PageRequest, db: Pool, services: Services
 ) -> PaymentMethodList:
-    """List every payment method of the hosted checkout; unavailable ones have a reason."""
+    """List payment methods. These are all of the hosted checkout; unavailable ones have a reason."""
     amount_minor = minor_of(query.amount, services.catalogue.currencies.get(query.currency or ""))
     project = None
     if query.project_id is not None:
@@ -160,7 +160,7 @@ async def list_methods(
 
 @OPERATIONS.add("GET", "/projects", guard=scope("projects:read"))
 async def list_projects(caller: Caller, page: ListPageRequest, db: Pool, services: Services) -> ProjectList:
-    """List approved projects, newest first."""
+    """List approved projects. Newest first."""
     shown, more, cursor = page.cut(await store.approved(db, caller.env, page.window))
     settings = await payment_settings.of(db, caller.env)
     return ProjectList(
@@ -170,7 +170,7 @@ async def list_projects(caller: Caller, page: ListPageRequest, db: Pool, service
 
 @OPERATIONS.add("GET", "/projects/{project_id}", guard=scope("projects:read"), errors=(NotFound,))
 async def read_project(caller: Caller, project_id: UUID, db: Pool, services: Services) -> ProjectView:
-    """Read an approved project."""
+    """Retrieve an approved project."""
     project = await store.approved_one(db, caller.env, project_id)
     if project is None:
         raise NotFound

@@ -67,7 +67,7 @@ class RefundList(Struct, frozen=True):
     ),
 )
 async def request_refund(caller: Caller, transaction_id: UUID, body: NewRefund, work: Work) -> RefundView:
-    """Refund a payment: all that is left, or a part. By default it goes to the account that paid.
+    """Refund a payment. Refunds all that is left, or a part. By default it goes to the account that paid.
 
     Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and needs
     an operator's approval.
@@ -81,7 +81,7 @@ async def request_refund(caller: Caller, transaction_id: UUID, body: NewRefund, 
 async def list_refunds_of(
     caller: Caller, transaction_id: UUID, page: ListPageRequest, db: Pool, catalogue: Catalogue
 ) -> RefundList:
-    """List the refunds of a transaction, newest first."""
+    """List the refunds of a transaction. Newest first."""
     if await transaction_store.get(db, caller.env, transaction_id) is None:
         raise NotFound
     filters = RefundFilter(transaction_id=transaction_id)
@@ -93,7 +93,7 @@ async def list_refunds_of(
 async def list_refunds(
     caller: Caller, query: RefundListQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> RefundList:
-    """List refunds, newest first."""
+    """List refunds. Newest first."""
     filters = msgspec.convert(query, RefundFilter, from_attributes=True)
     found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
     return RefundList([refund_view(one, caller.env, catalogue) for one in found], more, cursor)
@@ -101,7 +101,7 @@ async def list_refunds(
 
 @OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), errors=(NotFound,))
 async def read_refund(caller: Caller, refund_id: UUID, db: Pool, catalogue: Catalogue) -> RefundView:
-    """Read a refund."""
+    """Retrieve a refund."""
     refund = await store.get(db, caller.env, refund_id)
     if refund is None:
         raise NotFound

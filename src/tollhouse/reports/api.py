@@ -31,7 +31,7 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 async def financial_summary(
     caller: Caller, query: SummaryQuery, db: Pool, now: datetime, catalogue: Catalogue
 ) -> FinancialReport | Response:
-    """What changed the balances in an interval, by currency, from the ledger alone; as JSON or CSV."""
+    """Retrieve a financial summary. It shows what changed the balances in a period, by currency, as JSON or CSV."""
     interval = query.interval(now, catalogue)
     if query.project_id is not None and await projects.status_of(db, caller.env, query.project_id) is None:
         raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))

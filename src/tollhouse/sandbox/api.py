@@ -107,7 +107,7 @@ class ClockView(Struct, frozen=True, kw_only=True):
     errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_transaction(caller: Caller, transaction_id: UUID, body: Simulation, work: Work) -> TransactionView:
-    """Simulate the customer and the bank for a transaction."""
+    """Simulate a transaction. You decide what the customer and the bank do."""
     found = await transaction_store.get(work.tx, caller.env, transaction_id)
     if found is None:
         raise NotFound
@@ -122,7 +122,7 @@ async def simulate_transaction(caller: Caller, transaction_id: UUID, body: Simul
     errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_link(caller: Caller, link_id: UUID, body: Simulation, work: Work) -> TransactionView:
-    """Start a transaction of a link in the simulator, and simulate its outcome."""
+    """Simulate a payment of a link. Starts a transaction in the simulator, and simulates its outcome."""
     link = await link_store.lock(work.tx, caller.env, link_id)
     if link is None:
         raise NotFound
@@ -138,7 +138,7 @@ async def simulate_link(caller: Caller, link_id: UUID, body: Simulation, work: W
     errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_refund(caller: Caller, refund_id: UUID, body: RefundSimulation, work: Work) -> RefundView:
-    """Simulate the operator and the bank for a refund."""
+    """Simulate a refund. You decide what the operator and the bank do."""
     env = caller.env
     current = await refund_review.lock_in(work.tx, env, refund_id)
     if body.outcome == "approve" or (current.status == "required" and body.outcome != "reject"):

@@ -15,11 +15,11 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 
 @INTEGRATION_OPERATIONS.add("GET", "/settings", guard=scope("settings:read"))
 async def read_settings(caller: Caller, now: datetime, services: Services) -> SettingsView:
-    """The settings of the current environment."""
+    """Retrieve the settings. They are those of the current environment."""
     return await actions.get(services, caller.env, now)
 
 
 @INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), errors=(ValidationFailed, SettingsChanged))
 async def save_settings(caller: Caller, body: NewSettings, work: Work) -> SettingsView:
-    """Replace the settings of the current environment. Needs the version that was read."""
+    """Update the settings. Replaces those of the current environment. Needs the version that was read."""
     return await actions.save(work, caller.env, body)

@@ -99,7 +99,7 @@ class ReviewedProjects(Struct, frozen=True):
 
 @DASHBOARD_OPERATIONS.add("GET", "/projects", guard=signed_in, errors=(ValidationFailed,))
 async def list_projects(caller: Person, query: ProjectsQuery, page: PageRequest, db: Pool) -> ReviewedProjects:
-    """All projects of the merchant, newest first, those in review and rejected included."""
+    """List projects. Newest first, with those in review and rejected."""
     found = await store.every(db, caller.merchant_id, query.mode, page.window)
     shown, more, cursor = page.cut(found)
     return ReviewedProjects([_view(project) for project in shown], more, cursor)
@@ -107,7 +107,7 @@ async def list_projects(caller: Person, query: ProjectsQuery, page: PageRequest,
 
 @DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, errors=(ValidationFailed,))
 async def open_project(caller: Person, body: NewProject, work: Work) -> ReviewedProjectView:
-    """Open a project. In test mode it is approved at once, in live mode an operator approves it."""
+    """Create a project. In test mode it is approved at once, in live mode an operator approves it."""
     facts = body.facts()
     # Nothing below this line may refuse.
     opened = await projects.open_project(work, MerchantEnv(caller.merchant_id, body.mode), facts)
@@ -126,7 +126,7 @@ async def open_project(caller: Person, body: NewProject, work: Work) -> Reviewed
 
 @DASHBOARD_OPERATIONS.add("PUT", "/projects/{project_id}", guard=signed_in, errors=(ValidationFailed, NotFound))
 async def change_project(caller: Person, project_id: UUID, body: ProjectChange, work: Work) -> ReviewedProjectView:
-    """Change what a project says of itself. One that was rejected is reviewed again."""
+    """Update a project. One that was rejected is reviewed again."""
     facts = body.facts()
     changed = await projects.change(work, caller.merchant_id, project_id, facts)
     if changed is None:

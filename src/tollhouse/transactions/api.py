@@ -55,7 +55,7 @@ class TransactionList(Struct, frozen=True):
     errors=(NotFound, LinkNotActive),
 )
 async def cancel_link(caller: Caller, link_id: UUID, work: Work) -> LinkView:
-    """Cancel an active payment link; canceling it again changes nothing."""
+    """Cancel a payment link. Canceling it again changes nothing."""
     link = await link_closing.cancel(work, caller.env, link_id)
     return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue)
 
@@ -64,7 +64,7 @@ async def cancel_link(caller: Caller, link_id: UUID, work: Work) -> LinkView:
 async def list_transactions(
     caller: Caller, query: TransactionsQuery, page: PageRequest, db: Pool, now: datetime, catalogue: Catalogue
 ) -> TransactionList:
-    """List transactions, newest first."""
+    """List transactions. Newest first."""
     filters = msgspec.convert(query, TransactionFilter, from_attributes=True)
     found, more, cursor = page.cut(await store.list_transactions(db, caller.env, filters, now, page.window))
     return TransactionList([transaction_view(one, now, catalogue) for one in found], more, cursor)
@@ -74,7 +74,7 @@ async def list_transactions(
 async def read_transaction(
     caller: Caller, transaction_id: UUID, db: Pool, now: datetime, catalogue: Catalogue
 ) -> TransactionView:
-    """Read a transaction."""
+    """Retrieve a transaction."""
     transaction = await store.get(db, caller.env, transaction_id)
     if transaction is None:
         raise NotFound
@@ -89,5 +89,5 @@ async def read_transaction(
     errors=(NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def accept(caller: Caller, transaction_id: UUID, work: Work) -> TransactionView:
-    """Accept a payment that was late, duplicate, after a cancellation, or of another amount."""
+    """Accept a payment. It can be late, a duplicate, after a cancellation, or of another amount."""
     return transaction_view(await settlement.accept(work, caller.env, transaction_id), work.now, work.services.catalogue)

@@ -47,7 +47,7 @@ class EntryList(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
 async def list_balances(caller: Caller, page: CataloguePageRequest, db: Pool, catalogue: Catalogue) -> BalanceList:
-    """List the balances in all currencies, as of one moment."""
+    """List balances. All are as of one moment."""
     found = {balance.currency: balance for balance in await store.list_balances(db, caller.env)}
     every = [
         found.get(one.code, Balance(one.code))
@@ -61,7 +61,7 @@ async def list_balances(caller: Caller, page: CataloguePageRequest, db: Pool, ca
 
 @OPERATIONS.add("GET", "/balances/{code}", guard=scope("balances:read"), errors=(NotFound,))
 async def read_balance(caller: Caller, code: str, db: Pool, catalogue: Catalogue) -> BalanceView:
-    """Read the balance in one currency."""
+    """Retrieve a balance."""
     known = catalogue.currencies.get(code)
     if known is None:
         raise NotFound
@@ -70,7 +70,7 @@ async def read_balance(caller: Caller, code: str, db: Pool, catalogue: Catalogue
 
 @OPERATIONS.add("GET", "/ledger", guard=scope("balances:read"))
 async def list_entries(caller: Caller, query: EntriesQuery, page: PageRequest, db: Pool, catalogue: Catalogue) -> EntryList:
-    """List ledger entries, newest first."""
+    """List ledger entries. Newest first."""
     entry_filter = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
     found, more, cursor = page.cut(await store.list_entries(db, caller.env, entry_filter, page.window))
     views = [entry_view(entry, caller.env, catalogue.currencies[entry.currency].decimals) for entry in found]
@@ -79,7 +79,7 @@ async def list_entries(caller: Caller, query: EntriesQuery, page: PageRequest, d
 
 @OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), errors=(NotFound,))
 async def read_entry(caller: Caller, entry_id: UUID, db: Pool, catalogue: Catalogue) -> EntryView:
-    """Read a ledger entry."""
+    """Retrieve a ledger entry."""
     entry = await store.get_entry(db, caller.env, entry_id)
     if entry is None:
         raise NotFound

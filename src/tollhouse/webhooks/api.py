@@ -55,7 +55,7 @@ class SavedAddressCredential(CredentialGuard):
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook", guard=READ, deprecated=SAVED_ADDRESSES)
 async def read_configuration(caller: Caller, db: Pool, services: Services) -> WebhookConfiguration | None:
-    """The saved webhook configuration; null before the first PUT and after the end of compatibility."""
+    """Retrieve the webhook configuration. Null before the first PUT and after the end of compatibility."""
     return await actions.get_configuration(db, caller.env, services)
 
 
@@ -74,13 +74,13 @@ async def save_configuration(caller: Caller, body: NewConfiguration, work: Work)
 
 @INTEGRATION_OPERATIONS.add("DELETE", "/webhook", guard=WRITE)
 async def switch_delivery_off(caller: Caller, work: Work) -> WebhookConfiguration | None:
-    """Disable webhook delivery for the current environment."""
+    """Turn off webhook delivery. Applies to the current environment."""
     return await actions.disable_delivery(work, caller.env)
 
 
 @INTEGRATION_OPERATIONS.add("POST", "/webhook/rotate-secret", guard=WRITE)
 async def rotate_secret(caller: Caller, work: Work) -> SecretView:
-    """Replace the signing secret. The new value is returned once."""
+    """Rotate the signing secret. The new value is returned once."""
     return SecretView(await actions.rotate_secret(work, caller.env))
 
 
@@ -93,7 +93,7 @@ async def rotate_secret(caller: Caller, work: Work) -> SecretView:
     errors=(ValidationFailed, RateLimited, WebhookSecretMissing),
 )
 async def send_test_event(caller: Caller, body: NewTestEvent, work: Work) -> EventView:
-    """Send and record a signed test event to the given address."""
+    """Send a test event. It is signed, sent once to the given URL, and recorded."""
     return event_view(await actions.send_test(work, caller.env, body.url), work.services.catalogue)
 
 
@@ -101,7 +101,7 @@ async def send_test_event(caller: Caller, body: NewTestEvent, work: Work) -> Eve
 async def list_events(
     caller: Caller, query: ListEventsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> EventList:
-    """Events with their delivery state, newest first."""
+    """List events. They have their delivery status; newest first."""
     event_filter = EventFilter(query.status, query.type, query.resource_id)
     shown, more, cursor = page.cut(await store.list_events(db, caller.env, event_filter, page.window))
     return EventList([event_view(event, catalogue) for event in shown], more, cursor)
@@ -109,7 +109,7 @@ async def list_events(
 
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, errors=(NotFound,))
 async def read_event(caller: Caller, event_id: UUID, db: Pool, catalogue: Catalogue) -> EventWithHistory:
-    """One event with its delivery history."""
+    """Retrieve an event. It has its delivery history."""
     event, history = await actions.get_event(db, caller.env, event_id)
     return event_with_history(event, history, catalogue)
 
@@ -123,13 +123,13 @@ async def read_event(caller: Caller, event_id: UUID, db: Pool, catalogue: Catalo
     errors=(NotFound, WebhookDeliveryDisabled, WebhookDestinationMissing, WebhookSecretMissing),
 )
 async def redeliver_event(caller: Caller, event_id: UUID, work: Work) -> EventView:
-    """Deliver an existing event again."""
+    """Redeliver an event."""
     return event_view(await actions.redeliver(work, caller.env, event_id), work.services.catalogue)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, errors=(ValidationFailed,))
 async def read_secret_state(caller: Person, query: ModeQuery, db: Pool, now: datetime) -> SecretStateView:
-    """Whether a signing secret is active, and whether another one waits to be."""
+    """Retrieve the state of the signing secret. Says whether one is active, and whether another one waits."""
     return await actions.get_secret_state(db, caller.env(query.mode), now)
 
 
@@ -141,7 +141,7 @@ async def read_secret_state(caller: Person, query: ModeQuery, db: Pool, now: dat
     recent_authentication="live",
 )
 async def generate_secret(caller: Person, body: ModeQuery, work: Work) -> SecretView:
-    """Generate a signing secret, shown once, which waits an hour to be activated."""
+    """Generate a signing secret. It is shown once, and can be activated for an hour."""
     return SecretView(await actions.generate_secret(work, caller.env(body.mode)))
 
 
@@ -153,5 +153,5 @@ async def generate_secret(caller: Person, body: ModeQuery, work: Work) -> Secret
     recent_authentication="live",
 )
 async def activate_secret(caller: Person, body: ModeQuery, work: Work) -> SecretStateView:
-    """Activate the generated secret and switch delivery on."""
+    """Activate the signing secret. Also turns delivery on."""
     return await actions.activate_secret(work, caller.env(body.mode))

@@ -56,7 +56,7 @@ class WithdrawalList(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/withdrawal-methods", guard=scope("withdrawals:read"))
 async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest, services: Services) -> WithdrawalMethodList:
-    """List every withdrawal method, the unavailable ones with the reason."""
+    """List withdrawal methods. Unavailable ones have a reason."""
     found, more, cursor = page.pick(
         methods.list_methods(caller.env.mode, services.catalogue), lambda method: method.method_id
     )
@@ -74,7 +74,7 @@ async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest, se
     errors=(ValidationFailed, WithdrawalMethodUnavailable, *AMOUNT_ERRORS),
 )
 async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work) -> WithdrawalQuoteView:
-    """Quote the costs of a withdrawal, guaranteed for one minute. No money is reserved."""
+    """Create a withdrawal quote. Its costs are guaranteed for one minute. No money is reserved."""
     return withdrawal_quote_view(await actions.quote(work, caller.env, body), work.services.catalogue)
 
 
@@ -96,7 +96,7 @@ async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work)
     ),
 )
 async def request_withdrawal(caller: Caller, body: NewWithdrawal, work: Work) -> WithdrawalView:
-    """Withdraw money to a receiver. The amount is reserved at once; in live mode an operator reviews the withdrawal."""
+    """Create a withdrawal. The amount is reserved at once. In live mode an operator reviews it."""
     return withdrawal_view(await actions.request(work, caller.env, body), work.services.catalogue)
 
 
@@ -104,7 +104,7 @@ async def request_withdrawal(caller: Caller, body: NewWithdrawal, work: Work) ->
 async def list_withdrawals(
     caller: Caller, query: WithdrawalsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> WithdrawalList:
-    """List withdrawals, newest first."""
+    """List withdrawals. Newest first."""
     found, more, cursor = page.cut(await store.list_withdrawals(db, caller.env, query, page.window))
     return WithdrawalList([withdrawal_view(one, catalogue) for one in found], more, cursor)
 
@@ -123,5 +123,5 @@ async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool, catalog
     errors=(NotFound, InvalidState),
 )
 async def cancel_withdrawal(caller: Caller, withdrawal_id: UUID, work: Work) -> WithdrawalView:
-    """Cancel a withdrawal that was not sent yet. The amount becomes available again."""
+    """Cancel a withdrawal. Possible until it is sent. The amount becomes available again."""
     return withdrawal_view(await actions.cancel(work, caller.env, withdrawal_id), work.services.catalogue)

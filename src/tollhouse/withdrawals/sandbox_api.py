@@ -33,5 +33,5 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
 )
 async def simulate_withdrawal(caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, work: Work) -> WithdrawalView:
-    """Simulate the decision of the operator or the bank for a withdrawal."""
+    """Simulate a withdrawal. You decide what the operator and the bank do."""
     return withdrawal_view(await play(work, caller.env, withdrawal_id, body.outcome), work.services.catalogue)
