@@ -27,7 +27,9 @@ WORDS = PACKAGE / "http" / "labels.py"
 MODULES = sorted(PACKAGE.glob("**/*.py"))
 NO_PAGES = {"cli", "demo", "docs", "migrations", "platform", "chaos"}
 """Parts whose sentences no page shows, or that are English by nature."""
-API_ONLY = re.compile(r"(authorize|token|revoke|client_auth|descriptions|reference|json_text|catalogue_api|users|scales|openapi\w*)\.py")
+API_ONLY = re.compile(
+    r"(authorize|token|revoke|client_auth|descriptions|reference|json_text|catalogue_api|users|scales|openapi\w*)\.py"
+)
 """Modules whose sentences only an API or a command says."""
 PHRASES = re.compile(
     r"(\w+_)*pages\.py|app_form\.py|labels\.py|form_errors\.py|schema_fields\.py|scopes\.py"
