@@ -15,7 +15,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.ids import ClientId
-from tollhouse.oauth import clients, clients_store, settings
+from tollhouse.oauth import clients, clients_store, settings, snippets
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 
 OPERATIONS = Operations(PAGES)
@@ -56,6 +56,7 @@ async def register(request: Request, caller: Person) -> Response:
         here="apps",
         client=client,
         secret=client.client_secret or "",
+        environment_file=snippets.environment_file(issuer, client, client.client_secret or ""),
         issuer=issuer,
         authorization_endpoint=authorization_endpoint(issuer),
         token_endpoint=token_endpoint(issuer),

@@ -234,17 +234,24 @@ def _consent_page(
         "dashboard/consent/page.html",
         422 if nothing_selected else 200,
         allow_external_redirect=True,
-        person=person,
-        request=consent_request,
-        website=_website(consent_request),
-        redirect_origin=redirect_uris.origin_of(consent_request.redirect_uri),
-        groups=_groups(consent_request.scopes, selected),
-        connections=_connections_text(consent_request.connections),
-        access_duration=span(timedelta(seconds=request.services.settings.grant_ttl)),
-        description=_split_description(consent_request.description),
         nothing_selected=nothing_selected,
+        **page_context(request, person, consent_request, selected),
         **_form_context(request, request_id, person),
     )
+
+
+def page_context(request: Request, person: Person, consent_request: ConsentRequest, selected: Scopes) -> dict[str, Any]:
+    """What the page shows, without its form."""
+    return {
+        "person": person,
+        "request": consent_request,
+        "website": _website(consent_request),
+        "redirect_origin": redirect_uris.origin_of(consent_request.redirect_uri),
+        "groups": _groups(consent_request.scopes, selected),
+        "connections": _connections_text(consent_request.connections),
+        "access_duration": span(timedelta(seconds=request.services.settings.grant_ttl)),
+        "description": _split_description(consent_request.description),
+    }
 
 
 def _form_context(request: Request, request_id: str, person: Person) -> dict[str, Any]:
