@@ -86,18 +86,18 @@ async def test_the_page_says_what_the_api_says(alice: Actor) -> None:
     await sell(alice, amount="7.00", currency="USD")
     shown = await tables(alice)
     assert shown["currencies"] == {
-        "EUR": ["0.00", "30.00", "0.00", "\N{MINUS SIGN}12.00", "0.00", "0.00", "18.00"],
-        "USD": ["0.00", "7.00", "0.00", "0.00", "0.00", "0.00", "7.00"],
+        "EUR": ["€0.00", "€30.00", "€0.00", "\N{MINUS SIGN}€12.00", "€0.00", "€0.00", "€18.00"],
+        "USD": ["$0.00", "$7.00", "$0.00", "$0.00", "$0.00", "$0.00", "$7.00"],
     }
     assert shown["lines"] == {
-        "Opening": ["", "0.00"],
-        "Payments": ["1", "30.00"],
-        "Refunds": ["1", "\N{MINUS SIGN}12.00"],
-        "Closing": ["", "18.00"],
+        "Opening": ["", "€0.00"],
+        "Payments": ["1", "€30.00"],
+        "Refunds": ["1", "\N{MINUS SIGN}€12.00"],
+        "Closing": ["", "€18.00"],
     }
     assert await tables(alice, page=METHODS) == {
-        "methods-EUR": {"Test payment in EUR": ["1", "30.00", "0.00", "\N{MINUS SIGN}12.00", "18.00"]},
-        "methods-USD": {"Test payment in USD": ["1", "7.00", "0.00", "0.00", "7.00"]},
+        "methods-EUR": {"Test payment in EUR": ["1", "€30.00", "€0.00", "\N{MINUS SIGN}€12.00", "€18.00"]},
+        "methods-USD": {"Test payment in USD": ["1", "$7.00", "$0.00", "$0.00", "$7.00"]},
     }
     days = list((await tables(alice, "?period=7d"))["over-time"].values())
     assert len(days) == 7
@@ -113,18 +113,20 @@ async def test_the_ledger_alone_is_reported(alice: Actor, harness: Harness) -> N
     await harness.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "payment_fee", -500)
     await harness.post(datetime(2026, 3, 31, 22, 30, tzinfo=UTC), "withdrawal_fee", -100)
     shown = await tables(alice, MARCH)
-    assert shown["currencies"] == {"EUR": ["100.00", "200.00", "\N{MINUS SIGN}6.00", "0.00", "0.00", "0.00", "294.00"]}
-    assert shown["fees"] == {
-        "Payment fees": ["\N{MINUS SIGN}5.00", "2.5%"],
-        "Withdrawal fees": ["\N{MINUS SIGN}1.00", "0.5%"],
-        "Total fees": ["\N{MINUS SIGN}6.00", "3.0%"],
+    assert shown["currencies"] == {
+        "EUR": ["€100.00", "€200.00", "\N{MINUS SIGN}€6.00", "€0.00", "€0.00", "€0.00", "€294.00"]
     }
-    assert shown["over-time"]["31 Mar"][1] == "200.00"
+    assert shown["fees"] == {
+        "Payment fees": ["\N{MINUS SIGN}€5.00", "2.5%"],
+        "Withdrawal fees": ["\N{MINUS SIGN}€1.00", "0.5%"],
+        "Total fees": ["\N{MINUS SIGN}€6.00", "3.0%"],
+    }
+    assert shown["over-time"]["31 Mar"][1] == "€200.00"
     months = (await tables(alice, YEAR))["over-time"]
-    assert (months["Feb 2026"][1], months["Mar 2026"][1], months["Apr 2026"][1]) == ("100.00", "200.00", "0.00")
+    assert (months["Feb 2026"][1], months["Mar 2026"][1], months["Apr 2026"][1]) == ("€100.00", "€200.00", "€0.00")
     await alice.sql("UPDATE merchants SET time_zone = 'Europe/Berlin' WHERE id = $1::uuid", alice.merchant_id)
-    assert (await tables(alice, MARCH))["currencies"] == {"EUR": ["100.00", *["0.00"] * 5, "100.00"]}
-    assert (await tables(alice, YEAR))["over-time"]["Apr 2026"][1] == "200.00"
+    assert (await tables(alice, MARCH))["currencies"] == {"EUR": ["€100.00", *["€0.00"] * 5, "€100.00"]}
+    assert (await tables(alice, YEAR))["over-time"]["Apr 2026"][1] == "€200.00"
     by_day = await seen(alice, f"/test/reports{YEAR}&group_by=day")
     assert "The period is longer than 93 days" in by_day
     rows = list(csv.DictReader((await file(alice, "csv", f"{YEAR}&group_by=day")).text.splitlines()))
@@ -139,9 +141,9 @@ async def test_one_project_alone(alice: Actor) -> None:
     other = (await alice.dashboard("POST", "/projects", body)).ok(201)
     await pay(await open_link(alice, amount="4.00", project_id=other.body["id"]))
     shown = await tables(alice, f"?project_id={other.body['id']}")
-    assert shown["currencies"] == {"EUR": ["0.00", "4.00", *["0.00"] * 4, "4.00"]}
+    assert shown["currencies"] == {"EUR": ["€0.00", "€4.00", *["€0.00"] * 4, "€4.00"]}
     of_project = await tables(alice, f"?project_id={other.body['id']}", page=METHODS)
-    assert of_project == {"methods-EUR": {"Test payment in EUR": ["1", "4.00", "0.00", "0.00", "4.00"]}}
+    assert of_project == {"methods-EUR": {"Test payment in EUR": ["1", "€4.00", "€0.00", "€0.00", "€4.00"]}}
     assert "Other</option>" in await seen(alice, "/test/reports")
 
 

@@ -188,7 +188,7 @@ def _entry_row(entry: ListedEntry, env: MerchantEnv, catalogue: Catalogue) -> En
         at=stamp(entry.created_at),
         amount=("+" if entry.delta_minor > 0 else "\N{MINUS SIGN}") + amount,
         balance_after=catalogue.format_amount(entry.balance_after_minor, entry.currency),
-        source=entry.source_type.replace("_", " "),
+        source="payment" if entry.source_type == "transaction" else entry.source_type.replace("_", " "),
         source_path="" if below is None else f"/{env.mode}/{below}/{entry.source_id}",
     )
 
