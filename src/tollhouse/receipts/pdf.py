@@ -48,6 +48,7 @@ class _ReceiptPdf(FPDF):
             self.add_font(FAMILY, style, file)
         self._characters: Mapping[int, object] = self.fonts[FAMILY].cmap  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
         self.set_margin(MARGIN)
+        self.c_margin = 0
         self.set_auto_page_break(auto=True, margin=MARGIN)
         self.set_title(f"{document.title} - {document.seller_name}")
         self.set_author(document.seller_name)
