@@ -25,6 +25,7 @@ EACH = 1
 """How many pages of one route and mode are seen."""
 NOT_LINKED = {
     "/api/v2/oauth/authorize": "leads to the consent page",
+    "/operator/mail/{mail_id}/html": "only where operators can read mail: without a relay, outside live use",
     "/operator/signin/2fa": "after a password",
     "/operator/stepup": "after a time",
     "/pay/{token}/status": "of scripts",
