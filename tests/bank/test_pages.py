@@ -129,7 +129,7 @@ async def test_only_an_operator_is_heard_for_so_long(service: Service, olga: Act
     unsent = {"Sec-Fetch-Site": "same-origin", "Content-Length": "200000"}
     async with visitor(service) as nobody:
         answer = await nobody.send("POST", "/operator/statements", data=b"", headers=unsent)
-        assert answer.ok(303).location == "/operator/signin?to=%2Foperator"
+        assert answer.ok(303).location == "/operator/signin?to=%2Foperator%2Fstatements"
     assert (await upload(alice, large)).ok(303).location.startswith("/operator/signin")
     (await upload(olga, large, **{"Sec-Fetch-Site": "cross-site"})).refused("cross_origin_forbidden", 403)
     (await olga.form("/operator/statements", {"file": "x"})).refused("invalid_request", 400)

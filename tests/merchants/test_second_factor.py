@@ -189,7 +189,8 @@ async def test_the_operator_lets_in_who_lost_every_code(alice: Actor) -> None:
 async def test_setting_it_up_wants_a_proof_and_shows_nothing_before(alice: Actor) -> None:
     await set_up(alice)
     await grow_old(alice)
-    assert (await alice.send("GET", f"{ROOT}/setup")).ok(303).location == "/stepup?to=%2Fsettings%2Fsecurity%2Fsetup"
+    asked = (await alice.send("GET", f"{ROOT}/setup")).ok(303).location
+    assert asked == "/stepup?to=%2Fsettings%2Fsecurity%2Fsetup&cancel=%2Fsettings%2Fsecurity"
     for path in ("/setup", "/confirm"):
         (await alice.form(f"{ROOT}{path}", {"code": "123456"})).refused("recent_authentication_required", 403)
 
