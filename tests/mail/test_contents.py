@@ -23,6 +23,8 @@ TEMPLATE = (Path(rendering.__file__).parent / "templates/email.html").read_text(
 KINDS: tuple[EmailKind, ...] = get_args(EmailKind)
 NOW = datetime(2026, 11, 23, 16, 42, 7, tzinfo=UTC)
 DEVICE = {"browser": "Firefox", "system": "Linux", "address": "192.0.2.7"}
+SALE = {"number": "2026-000001", "shop": "Shop", "product": "Coffee", "seller": "Shop, Berlin", "amount": "€4.20"}
+RECEIPT = SALE | {"paid_at": "23 November 2026, 16:42 UTC", "path": "/pay/x?payment=y", "test": "yes"}
 HOSTILE = {"browser": '"><script>x</script>', "system": "<img src=//evil>\r\n\r\nBcc: x", "address": "%(a)s {{ 7 * 7 }}"}
 ADDRESS = re.compile(r"https?://\S+")
 
@@ -61,14 +63,14 @@ def test_every_kind_has_a_content() -> None:
 
 @pytest.mark.parametrize(("kind", "language"), [*product(KINDS, LANGUAGES)])
 async def test_both_parts_say_the_same(mail_worker: MailWorker, kind: EmailKind, language: str) -> None:
-    message = message_of(mail_worker, kind, language, DEVICE)
+    message = message_of(mail_worker, kind, language, DEVICE | RECEIPT)
     assert [part.get_content_type() for part in message.walk()] == ["multipart/alternative", "text/plain", "text/html"]
     assert message["Content-Language"] == language
     assert not [part.defects for part in message.walk() if part.defects]
     plain, html = parts_of(message)
-    said = " ".join(html.words)
+    said = " ".join(html.words).replace(":", "")
     for paragraph in plain.split("\n\n"):
-        assert " ".join(paragraph.split()) in said
+        assert " ".join(paragraph.split()).replace(":", "") in said, "a table has no colons"
     assert str(message["Subject"]) in html.words
     shown = [link.rstrip(".:") for link in ADDRESS.findall(plain) if link.count("/") > 2]
     assert html.links == shown

@@ -30,7 +30,7 @@ from tollhouse.sandbox.simulator import Simulated
 from tollhouse.transactions import settlement
 
 TABLES = (
-    "payment_links", "transactions", "transaction_steps", "rail_observations", "refunds", "chargebacks",
+    "payment_links", "transactions", "transaction_steps", "receipt_mails", "rail_observations", "refunds", "chargebacks",
     "outgoing_transfers", "withdrawal_days",
     "ledger_accounts",
     "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds", "webhook_events", "webhook_deliveries",

@@ -37,7 +37,13 @@ async def start(
 
 
 async def begin(
-    tx: Tx, shown: PaymentLink, attempt_id: UUID, method: Method, instructions: Instructions, now: datetime
+    tx: Tx,
+    shown: PaymentLink,
+    attempt_id: UUID,
+    method: Method,
+    instructions: Instructions,
+    now: datetime,
+    payer_language: str,
 ) -> UUID | None:
     """Insert an attempt and return its id; None if the link is no longer active.
 
@@ -55,6 +61,6 @@ async def begin(
         shared = next((one_id for one_id, method_id in open_ones if method_id == method.method_id), None)
         if shared is not None:
             return shared
-    await transaction_store.insert(tx, link, attempt_id, method, instructions, now)
+    await transaction_store.insert(tx, link, attempt_id, method, instructions, now, payer_language)
     await link_store.record_attempt(tx, link, attempt_id, now)
     return attempt_id

@@ -7,7 +7,7 @@ the visitor's attempt.
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import cast, get_args
+from typing import Any, cast, get_args
 from uuid import UUID
 
 from msgspec import Struct
@@ -29,8 +29,9 @@ from tollhouse.checkout.state import (
     load_own_receipt,
 )
 from tollhouse.environments import logos_model
-from tollhouse.http.forms import parse_form
+from tollhouse.http.forms import flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.preferences import language_of
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, json_response, page, see_other
@@ -44,9 +45,10 @@ from tollhouse.kernel.money import parse_amount
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import LinkCanceled, LinkExpired, MethodUnavailable
-from tollhouse.payment_links.offers import offers_for
+from tollhouse.payment_links.offers import Offer, offers_for
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX, Rails
+from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
 from tollhouse.sandbox.simulator import Outcome, Simulated
 from tollhouse.transactions.model import FAILURES, Transaction
 
@@ -69,6 +71,7 @@ DURATIONS = {
     "minutes": "Takes a few minutes.",
     "days": "Takes up to two business days.",
 }
+WORDS = {"reasons": REASONS, "actions": ACTIONS, "durations": DURATIONS}
 CHOOSE_AGAIN = "Choose one of the payment methods below."
 
 
@@ -124,7 +127,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
         return await render(request, found, now, error)
 
     async def action(tx: Tx) -> UUID | None:
-        return await attempts.begin(tx, link, attempt_id, method, instructions, now)
+        return await attempts.begin(tx, link, attempt_id, method, instructions, now, language_of(request))
 
     begun = await db.transact(action)
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
@@ -202,7 +205,13 @@ def named_attempt(request: Request) -> UUID | None:
     return parse_id(parse_form(request.query).one("payment") or "")
 
 
-async def render(request: Request, found: Checkout, now: datetime, error: MethodUnavailable | None = None) -> Response:
+async def render(
+    request: Request,
+    found: Checkout,
+    now: datetime,
+    error: MethodUnavailable | None = None,
+    mail_form: ReceiptMailForm = NO_MAIL_FORM,
+) -> Response:
     """The checkout page in its state."""
     link, attempt, state = found.link, found.attempt, found.state
     look = found.settings.branding
@@ -212,7 +221,7 @@ async def render(request: Request, found: Checkout, now: datetime, error: Method
     return page(
         request,
         "checkout/checkout.html",
-        200 if error is None else error.status,
+        mail_form.errors.status if error is None else error.status,
         allow_external_redirect=(link.success_url or found.settings.success_url) is not None,
         image_origin=logos_model.image_origin(look.logo_url),
         shop=look.display_name or found.shown.business_name,
@@ -222,7 +231,7 @@ async def render(request: Request, found: Checkout, now: datetime, error: Method
         support_email=look.support_email,
         contacts=branding.contacts(look),
         link=link,
-        receipt=await load_own_receipt(request.services.db, found, now),
+        **await _receipt_values(request, found, now, mail_form),
         amount=request.services.catalogue.format_amount(link.amount_minor, link.currency),
         due=request.services.catalogue.format_amount(found.due_minor, link.currency),
         state=state if error is None else "open",
@@ -231,12 +240,8 @@ async def render(request: Request, found: Checkout, now: datetime, error: Method
         currency=request.services.catalogue.currencies[attempt.currency if attempt else link.currency],
         failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,
-        offers=offers_for(link, found.settings, request.services.rails, request.services.catalogue)
-        if showing_offers
-        else [],
-        reasons=REASONS,
-        actions=ACTIONS,
-        durations=DURATIONS,
+        offers=_offers(request, found) if showing_offers else [],
+        **WORDS,
         method_name=None if attempt is None else request.services.catalogue.label_of(attempt.method_id),
         qr=_qr(found, request.services.catalogue),
         waiting=state in WAITING,
@@ -251,6 +256,19 @@ async def render(request: Request, found: Checkout, now: datetime, error: Method
         cancel_url=None if state in PAID else link.cancel_url or found.settings.cancel_url,
         return_url=found.return_url if state in PAID else None,
     )
+
+
+def _offers(request: Request, found: Checkout) -> list[Offer]:
+    return offers_for(found.link, found.settings, request.services.rails, request.services.catalogue)
+
+
+async def _receipt_values(request: Request, found: Checkout, now: datetime, mail_form: ReceiptMailForm) -> dict[str, Any]:
+    """The receipt, and the form that sends it if emails arrive."""
+    return {
+        "receipt": await load_own_receipt(request.services.db, found, now),
+        "receipt_sent": flash_message(request.query) == "sent",
+        "mail_form": mail_form if is_available(request.services) else None,
+    }
 
 
 def _settlement(found: Checkout, rails: Rails) -> timedelta:

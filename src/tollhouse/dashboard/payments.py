@@ -1,6 +1,7 @@
 """The dashboard's pages of payments: the list, one payment, and accepting unapplied money."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from starlette.responses import Response
@@ -13,6 +14,7 @@ from tollhouse.dashboard.payment_timeline import PaymentStory, build_timeline, s
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import flash_message
 from tollhouse.http.keyset import keyset_links
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import status_options
@@ -32,6 +34,8 @@ from tollhouse.payment_links.choices import currency_choices, method_choices, me
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.receipts.actions import load_receipt
+from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
+from tollhouse.receipts.mails_store import MAILS_MAX, list_mails
 from tollhouse.refunds import chargeback_notes, chargeback_notes_store
 from tollhouse.request_log import store as request_store
 from tollhouse.request_log.retention import kept_since
@@ -52,6 +56,7 @@ MOVES_SHOWN = 200
 TO_DECIDE_MAX = 100
 CHANGED = "The payment has changed since you opened this page. Review it and try again."
 CLOSED = "The time to respond to this chargeback is over. The note was not saved."
+RECEIPT_SENT = "The receipt was sent."
 NOT_NOW = "There is no money left to accept."
 
 
@@ -100,7 +105,7 @@ async def _count_to_decide(db: Pool, env: MerchantEnv) -> int:
 @OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page)
 async def payment(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Show one payment."""
-    return await _payment(request, caller, caller.env(mode), transaction_id)
+    return await render_payment(request, caller, caller.env(mode), transaction_id)
 
 
 @OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page)
@@ -123,9 +128,9 @@ async def accept(request: Request, caller: Person, mode: str, transaction_id: UU
     except InvalidState:
         message = NOT_NOW
     except BalanceLimitExceeded as error:
-        return await _payment(request, caller, env, transaction_id, FormErrors(error.message, status=error.status))
+        return await render_payment(request, caller, env, transaction_id, FormErrors(error.message, status=error.status))
     if message:
-        return await _payment(request, caller, env, transaction_id, FormErrors(message, status=409))
+        return await render_payment(request, caller, env, transaction_id, FormErrors(message, status=409))
     return see_other(f"/{env.mode}/payments/{transaction_id}")
 
 
@@ -137,23 +142,24 @@ async def add_note(request: Request, caller: Person, mode: str, transaction_id: 
     try:
         await request.transact(lambda work: chargeback_notes.add_note(work, env, transaction_id, caller.email, note))
     except InvalidState:
-        return await _payment(request, caller, env, transaction_id, FormErrors(CLOSED, status=409), note)
+        return await render_payment(request, caller, env, transaction_id, FormErrors(CLOSED, status=409), note)
     except ValidationFailed as error:
-        return await _payment(request, caller, env, transaction_id, form_errors_of(error, ("note",)), note)
+        return await render_payment(request, caller, env, transaction_id, form_errors_of(error, ("note",)), note)
     return see_other(f"/{env.mode}/payments/{transaction_id}#dispute")
 
 
-async def _payment(
+async def render_payment(
     request: Request,
     person: Person,
     env: MerchantEnv,
     transaction_id: UUID,
     form_errors: FormErrors = NO_ERRORS,
     note: str = "",
+    mail_form: ReceiptMailForm = NO_MAIL_FORM,
 ) -> Response:
+    """The page of one payment, with the errors of the form that was posted."""
     story = await _story(request, env, transaction_id)
     found = story.payment
-    receipt = await load_receipt(request.services.db, env, transaction_id, request.now)
     chargeback_id = None if found.chargeback is None else found.chargeback.id
     db = request.services.db
     respond_by = None if chargeback_id is None else await chargeback_notes_store.find_respond_by(db, chargeback_id)
@@ -163,13 +169,13 @@ async def _payment(
     return page(
         request,
         "dashboard/payments/payment.html",
-        form_errors.status,
+        max(form_errors.status, mail_form.errors.status),
         person=person,
         mode=env.mode,
         here="payments",
         payment=view,
         link=story.link,
-        receipt=receipt,
+        **await _receipt_values(request, env, transaction_id, mail_form),
         is_acceptable=found.is_acceptable,
         waits=request.services.catalogue.format_amount(found.unapplied_minor, found.currency),
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
@@ -188,8 +194,23 @@ async def _payment(
         ],
         timeline_items=build_timeline(story, request.services.catalogue),
         fees=_fees(found, request.services.catalogue),
-        message=form_errors.message,
+        message=form_errors.message or mail_form.errors.message,
     )
+
+
+async def _receipt_values(
+    request: Request, env: MerchantEnv, transaction_id: UUID, mail_form: ReceiptMailForm
+) -> dict[str, Any]:
+    """The receipt with its emails, and the form that sends it if emails arrive."""
+    db = request.services.db
+    receipt = await load_receipt(db, env, transaction_id, request.now)
+    return {
+        "receipt": receipt,
+        "receipt_mails": [] if receipt is None else await list_mails(db, transaction_id),
+        "mail_form": mail_form if is_available(request.services) else None,
+        "mails_max": MAILS_MAX,
+        "notice": RECEIPT_SENT if flash_message(request.query) == "sent" else "",
+    }
 
 
 def _fees(found: Transaction, catalogue: Catalogue) -> ShownFees | None:

@@ -1,19 +1,23 @@
-"""The receipt of a payment in the dashboard: its PDF file."""
+"""The receipt of a payment in the dashboard: its PDF file, and the form that sends it by email."""
 
 import asyncio
 from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.dashboard.payments import render_payment
 from tollhouse.http.csv_table import attachment
+from tollhouse.http.form_errors import form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.receipts.actions import load_receipt
 from tollhouse.receipts.files import receipt_file
+from tollhouse.receipts.mails import ReceiptMailForm, is_available, send_from_page
 
 OPERATIONS = Operations(PAGES)
 
@@ -26,3 +30,19 @@ async def receipt_pdf(request: Request, caller: Person, mode: str, transaction_i
         raise NotFound
     made = await asyncio.to_thread(receipt_file, receipt, language_of(request), request.services.catalogue)
     return Response(made, 200, attachment(receipt.file_name), "application/pdf")
+
+
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/receipt/email", guard=signed_in_page)
+async def send_receipt(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
+    """Send the receipt to an address."""
+    env = caller.env(mode)
+    receipt = await load_receipt(request.services.db, env, transaction_id, request.now)
+    if receipt is None or not is_available(request.services):
+        raise NotFound
+    email = request.form().one("email") or ""
+    try:
+        await send_from_page(request, receipt, email, "merchant")
+    except ValidationFailed as error:
+        mail_form = ReceiptMailForm(email, form_errors_of(error, ("email",)))
+        return await render_payment(request, caller, env, transaction_id, mail_form=mail_form)
+    return see_other(f"/{env.mode}/payments/{transaction_id}?done=sent")

@@ -117,6 +117,29 @@ def _factor_off(values: EmailValues) -> EmailContent:
     return EmailContent(Text("Two-factor authentication was turned off"), (turned_off, *_not_you(values)))
 
 
+def _receipt(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    rows = (
+        (Text("Receipt number"), facts["number"]),
+        (Text("Product"), facts["product"]),
+        (Text("Total paid"), facts["amount"]),
+        (Text("Paid"), facts["paid_at"]),
+        (Text("Sold by"), facts["seller"]),
+    )
+    test = (Text("This is a test payment. No real money was moved."),) if facts["test"] else ()
+    return EmailContent(
+        Text("Receipt %(number)s from %(shop)s", number=facts["number"], shop=facts["shop"]),
+        (
+            Text("Thank you for your payment of %(amount)s to %(shop)s.", amount=facts["amount"], shop=facts["shop"]),
+            *test,
+            Facts(rows),
+            Text("To view, print or download the receipt, open this page:"),
+            Button(Text("View receipt"), values.base_url + facts["path"]),
+            Text("You receive this email because this address was entered for the payment. If it was not you, ignore it."),
+        ),
+    )
+
+
 def _not_you(values: EmailValues) -> tuple[Text | Button, ...]:
     if values.is_operator:
         return (Text("If this was not you, contact the operator of this server immediately."),)
@@ -140,5 +163,6 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "new_device": _new_device,
     "factor_on": _factor_on,
     "factor_off": _factor_off,
+    "receipt": _receipt,
 }
 """The content of each kind."""

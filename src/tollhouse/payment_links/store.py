@@ -12,7 +12,7 @@ from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.zones import zone_of
-from tollhouse.payment_links.model import LINK, LinkStatus, PaymentLink
+from tollhouse.payment_links.model import LINK, PaymentLink
 from tollhouse.platform.db import Pool, Tx
 
 INSERT = LINK.insert
@@ -73,7 +73,7 @@ RECORD_PAYMENT = """
         completed_at = CASE WHEN $7 AND status IN ('active', 'expired') AND payments_count + 1 = max_payments THEN $6
                        ELSE completed_at END
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
-    RETURNING status
+    RETURNING customer_email IS NOT NULL AS has_email
 """
 LIST_DUE = """
     SELECT l.merchant_id, l.mode, l.id FROM payment_links l WHERE l.status = 'active' AND l.expires_at <= $1
@@ -182,13 +182,13 @@ async def record_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: d
     await tx.execute(RECORD_ATTEMPT, link.env.merchant_id, link.env.mode, link.id, transaction_id, now)
 
 
-async def record_payment(tx: Tx, env: MerchantEnv, link_id: UUID, payment: Credited, now: datetime) -> LinkStatus:
-    """Count a payment. The last one, in time, completes the link. Returns the link's status."""
+async def record_payment(tx: Tx, env: MerchantEnv, link_id: UUID, payment: Credited, now: datetime) -> bool:
+    """Count a payment. The last one, in time, completes the link. Returns whether the link has the customer's address."""
     paid = (payment.transaction_id, payment.amount_minor, now, payment.in_time)
     row = await tx.fetchrow(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, *paid)
     if row is None:
         raise AssertionError("links are never deleted")
-    return row["status"]
+    return row["has_email"]
 
 
 async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:

@@ -27,6 +27,7 @@ from tollhouse.payment_links.store import Credited
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation
+from tollhouse.receipts import mails_store
 from tollhouse.transactions import notify, store, verdict
 from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, Transaction
 
@@ -100,7 +101,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     if current.status == "refund_required":
         in_time = current.link_status_at(work.now) == "active"
         payment = Credited(current.id, current.unapplied_minor, in_time=in_time)
-        await link_store.record_payment(work.tx, env, current.payment_link_id, payment, work.now)
+        await _count(work, current, payment)
         await notify.payment(work, "payment.succeeded", accepted)
     await _post(work, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)])
     about = new_values(amount=work.services.catalogue.priced(current.unapplied_minor, current.currency))
@@ -172,7 +173,7 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
             postings.append(Posting("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
     if received.status == "succeeded":
         payment = Credited(current.id, credited_minor, in_time=expected)
-        await link_store.record_payment(work.tx, env, current.payment_link_id, payment, work.now)
+        await _count(work, current, payment)
         await notify.payment(work, "payment.succeeded", received)
     if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
         await notify.payment(work, "payment.refund_required", received)
@@ -205,6 +206,12 @@ async def _follow(tx: Tx, current: Transaction, observation: Observation, now: d
     if not in_time:
         return None
     return await change(tx, msgspec.structs.replace(current, status="processing", **progress), None, now)
+
+
+async def _count(work: Work, current: Transaction, payment: Credited) -> None:
+    """Count the payment of its link, and have the receipt sent if the link has the customer's address."""
+    if await link_store.record_payment(work.tx, current.env, current.payment_link_id, payment, work.now):
+        await mails_store.request(work.tx, current.env, current.id, work.now)
 
 
 async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -> None:

@@ -18,8 +18,8 @@ from tollhouse.transactions.model import TRANSACTION, RefundRequiredReason, Time
 INSERT = """
     WITH begun AS (
         INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
-                                  instructions, currency, amount_minor, status, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $12)
+                                  instructions, currency, amount_minor, status, created_at, updated_at, payer_language)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $12, $13)
     )
     INSERT INTO transaction_steps (transaction_id, version, status, at) VALUES ($1, 1, 'pending', $12)
 """
@@ -116,13 +116,19 @@ class TransactionFilter(Struct, frozen=True):
 
 
 async def insert(
-    tx: Tx, link: PaymentLink, transaction_id: UUID, method: Method, instructions: Instructions, now: datetime
+    tx: Tx,
+    link: PaymentLink,
+    transaction_id: UUID,
+    method: Method,
+    instructions: Instructions,
+    now: datetime,
+    payer_language: str | None = None,
 ) -> None:
-    """Insert a pending attempt."""
+    """Insert a pending attempt. Its receipt is sent in the language of the payer."""
     env = link.env
     how = (method.method_id, method.type, method.rail, instructions.reference, msgspec.json.encode(instructions).decode())
     price = (link.currency, link.amount_minor)
-    await tx.execute(INSERT, transaction_id, env.merchant_id, env.mode, link.id, *how, *price, now)
+    await tx.execute(INSERT, transaction_id, env.merchant_id, env.mode, link.id, *how, *price, now, payer_language)
 
 
 async def insert_unmatched(
