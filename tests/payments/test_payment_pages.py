@@ -226,7 +226,7 @@ async def test_money_that_waits_is_taken_once(alice: Actor) -> None:
     assert {answer.location for answer in responses} == {at(short)}
     assert await purse(alice) == (990, 0, 0)
     assert (await fresh(alice, short))["status"] == "succeeded"
-    assert forms(await seen(alice, at(short))) == ["/signout"]
+    assert forms(await seen(alice, at(short))) == ["/signout", f"{at(short)}/receipt/email"]
     failed = await sell(alice, "fail")
     at_version = str((await fresh(alice, failed))["version"])
     assert "no money left to accept" in (await post(alice, f"{at(failed)}/accept", 409, seen=at_version)).text
