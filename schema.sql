@@ -861,6 +861,7 @@ CREATE TABLE public.transactions (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     succeeded_at timestamp with time zone,
+    payer_language text,
     CONSTRAINT transactions_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT transactions_charged_back_minor_check CHECK ((charged_back_minor >= 0)),
     CONSTRAINT transactions_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
@@ -1294,7 +1295,7 @@ CREATE TABLE public.mails (
     shown_at timestamp with time zone,
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -1542,6 +1543,19 @@ CREATE TABLE public.receipt_counters (
     CONSTRAINT receipt_counters_last_number_check CHECK ((last_number > 0)),
     CONSTRAINT receipt_counters_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT receipt_counters_year_check CHECK (((year >= 1970) AND (year <= 2999)))
+);
+CREATE TABLE public.receipt_mails (
+    transaction_id uuid NOT NULL,
+    ordinal smallint NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    requested_by text NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    handled_at timestamp with time zone,
+    withheld boolean DEFAULT false NOT NULL,
+    CONSTRAINT receipt_mails_check CHECK (((requested_by = 'payment'::text) OR (handled_at IS NOT NULL))),
+    CONSTRAINT receipt_mails_ordinal_check CHECK (((ordinal >= 1) AND (ordinal <= 3))),
+    CONSTRAINT receipt_mails_requested_by_check CHECK ((requested_by = ANY (ARRAY['payment'::text, 'payer'::text, 'merchant'::text])))
 );
 CREATE TABLE public.receipts (
     transaction_id uuid NOT NULL,
@@ -2025,6 +2039,8 @@ ALTER TABLE ONLY public.rail_observations
     ADD CONSTRAINT rail_observations_pkey PRIMARY KEY (rail, mode, external_ref, outcome, confirmations);
 ALTER TABLE ONLY public.receipt_counters
     ADD CONSTRAINT receipt_counters_pkey PRIMARY KEY (merchant_id, mode, year);
+ALTER TABLE ONLY public.receipt_mails
+    ADD CONSTRAINT receipt_mails_pkey PRIMARY KEY (transaction_id, ordinal);
 ALTER TABLE ONLY public.receipts
     ADD CONSTRAINT receipts_merchant_id_mode_year_number_key UNIQUE (merchant_id, mode, year, number);
 ALTER TABLE ONLY public.receipts
@@ -2063,6 +2079,8 @@ ALTER TABLE ONLY public.transaction_steps
     ADD CONSTRAINT transaction_steps_pkey PRIMARY KEY (transaction_id, version);
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
+ALTER TABLE public.transactions
+    ADD CONSTRAINT transactions_payer_language CHECK ((payer_language ~ '^[a-z]{2}$'::text)) NOT VALID;
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.transactions
@@ -2164,6 +2182,8 @@ CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merc
 CREATE INDEX rail_observations_of_account ON public.rail_observations USING btree (payer_account) WHERE ((mode = 'live'::text) AND (payer_account IS NOT NULL));
 CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
+CREATE UNIQUE INDEX receipt_mails_by_payment ON public.receipt_mails USING btree (transaction_id) WHERE (requested_by = 'payment'::text);
+CREATE INDEX receipt_mails_waiting ON public.receipt_mails USING btree (requested_at) WHERE (handled_at IS NULL);
 CREATE INDEX refunds_due ON public.refunds USING btree (next_look_at) WHERE (status = 'pending'::text);
 CREATE INDEX refunds_external_prefix ON public.refunds USING btree (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX refunds_of_merchant ON public.refunds USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -2388,6 +2408,8 @@ ALTER TABLE ONLY public.rail_observations
     ADD CONSTRAINT rail_observations_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.receipt_counters
     ADD CONSTRAINT receipt_counters_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.receipt_mails
+    ADD CONSTRAINT receipt_mails_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.receipts
     ADD CONSTRAINT receipts_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.receipts
