@@ -71,7 +71,7 @@ DURATIONS = {
     "minutes": "Takes a few minutes.",
     "days": "Takes up to two business days.",
 }
-WORDS = {"reasons": REASONS, "actions": ACTIONS, "durations": DURATIONS}
+WORDS: dict[str, Any] = {"reasons": REASONS, "actions": ACTIONS, "durations": DURATIONS}
 CHOOSE_AGAIN = "Choose one of the payment methods below."
 
 
@@ -214,7 +214,6 @@ async def render(
 ) -> Response:
     """The checkout page in its state."""
     link, attempt, state = found.link, found.attempt, found.state
-    look = found.settings.branding
     request.zone = found.shown.zone
     code = (attempt.failure_code if attempt else None) or ""
     showing_offers = state in CHOOSING or error is not None
@@ -223,13 +222,7 @@ async def render(
         "checkout/checkout.html",
         mail_form.errors.status if error is None else error.status,
         allow_external_redirect=(link.success_url or found.settings.success_url) is not None,
-        image_origin=logos_model.image_origin(look.logo_url),
-        shop=look.display_name or found.shown.business_name,
-        logo_url=logos_model.shown_source(look.logo_url),
-        sheet=None if look.accent_color is None else f"/pay/brand/{look.accent_color[1:].lower()}.css",
-        questions=branding.mailto_link(look),
-        support_email=look.support_email,
-        contacts=branding.contacts(look),
+        **_brand_values(found),
         link=link,
         **await _receipt_values(request, found, now, mail_form),
         amount=request.services.catalogue.format_amount(link.amount_minor, link.currency),
@@ -256,6 +249,20 @@ async def render(
         cancel_url=None if state in PAID else link.cancel_url or found.settings.cancel_url,
         return_url=found.return_url if state in PAID else None,
     )
+
+
+def _brand_values(found: Checkout) -> dict[str, Any]:
+    """Who is paid, and how that looks."""
+    look = found.settings.branding
+    return {
+        "image_origin": logos_model.image_origin(look.logo_url),
+        "shop": look.display_name or found.shown.business_name,
+        "logo_url": logos_model.shown_source(look.logo_url),
+        "sheet": None if look.accent_color is None else f"/pay/brand/{look.accent_color[1:].lower()}.css",
+        "questions": branding.mailto_link(look),
+        "support_email": look.support_email,
+        "contacts": branding.contacts(look),
+    }
 
 
 def _offers(request: Request, found: Checkout) -> list[Offer]:
