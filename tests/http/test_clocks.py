@@ -49,7 +49,7 @@ async def test_customers_see_the_merchants_clocks_and_which_they_are(alice: Acto
 
 
 def test_days_of_a_filter_begin_there() -> None:
-    wanted = PaymentsQuery(start="2026-11-21", to="2026-11-21").to_filter(zone_of(KATHMANDU))
+    wanted = PaymentsQuery(start="2026-11-21", to="2026-11-21").to_filter(zone_of(KATHMANDU), {})
     assert wanted.created_from == datetime.fromisoformat("2026-11-20T18:15:00Z")
     assert wanted.created_to == datetime.fromisoformat("2026-11-21T18:15:00Z")
 
