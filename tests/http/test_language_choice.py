@@ -57,7 +57,7 @@ async def test_a_refused_form_says_why_in_german_and_leads_nowhere_else(alice: A
     assert "E-Mail oder Passwort ist falsch." in page.text
     assert 'action="/language"' not in page.text
     page = (await alice.form("/test/withdrawals/new/sandbox:EUR", {"amount": "1,0,0"})).ok(422)
-    assert "Diese Angabe muss ein Betrag über null mit höchstens 2 Nachkommastellen sein, zum Beispiel 10,50." in page.text
+    assert "Geben Sie einen Betrag über null mit höchstens 2 Nachkommastellen ein, zum Beispiel 10,50." in page.text
     assert "Prüfen Sie die markierten Felder und versuchen Sie es noch einmal." in page.text
 
 

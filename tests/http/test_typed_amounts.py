@@ -6,7 +6,7 @@ from tests.cast import Actor
 from tests.forms import post, wrong
 from tests.payments.bank import sell
 from tollhouse.catalogue.currencies import BUILT_IN, Currency
-from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.kernel.money import parse_amount
 
 EUR, JPY, USDC = (BUILT_IN[code] for code in ("EUR", "JPY", "USDC"))
@@ -60,7 +60,7 @@ def test_an_amount_that_can_mean_two_things_is_an_error_that_names_both(
     typed: str, currency: Currency | None, said: str
 ) -> None:
     assert parse_amount(read_amount(typed, currency), 6) is None
-    texts = ambiguous_amounts(currency, threshold=typed, amount="1.23")
+    texts = amount_texts(currency, threshold=typed, amount="1.23")
     assert {name: str(text) for name, text in texts.items()} == {
         ("threshold", "invalid_amount"): f"{said} Enter the amount without a thousands separator."
     }

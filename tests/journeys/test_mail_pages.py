@@ -76,7 +76,7 @@ async def link_of(olga: Visitor, about: str) -> str:
     row = page.locator("tbody tr").first
     while not (await row.count() and about in await row.inner_text() and "Shown" in await row.inner_text()):
         await page.reload()
-    await row.locator("a").click()
+    await row.locator("a.hit").click()
     await expect(page.locator("h1")).to_have_text(about)
     if about == "Address verification":
         await olga.see("operator-mail")

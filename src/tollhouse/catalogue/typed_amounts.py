@@ -3,7 +3,8 @@
 import re
 from decimal import Decimal
 
-from tollhouse.catalogue.currencies import Currency
+from tollhouse.catalogue.currencies import DECIMALS_MAX, Currency
+from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text, Translatable
 
 BLANKS = re.compile(r"\s+")
@@ -37,14 +38,28 @@ def read_amount(text: str, currency: Currency | None) -> str:
     return typed if typed.isdigit() and typed.isascii() else text
 
 
-def ambiguous_amounts(currency: Currency | None, **typed: str) -> dict[tuple[str, str], Translatable]:
-    """The errors of the ambiguous ones of these fields, by field and code. Each names both readings."""
+def amount_texts(currency: Currency | None, **typed: str) -> dict[tuple[str, str], Translatable]:
+    """Why these fields hold no amount, for people, by field and code. An ambiguous amount is named with both readings."""
     found: dict[tuple[str, str], Translatable] = {}
+    decimals = DECIMALS_MAX if currency is None else currency.decimals
     for field, text in typed.items():
-        match = AMBIGUOUS.fullmatch(read_amount(text, currency))
+        amount = read_amount(text, currency)
+        match = AMBIGUOUS.fullmatch(amount)
         if match is not None:
             found[field, "invalid_amount"] = _both_readings(match["whole"], match["part"], currency)
+        elif parse_amount(amount, decimals) is None:
+            found[field, "invalid_amount"] = _an_amount(decimals)
     return found
+
+
+def _an_amount(decimals: int) -> Translatable:
+    if decimals == 0:
+        return Text("Enter an amount above zero without decimals, for example %(example)s.", example=Decimal(1050))
+    return Text(
+        "Enter an amount above zero with at most %(digits)s decimals, for example %(example)s.",
+        digits=decimals,
+        example=Decimal("10.50"),
+    )
 
 
 def _both_readings(whole: str, part: str, currency: Currency | None) -> Text:

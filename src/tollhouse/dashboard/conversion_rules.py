@@ -8,7 +8,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
-from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.conversions import rules, rules_store
 from tollhouse.conversions.errors import RuleConflict
 from tollhouse.conversions.model import ConversionRule, RuleCreator
@@ -65,7 +65,7 @@ async def create(request: Request, caller: Person, mode: str) -> Response:
     except ApiError as error:
         at = "from_currency" if isinstance(error, RuleConflict) else ""
         currency = request.services.catalogue.currencies.get(values["from_currency"])
-        texts = MESSAGES | ambiguous_amounts(currency, threshold=values["threshold"])
+        texts = MESSAGES | amount_texts(currency, threshold=values["threshold"])
         return await _rules(request, caller, env, values, form_errors_of(error, FIELDS, at, texts))
     return see_other(f"/{env.mode}/conversions/rules?done=made")
 

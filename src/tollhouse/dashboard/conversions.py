@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.conversions import actions, store
 from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
@@ -214,6 +214,6 @@ def _form_errors(error: ApiError, form: ConversionForm, catalogue: Catalogue) ->
     elif isinstance(error, PairUnavailable):
         at = "to_currency"
     given, got = (catalogue.currencies.get(form.values[name]) for name in ("from_currency", "to_currency"))
-    texts = ambiguous_amounts(given, amount=form.values["amount"])
-    texts |= ambiguous_amounts(got, to_amount=form.values["to_amount"])
+    texts = amount_texts(given, amount=form.values["amount"])
+    texts |= amount_texts(got, to_amount=form.values["to_amount"])
     return form_errors_of(error, FIELDS, at, {("amount", "invalid_value"): "Enter one of the two amounts."} | texts)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.shown_fees import ShownFees, fees_of
-from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.dashboard import link_preview
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.tax_line_form import TAX_FIELDS, at_form, typed_tax
@@ -142,7 +142,7 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
         raise
     except ApiError as error:
         currency = request.services.catalogue.currencies.get(typed.values["currency"])
-        texts = ambiguous_amounts(currency, amount=typed.values["amount"])
+        texts = amount_texts(currency, amount=typed.values["amount"])
         return await _form(
             request, caller, env, typed, form_errors_of(at_form(error), (*FIELDS, METHODS_FIELD), "", texts), key
         )

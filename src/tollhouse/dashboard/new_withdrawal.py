@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.provider_fields import MEMBER
-from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
 from tollhouse.dashboard.withdrawal_recipients import OF_THE_TRANSFER, Recipient, get_recipient, list_recipients
 from tollhouse.dashboard.withdrawal_summary import summarize
@@ -319,5 +319,5 @@ def _form_errors(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) ->
 
 def _errors_at_fields(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) -> FormErrors:
     at = "amount" if isinstance(error, AMOUNT_ERRORS) else "external_id" if isinstance(error, DuplicateExternalId) else ""
-    texts = ambiguous_amounts(catalogue.currencies[form.method.currency], amount=form.values["amount"])
+    texts = amount_texts(catalogue.currencies[form.method.currency], amount=form.values["amount"])
     return form_errors_of(error, form.values, at, texts)

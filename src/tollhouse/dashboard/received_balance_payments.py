@@ -11,7 +11,7 @@ from tollhouse.balance_payments.model import BalancePayment, PayeeApplication
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import payment_view
-from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.dashboard.balance_payments import STATUSES, BalancePaymentsPageQuery
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
@@ -125,7 +125,7 @@ async def _run(
         await request.transact(action)
     except (ValidationFailed, CaptureTooLarge) as error:
         currency = request.services.catalogue.currencies[found.currency]
-        form_errors = form_errors_of(error, {"amount"}, "amount", ambiguous_amounts(currency, amount=amount or ""))
+        form_errors = form_errors_of(error, {"amount"}, "amount", amount_texts(currency, amount=amount or ""))
     except InvalidState as error:
         form_errors = FormErrors(invalid_state, status=error.status)
     except (RevokedApplicationCapture, ApplicationSuspended, InsufficientFunds, BalanceLimitExceeded) as error:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.catalogue.typed_amounts import ambiguous_amounts, read_amount
+from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
@@ -130,9 +130,7 @@ def _form_context(
         available=available_minor,
         fee=payment.fee_minor,
     )
-    ambiguous = ambiguous_amounts(
-        request.services.catalogue.currencies[payment.currency], amount=filled.values.get("amount", "")
-    )
+    ambiguous = amount_texts(request.services.catalogue.currencies[payment.currency], amount=filled.values.get("amount", ""))
     field = "amount" if isinstance(refused, OF_THE_AMOUNT) else "receiver" if isinstance(refused, OF_THE_RECEIVER) else ""
     obstacle = find_obstacle(payment, request.services.rails, request.now, request.services.catalogue)
     unfit = "" if payment.refundable_minor else NOT_REFUNDABLE["status"]
