@@ -48,9 +48,12 @@ def test_an_import_of_a_higher_kind_is_found(kinds: tuple[str, ...], broken: int
 
 
 def test_slices_hold_no_html() -> None:
-    """Pages are in packages of their own; `identity` keeps those that its guards answer with (decision 0049)."""
+    """Pages are in packages of their own; `identity` keeps those that its guards answer with (decision 0049).
+
+    `mail` has the frame of emails (decision 0059).
+    """
     found = {
         path.relative_to(HERE / "src" / "tollhouse").parts[0]
         for path in (HERE / "src" / "tollhouse").glob("*/templates/**/*.html")
     }
-    assert found == {"checkout", "console", "dashboard", "demo", "docs", "http", "identity"}
+    assert found == {"checkout", "console", "dashboard", "demo", "docs", "http", "identity", "mail"}
