@@ -130,7 +130,8 @@ async def test_nobody_else_sees_anything(alice: Actor) -> None:
     for operation in guarded:
         path = NAMED.sub(alice.merchant_id, operation.full_path)
         answer = (await alice.send(operation.method, path)).ok(303)
-        assert answer.location.startswith("/operator/signin?to=%2Foperator")
+        wanted = "/operator/signin" if path == "/operator" else "/operator/signin?to=%2Foperator"
+        assert answer.location.startswith(wanted)
         (await alice.anonymously(operation.method, path, headers=headers)).ok(303)
     (await alice.get("/balances")).ok()
 
@@ -171,10 +172,11 @@ async def test_a_session_ends_by_the_clock_alone(olga: Actor, age: str) -> None:
     ("to", "goes"),
     [
         ("/operator/projects", "/operator/projects"),
-        ("/operator/projects?page=2", "/operator"),
+        ("/operator/projects?page=2", "/operator/projects?page=2"),
         ("https://evil.example", "/operator"),
         ("//evil.example", "/operator"),
         ("/operator/../signin", "/operator"),
+        ("/operator/.?a", "/operator"),
         ("/operatorevil", "/operator"),
         ("", "/operator"),
     ],
@@ -187,7 +189,7 @@ async def test_after_signing_in_one_goes_on_to_a_page_of_ours(olga: Actor, to: s
 async def test_a_form_sent_too_late_comes_back_to_its_page(service: Service, alice: Actor) -> None:
     async with visitor(service) as late:
         answer = await late.form(f"/operator/merchants/{alice.merchant_id}/suspend", {"reason": "Fraud"})
-    assert answer.ok(303).location == f"/operator/signin?to=%2Foperator%2Fmerchants%2F{alice.merchant_id}"
+    assert answer.ok(303).location == f"/operator/signin?to=%2Foperator%2Fmerchants%2F{alice.merchant_id}%2Fsuspend"
     (await alice.get("/balances")).ok()
 
 

@@ -213,7 +213,11 @@ async def _form(
         usual_minutes=settings.link_expiry_minutes,
         slow_methods=_slow_methods(env, settings, request.services),
         optional_texts=OPTIONAL_TEXTS,
-        opened=bool(typed.methods or form_errors.field_errors or any(typed.values[name] for name in FOLDED_FIELDS)),
+        opened=bool(
+            typed.methods
+            or form_errors.field_errors.keys() & {METHODS_FIELD, *FOLDED_FIELDS}
+            or any(typed.values[name] for name in FOLDED_FIELDS)
+        ),
         typed=typed.values,
         ticked=typed.methods,
         form_errors=form_errors,

@@ -17,11 +17,11 @@ class Language(Struct, frozen=True):
 
 
 LANGUAGES = {
-    "en": Language("English", "yyyy-MM-dd", "d MMMM yyyy", "d MMM", "d MMM yyyy", "0.00%"),
+    "en": Language("English", "d MMM yyyy", "d MMMM yyyy", "d MMM", "d MMM yyyy", "0.00%"),
     "de": Language("Deutsch", "dd.MM.yyyy", "d. MMMM yyyy", "d. MMM", "d. MMM yyyy", "0.00\N{NO-BREAK SPACE}%"),
 }
-"""Texts are written in English; the others have a catalogue in `locale`. This order of an English date is understood
-everywhere."""
+"""Texts are written in English; the others have a catalogue in `locale`. English days stand before their month, by name, so
+that no reader takes one for the other."""
 ENGLISH = "en"
 RANGES_READ = 20
 RANGE = re.compile(

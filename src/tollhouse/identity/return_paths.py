@@ -10,8 +10,8 @@ from tollhouse.http.forms import FORM, Form, parse_form
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import InvalidRequest
 
-SEGMENTS_AND_QUERY = r"(/[A-Za-z0-9:._~-]+)*(\?[!-\"$-\[\]-~]{0,2000})?"
-"""No segment is empty, and there is no backslash, space, control character or fragment."""
+SEGMENTS_AND_QUERY = r"(/(?!\.{1,2}([/?]|$))[A-Za-z0-9:._~-]+)*(\?[!-\"$-\[\]-~]{0,2000})?"
+"""No segment is empty, `.` or `..`, and there is no backslash, space, control character or fragment."""
 
 
 class ReturnPaths(Struct, frozen=True):
