@@ -172,7 +172,7 @@ async def approve(someone: Visitor, withdrawal_id: str) -> None:
     await page.goto(page.url.replace("/live/home", "/operator"))
     await someone.press_part("Withdrawals")
     await page.wait_for_url("**/operator/withdrawals")
-    await someone.press(f"table a[href$='{withdrawal_id}']")
+    await someone.press(f"table a.hit[href$='{withdrawal_id}']")
     await page.wait_for_url(f"**/{withdrawal_id}")
     await someone.see("bank-review")
     await someone.press("button:has-text('Approve')")

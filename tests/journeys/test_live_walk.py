@@ -96,7 +96,7 @@ async def become_operator(operator: Hands, service: Service) -> None:
     await operator.press(operator.link("Set up two-factor authentication"))
     await operator.see("second-factor")
     page = operator.someone.page
-    authenticator = Authenticator((await page.inner_text("#key")).replace(" ", ""), [])
+    authenticator = Authenticator((await page.input_value("#key")).replace(" ", ""), [])
     await operator.type("#code", authenticator.code())
     await operator.press("main form button.primary")
     await operator.see("recovery-codes")

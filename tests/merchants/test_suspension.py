@@ -44,6 +44,7 @@ WITHOUT_SESSION = {
     "POST /oauth/consent/{request_id}",
     "POST /oauth/consent/{request_id}/switch",
     "POST /pay/{token}/method",
+    "POST /pay/{token}/receipt/email",
     "POST /pay/{token}/simulate",
     "POST /reset/{secret}",
     "POST /shortcuts",

@@ -13,7 +13,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
-from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
+from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
@@ -49,7 +49,7 @@ async def saved_filters(request: Request, caller: Person, mode: str) -> Response
     return await _page(request, caller, caller.env(mode))
 
 
-@OPERATIONS.add("POST", PATH, guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", PATH, guard=signed_in_page)
 async def save(request: Request, caller: Person, mode: str) -> Response:
     """Save the filters of a list; one that has the name is replaced. Leads back to the list."""
     env, form = caller.env(mode), request.form()
@@ -66,7 +66,7 @@ async def save(request: Request, caller: Person, mode: str) -> Response:
     return see_other(f"/{env.mode}/{list_name}?{query}")
 
 
-@OPERATIONS.add("POST", PATH + "/{filter_id}/rename", guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", PATH + "/{filter_id}/rename", guard=signed_in_page)
 async def rename(request: Request, caller: Person, mode: str, filter_id: UUID) -> Response:
     """Change the name of a saved filter."""
     env = caller.env(mode)
@@ -81,7 +81,7 @@ async def rename(request: Request, caller: Person, mode: str, filter_id: UUID) -
     return see_other(f"/{env.mode}/saved-filters?done=renamed")
 
 
-@OPERATIONS.add("POST", PATH + "/{filter_id}/delete", guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", PATH + "/{filter_id}/delete", guard=signed_in_page)
 async def delete(caller: Person, mode: str, filter_id: UUID, work: Work) -> Response:
     """Delete a saved filter. A repeated request succeeds."""
     env = caller.env(mode)
