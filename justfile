@@ -18,13 +18,13 @@ types:
 layers:
     lint-imports --no-cache
 
-# All tests, or the ones named.
+# All tests, or the ones named: in three processes, since tests wait for browsers, processes and the worker half of their time.
 test *args:
-    pytest -n 2 --dist loadgroup "$@"
+    pytest -n 3 --dist loadgroup "$@"
 
 # All tests, or the ones named, as if it were 15 December 2026 and 1 February 2027.
 dates *args:
-    scripts/dates -n 2 --dist loadgroup "$@"
+    scripts/dates -n 3 --dist loadgroup "$@"
 
 # Lint, types and the tests that matter most, in a minute.
 quick:

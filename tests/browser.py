@@ -43,7 +43,6 @@ EVERY_LOOK = "TOLLHOUSE_EVERY_LOOK" in os.environ
 """Whether each journey is made in each theme and width, with pictures; else in one, which takes a quarter."""
 IN_A_BROWSER = [
     pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
     pytest.mark.skipif(CHROMIUM is None, reason="NO CHROMIUM ON THIS MACHINE: what is seen in a browser was not tested"),
 ]
 """The marks of a file, or of a test, that needs a browser."""

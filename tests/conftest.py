@@ -23,9 +23,19 @@ from tollhouse.platform.db import connect  # noqa: E402
 passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Nearly every test signs somebody up: at the cost of a real hash that would be a quarter of their time."""
 
+BROWSERS = 2
 
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of tests that share an id, only one would run where processes divide them among themselves."""
+    """Let at most two processes start a browser, each with half of the files that need one.
+
+    Of tests that share an id, only one would run where processes divide them among themselves.
+    """
+    files = sorted({item.path for item in items if item.get_closest_marker("browser")})
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group(f"browser-{files.index(item.path) % BROWSERS}"))
     if shared := [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]:
         raise pytest.UsageError(f"these ids are shared by several tests: {', '.join(shared)}")
 

@@ -1,7 +1,7 @@
 """All pages of the service, found by following links, each looked at in every theme and at every width."""
 
 import re
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -48,47 +48,43 @@ def page_routes() -> dict[str, re.Pattern[str]]:
 
 @dataclass
 class Crawl:
-    """Follows the links of one person, at most `each` pages of a route and mode."""
+    """Follows the links of one person to one page of each route; of each mode too, and looked at closely, where thorough."""
 
     someone: Visitor
-    each: int
     thorough: bool
-    seen: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    seen: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     routes: dict[str, re.Pattern[str]] = field(default_factory=page_routes)
 
     async def follow(self, *starts: str) -> None:
-        """Open these pages, and all that their links lead to."""
+        """Open these pages, and what their links lead to."""
         waiting, known = deque(starts), set(starts)
         while waiting:
             url = waiting.popleft()
-            if not self._wants(url):
+            kind = self._kind_of(url)
+            if kind is None or (kind in self.seen and url not in starts):
                 continue
             answer = await self.someone.page.goto(url)
             await self.someone.page.wait_for_load_state("load")
             if answer is None or answer.status >= 400:
                 self.someone.problems.append(f"{url} answers {answer and answer.status}")
                 continue
-            self._wants(self.someone.page.url, reached=True)
+            self.seen |= {kind, self._kind_of(self.someone.page.url) or kind}
             await self._look(urlsplit(self.someone.page.url).path)
             found = await self.someone.page.eval_on_selector_all("a[href]", "all => all.map(one => one.href)")
             new = [one for href in found if (one := urljoin(url, href).partition("#")[0]) not in known]
             known.update(new)
             waiting.extend(new)
 
-    def reached(self) -> set[str]:
-        """The routes of which a page was seen."""
-        return {route for route, _ in self.seen}
+    def missing(self) -> set[str]:
+        """The routes of which no page was seen."""
+        return set(self.routes) - {route for route, _ in self.seen}
 
-    def _wants(self, url: str, *, reached: bool = False) -> bool:
+    def _kind_of(self, url: str) -> tuple[str, str] | None:
         parts = urlsplit(url)
         if parts.netloc not in self.someone.origins or FILES.search(parts.path):
-            return False
-        for route, pattern in self.routes.items():
-            if pattern.fullmatch(parts.path):
-                mode = "live" if parts.path.startswith("/live/") else "test" if parts.path.startswith("/test/") else ""
-                self.seen[route, mode] += reached
-                return reached or self.seen[route, mode] < self.each
-        return False
+            return None
+        mode = parts.path.split("/")[1] if self.thorough and parts.path.startswith(("/live/", "/test/")) else ""
+        return next(((route, mode) for route, pattern in self.routes.items() if pattern.fullmatch(parts.path)), None)
 
     async def _look(self, name: str) -> None:
         page = self.someone.page

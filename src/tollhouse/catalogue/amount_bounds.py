@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
+from tollhouse.catalogue.typed_amounts import both_readings, read_amount
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.money import MINOR_MAX, parse_amount
 
@@ -74,8 +74,8 @@ def _ends(typed: Mapping[str, str], currency: Currency) -> tuple[int, int] | Non
 def _error(name: str, text: str, currencies: list[Currency]) -> FieldError | None:
     """The error of a text that is ambiguous, or an amount of none of the currencies. An unknown currency matches nothing."""
     for currency in currencies:
-        for message in amount_texts(currency, amount=text).values():
-            return FieldError(name, "invalid_amount", message)
+        if (readings := both_readings(text, currency)) is not None:
+            return FieldError(name, "invalid_amount", readings)
     if currencies and all(parse_amount(read_amount(text, one), one.decimals) is None for one in currencies):
         return FieldError(name, "invalid_amount", AN_AMOUNT)
     return None

@@ -43,13 +43,25 @@ def amount_texts(currency: Currency | None, **typed: str) -> dict[tuple[str, str
     found: dict[tuple[str, str], Translatable] = {}
     decimals = DECIMALS_MAX if currency is None else currency.decimals
     for field, text in typed.items():
-        amount = read_amount(text, currency)
-        match = AMBIGUOUS.fullmatch(amount)
-        if match is not None:
-            found[field, "invalid_amount"] = _both_readings(match["whole"], match["part"], currency)
-        elif parse_amount(amount, decimals) is None:
+        readings = both_readings(text, currency)
+        if readings is not None:
+            found[field, "invalid_amount"] = readings
+        elif parse_amount(read_amount(text, currency), decimals) is None:
             found[field, "invalid_amount"] = _an_amount(decimals)
     return found
+
+
+def both_readings(text: str, currency: Currency | None) -> Text | None:
+    """The question which of two amounts is meant; None if the text has one meaning or none."""
+    match = AMBIGUOUS.fullmatch(read_amount(text, currency))
+    if match is None:
+        return None
+    whole, part, decimals = match["whole"], match["part"], 0 if currency is None else currency.decimals
+    return Text(
+        "This can mean %(large)s or %(small)s. Enter the amount without a thousands separator.",
+        large=Decimal(f"{whole}{part}.{'0' * (decimals or 2)}"),
+        small=Decimal(f"{whole}.{part.ljust(decimals, '0')}"),
+    )
 
 
 def _an_amount(decimals: int) -> Translatable:
@@ -59,15 +71,6 @@ def _an_amount(decimals: int) -> Translatable:
         "Enter an amount above zero with at most %(digits)s decimals, for example %(example)s.",
         digits=decimals,
         example=Decimal("10.50"),
-    )
-
-
-def _both_readings(whole: str, part: str, currency: Currency | None) -> Text:
-    decimals = 0 if currency is None else currency.decimals
-    return Text(
-        "This can mean %(large)s or %(small)s. Enter the amount without a thousands separator.",
-        large=Decimal(f"{whole}{part}.{'0' * (decimals or 2)}"),
-        small=Decimal(f"{whole}.{part.ljust(decimals, '0')}"),
     )
 
 
