@@ -28,37 +28,38 @@ class AmountBounds(Struct, frozen=True):
 ANY_AMOUNT = AmountBounds()
 
 
-class TypedBounds(Struct, frozen=True):
-    """The typed values: an exact amount, or the ends of a range. Empty: not set."""
+class AmountFilter:
+    """For the query of a list, which has these parameters: an exact amount or the ends of a range, and a currency.
 
-    exactly: str
-    at_least: str
-    at_most: str
+    Empty: not set.
+    """
+
+    __slots__ = ()
+    amount: str
+    amount_from: str
+    amount_to: str
+    currency: str
 
     @property
-    def is_set(self) -> bool:
-        """Whether anything was typed."""
-        return bool(self.exactly.strip() or self.at_least.strip() or self.at_most.strip())
+    def typed_amounts(self) -> dict[str, str]:
+        """The amounts that are set, by the names of `FIELDS`."""
+        return {name: text for name in FIELDS if (text := getattr(self, name).strip())}
 
-    def read(self, code: str, currencies: Mapping[str, Currency]) -> AmountBounds:
-        """The bounds in the currency of this code; without one, in every currency that the texts can be amounts of.
+    def amounts(self, currencies: Mapping[str, Currency]) -> AmountBounds:
+        """The bounds in the selected currency; without one, in every currency that the texts can be amounts of.
 
         Raises `ValidationFailed` at the fields of `FIELDS`.
         """
-        if not self.is_set:
+        typed = self.typed_amounts
+        if not typed:
             return ANY_AMOUNT
-        considered = [one for one in currencies.values() if not code or one.code == code]
-        typed = {name: text for name, text in zip(FIELDS, self._texts, strict=True) if text}
+        considered = [one for one in currencies.values() if self.currency in {"", one.code}]
         if errors := [error for name, text in typed.items() if (error := _error(name, text, considered))]:
             raise ValidationFailed(*errors)
         found = [(one.code, *ends) for one in considered if (ends := _ends(typed, one)) is not None]
         if any(least > most for _, least, most in found):
             raise ValidationFailed(FieldError("amount_to", "invalid_value", ORDER))
         return AmountBounds([code for code, _, _ in found], [least for _, least, _ in found], [most for _, _, most in found])
-
-    @property
-    def _texts(self) -> tuple[str, str, str]:
-        return self.exactly.strip(), self.at_least.strip(), self.at_most.strip()
 
 
 def _ends(typed: Mapping[str, str], currency: Currency) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from starlette.responses import Response
 
-from tollhouse.catalogue.amount_bounds import FIELDS, TypedBounds
+from tollhouse.catalogue.amount_bounds import FIELDS, AmountFilter
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
@@ -27,7 +27,7 @@ from tollhouse.payment_links.views import link_view
 OPERATIONS = Operations(PAGES)
 
 
-class LinkListQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
+class LinkListQuery(KeysetQuery, AmountFilter, frozen=True, forbid_unknown_fields=True):
     """The filters in the query string. Empty means no filter; an unknown value matches nothing."""
 
     status: Literal["", LinkStatus] = ""
@@ -39,19 +39,14 @@ class LinkListQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     amount_to: str = ""
 
     @property
-    def typed_amounts(self) -> TypedBounds:
-        """The amount filter as typed."""
-        return TypedBounds(self.amount, self.amount_from, self.amount_to)
-
-    @property
     def filters(self) -> int:
         """The number of filters set."""
-        form_values = (self.status, self.currency, self.project_id, self.reference, self.typed_amounts.is_set)
+        form_values = (self.status, self.currency, self.project_id, self.reference, self.typed_amounts)
         return sum(bool(one) for one in form_values)
 
     def to_filter(self, currencies: Mapping[str, Currency]) -> LinkListFilter | None:
         """The filter for the store; None if no link can match. Raises `ValidationFailed` at the amounts."""
-        amounts, project_id = self.typed_amounts.read(self.currency, currencies), parse_id(self.project_id)
+        amounts, project_id = self.amounts(currencies), parse_id(self.project_id)
         if self.project_id and project_id is None:
             return None
         reference = self.reference.strip() or None

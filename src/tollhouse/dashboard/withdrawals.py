@@ -5,7 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.catalogue.amount_bounds import FIELDS, TypedBounds
+from tollhouse.catalogue.amount_bounds import FIELDS, AmountFilter
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
@@ -30,7 +30,7 @@ OPERATIONS = Operations(PAGES)
 STATUSES = status_options(WithdrawalStatus)
 
 
-class WithdrawalsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+class WithdrawalsPageQuery(PageQuery, AmountFilter, frozen=True, forbid_unknown_fields=True):
     """The filters in the query string. Empty is no filter; an unknown value matches nothing. Amounts are as typed."""
 
     status: Literal["", "pending_review", "approved", "processing", "completed", "failed", "canceled"] = ""
@@ -42,14 +42,9 @@ class WithdrawalsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
     amount_to: str = ""
 
     @property
-    def typed_amounts(self) -> TypedBounds:
-        """The amount filter as typed."""
-        return TypedBounds(self.amount, self.amount_from, self.amount_to)
-
-    @property
     def is_filtered(self) -> bool:
         """Whether a filter is set."""
-        return bool(self.status or self.method_id or self.currency or self.reference or self.typed_amounts.is_set)
+        return bool(self.status or self.method_id or self.currency or self.reference or self.typed_amounts)
 
     @property
     def to_query(self) -> WithdrawalsQuery:
@@ -68,7 +63,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Withdraw
     env, catalogue = caller.env(mode), request.services.catalogue
     form_errors, found, more = NO_ERRORS, list[Withdrawal](), False
     try:
-        amounts = query.typed_amounts.read(query.currency, catalogue.currencies)
+        amounts = query.amounts(catalogue.currencies)
     except ValidationFailed as error:
         form_errors = form_errors_of(error, FIELDS)
     else:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds, TypedBounds
+from tollhouse.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds, AmountFilter
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.http.keyset import KeysetQuery
 from tollhouse.kernel import messages
@@ -68,7 +68,7 @@ class PaymentListFilter(Struct, frozen=True):
         return (*msgspec.structs.astuple(self)[:-1], *msgspec.structs.astuple(self.amounts))
 
 
-class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
+class PaymentsQuery(KeysetQuery, AmountFilter, frozen=True, forbid_unknown_fields=True):
     """The filters in the query string. Empty means no filter; an unknown value matches nothing.
 
     `from` and `to` are days in the merchant's time zone, both included. Amounts are as people type them.
@@ -87,15 +87,10 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
     amount_to: str = ""
 
     @property
-    def typed_amounts(self) -> TypedBounds:
-        """The amount filter as typed."""
-        return TypedBounds(self.amount, self.amount_from, self.amount_to)
-
-    @property
     def filters(self) -> int:
         """The number of filters set."""
         form_values = (self.status, self.method_id, self.currency, self.project_id, self.payment_link_id, self.reference)
-        return sum(bool(one) for one in (*form_values, self.start, self.to, self.typed_amounts.is_set))
+        return sum(bool(one) for one in (*form_values, self.start, self.to, self.typed_amounts))
 
     @property
     def form_values(self) -> dict[str, str]:
@@ -107,7 +102,7 @@ class PaymentsQuery(KeysetQuery, frozen=True, forbid_unknown_fields=True):
         """The filter for the store. Raises `ValidationFailed` with every invalid field."""
         amounts, field_errors = ANY_AMOUNT, list[FieldError]()
         try:
-            amounts = self.typed_amounts.read(self.currency, currencies)
+            amounts = self.amounts(currencies)
         except ValidationFailed as error:
             field_errors += error.field_errors
         start, end = parse_date(self.start), parse_date(self.to)
