@@ -84,6 +84,12 @@ async def test_an_outdated_filter_breaks_no_page(alice: Actor, query: str) -> No
     await seen(alice, PATH)
 
 
+@pytest.mark.parametrize("query", ["status=failed\r\nSet-Cookie: a=b", "reference=ä", "reference=a b", "currency=EUR#top"])
+async def test_only_a_query_string_is_saved(alice: Actor, query: str) -> None:
+    await post(alice, PATH, 404, name="Broken", list="payments", query=query)
+    assert "No saved filters yet" in await seen(alice, PATH)
+
+
 async def test_they_are_of_one_user_and_one_mode(alice: Actor, carol: Actor) -> None:
     await open_link(alice)
     await save(alice, "Private")

@@ -1,5 +1,6 @@
 """Saved filters: save the present filters of a list under a name, rename and delete them."""
 
+import re
 from collections.abc import Mapping
 from uuid import UUID
 
@@ -24,6 +25,8 @@ from tollhouse.kernel.text import Text, Translatable
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/saved-filters"
 NAME_CHARS_MAX, QUERY_CHARS_MAX = 60, 2_000
+QUERY = re.compile(r"[!-\"$-~]+")
+"""The characters of a query string: no space, control character or fragment."""
 LISTS: Mapping[str, str] = {
     "payments": "Payments",
     "payment-links": "Payment links",
@@ -55,7 +58,7 @@ async def save(request: Request, caller: Person, mode: str) -> Response:
     env, form = caller.env(mode), request.form()
     list_name, query = form.one("list") or "", form.one("query") or ""
     name = " ".join((form.one("name") or "").split())
-    if list_name not in LISTS or not query:
+    if list_name not in LISTS or not QUERY.fullmatch(query):
         raise NotFound
     message = TOO_LONG if len(query) > QUERY_CHARS_MAX else _name_error(name)
     new = SavedFilter(new_id(), list_name, name, query)
