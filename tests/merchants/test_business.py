@@ -9,6 +9,7 @@ import pytest
 from tests.cast import Actor
 from tests.forms import hidden, post, refuses_foreign_forms, seen, signed_out, wrong
 from tollhouse.dashboard.zone_choices import REGIONS, zone_choices
+from tollhouse.kernel.zones import zone_of
 
 PATH = "/settings/business"
 BERLIN = {"business_name": "Alice's Tea", "time_zone": "Europe/Berlin"}
@@ -112,7 +113,15 @@ async def test_time_zones_are_grouped_and_have_their_offset(alice: Actor) -> Non
     assert '<option value="America/Argentina/Salta">Argentina, Salta (UTC\N{MINUS SIGN}3)</option>' in page
     assert '<option value="UTC" selected>UTC</option>' in page
     unknown = await alice.form("/settings/business", BERLIN | {"time_zone": "Mars/Base"})
-    assert '<option value="Mars/Base" selected>' in unknown.ok(422).text
+    assert '<option value="Mars/Base" selected>Mars/Base</option>' in unknown.ok(422).text
+
+
+async def test_no_name_that_somebody_sends_is_kept_as_a_zone(alice: Actor) -> None:
+    await seen(alice, PATH)
+    known = zone_of.cache_info().currsize
+    for number in range(3):
+        await post(alice, PATH, 422, **BERLIN | {"time_zone": f"Mars/Base{number}"})
+    assert zone_of.cache_info().currsize == known
 
 
 def test_every_zone_has_a_named_region() -> None:

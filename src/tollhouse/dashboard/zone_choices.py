@@ -23,11 +23,17 @@ REGIONS = {
 
 
 def zone_choices(selected: str, now: datetime) -> Iterator[tuple[Translatable, list[tuple[str, str]]]]:
-    """Groups of zones and their labels: `Berlin (UTC+1)`. A selected zone that is unknown by now is a choice too."""
+    """Groups of zones and their labels: `Berlin (UTC+1)`. A selected zone that is unknown is a choice too, by its name."""
     known = zones.names()
-    unknown = () if selected in known else (selected,)
-    for region, names in groupby((*unknown, *known), lambda name: name.partition("/")[0]):
-        yield REGIONS.get(region, region), [(name, _label(name, now)) for name in names]
+    if selected not in known:
+        yield _region(selected), [(selected, selected)]
+    for region, names in groupby(known, _region):
+        yield region, [(name, _label(name, now)) for name in names]
+
+
+def _region(name: str) -> Translatable:
+    region = name.partition("/")[0]
+    return REGIONS.get(region, region)
 
 
 def _label(name: str, now: datetime) -> str:
