@@ -16,7 +16,6 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import percentage
 from tollhouse.kernel.text import Translatable
 from tollhouse.withdrawals.methods import list_methods, unavailable_reason
@@ -39,7 +38,6 @@ class ShownMethodFees(Struct, frozen=True):
     currency: str
     terms: ShownFees
     amount: str
-    fee: str
     net: str
     chargeback: str = ""
     network: str = ""
@@ -53,7 +51,6 @@ class ConversionFee(Struct, frozen=True):
     terms: ShownFees
     amount: str
     fee: str
-    net: str
 
 
 @OPERATIONS.add("GET", "/{mode}/fees", guard=signed_in_page)
@@ -80,12 +77,8 @@ async def fees(request: Request, caller: Person, mode: str) -> Response:
         withdrawals=[_of_withdrawals(one, catalogue) for one in paid_out],
         conversions=[_of_conversions(one, catalogue) for one in catalogue.pairs() if one.enabled and one.fee_basis_points],
         converts=bool(catalogue.pairs()),
-        with_products=bool(_products(env.mode, catalogue)),
+        with_products=any(catalogue.product_unavailable(one, env.mode) is None for one in catalogue.products_in(env.mode)),
     )
-
-
-def _products(mode: Mode, catalogue: Catalogue) -> list[str]:
-    return [one.product_id for one in catalogue.products_in(mode) if catalogue.product_unavailable(one, mode) is None]
 
 
 def _example(currency: Currency, least_minor: int) -> int:
@@ -98,15 +91,13 @@ def _example(currency: Currency, least_minor: int) -> int:
 def _of_payments(method: Method, catalogue: Catalogue) -> ShownMethodFees:
     currency = catalogue.currencies[method.asset]
     amount_minor = _example(currency, method.minimum_minor)
-    fee_minor = method.fees.of(amount_minor)
     return ShownMethodFees(
         method_id=method.method_id,
         label=method.label,
         currency=currency.code,
         terms=fees_of(method.fees, currency),
         amount=currency.format(amount_minor),
-        fee=currency.format(fee_minor),
-        net=currency.format(amount_minor - fee_minor),
+        net=currency.format(amount_minor - method.fees.of(amount_minor)),
         chargeback=currency.format(method.fees.chargeback_minor) if method.fees.chargeback_minor else "",
     )
 
@@ -120,7 +111,6 @@ def _of_withdrawals(method: WithdrawalMethod, catalogue: Catalogue) -> ShownMeth
         currency=currency.code,
         terms=fees_of(method.fees, currency),
         amount=currency.format(terms.debit_minor),
-        fee=currency.format(terms.debit_minor - terms.receive_minor),
         net=currency.format(terms.receive_minor),
         network=currency.format(method.network_fee_minor) if method.network_fee_minor else "",
     )
@@ -129,12 +119,10 @@ def _of_withdrawals(method: WithdrawalMethod, catalogue: Catalogue) -> ShownMeth
 def _of_conversions(pair: ConversionPair, catalogue: Catalogue) -> ConversionFee:
     currency = catalogue.currencies[pair.from_currency]
     amount_minor = _example(currency, pair.minimum_minor)
-    fee_minor = percentage(amount_minor, pair.fee_basis_points)
     return ConversionFee(
         from_currency=pair.from_currency,
         to_currency=pair.to_currency,
         terms=fees_of(Fees(basis_points=pair.fee_basis_points), currency),
         amount=currency.format(amount_minor),
-        fee=currency.format(fee_minor),
-        net=currency.format(amount_minor - fee_minor),
+        fee=currency.format(percentage(amount_minor, pair.fee_basis_points)),
     )
