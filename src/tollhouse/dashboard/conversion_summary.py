@@ -1,5 +1,6 @@
 """What a conversion brings, beside its form: the same amounts as a quote, which is not stored."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -10,7 +11,6 @@ from tollhouse.conversions.new_conversion import NewConversionQuote, parse_quote
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.text import Translatable
-from tollhouse.ledger.store import get_balance
 from tollhouse.platform.db import Pool
 
 
@@ -28,20 +28,19 @@ class ConversionSummary(Struct, frozen=True):
 
 
 async def summarize(
-    db: Pool, env: MerchantEnv, new: NewConversionQuote, now: datetime, catalogue: Catalogue
+    db: Pool, env: MerchantEnv, new: NewConversionQuote, available: Mapping[str, int], now: datetime, catalogue: Catalogue
 ) -> ConversionSummary:
-    """The summary of what was typed, at the current rate."""
+    """The summary of what was typed, at the current rate. `available`: the available minor units by currency."""
     try:
         amount = parse_quote(new, catalogue)
         async with db.connection() as tx:
             exchange = await current_exchange(tx, env, amount, now, catalogue)
-            available_minor = (await get_balance(tx, env, exchange.from_currency)).available_minor
     except ValidationFailed:
         return ConversionSummary()
     except ApiError as error:
         return ConversionSummary(message=error.message)
     given, got = catalogue.currencies[exchange.from_currency], catalogue.currencies[exchange.to_currency]
-    left_minor = available_minor - exchange.from_amount_minor
+    left_minor = available.get(given.code, 0) - exchange.from_amount_minor
     return ConversionSummary(
         from_currency=given.code,
         from_amount=given.format(exchange.from_amount_minor),

@@ -186,12 +186,8 @@ async def _review(request: Request, person: Person, env: MerchantEnv, form: Conv
 async def _form(
     request: Request, person: Person, env: MerchantEnv, form: ConversionForm, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
-    catalogue = request.services.catalogue
-    available = [
-        (catalogue.format_amount(balance.available_minor, balance.currency), balance.currency)
-        for balance in await list_balances(request.services.db, env)
-        if balance.available_minor > 0
-    ]
+    db, catalogue = request.services.db, request.services.catalogue
+    available = {one.currency: one.available_minor for one in await list_balances(db, env) if one.available_minor > 0}
     return page(
         request,
         "dashboard/conversions/new.html",
@@ -199,9 +195,9 @@ async def _form(
         person=person,
         mode=env.mode,
         here="conversions",
-        currencies=currency_options(request.services.catalogue),
-        available=available,
-        summary=await summarize(request.services.db, env, form.new_quote(catalogue.currencies), request.now, catalogue),
+        currencies=currency_options(catalogue),
+        available=[(catalogue.format_amount(minor, code), code) for code, minor in available.items()],
+        summary=await summarize(db, env, form.new_quote(catalogue.currencies), available, request.now, catalogue),
         values=form.values,
         form_errors=form_errors,
     )

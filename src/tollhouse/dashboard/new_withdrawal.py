@@ -152,9 +152,7 @@ async def review(request: Request, caller: Person, mode: str, method_id: str) ->
     if posted.one("change"):
         return await _form(request, caller, env, method, form)
     if posted.one("maximum"):
-        largest = await _largest_amounts(request, env, method)
-        amount = largest.get(form.values["network_fee_mode"]) or largest[method.network_fee_modes[0]]
-        return await _form(request, caller, env, method, WithdrawalForm(form.values | {"amount": amount}, method))
+        return await _form(request, caller, env, method, form, with_largest_amount=True)
     return await _review(request, caller, env, method, form)
 
 
@@ -195,11 +193,12 @@ def _method(method_id: str, env: MerchantEnv, catalogue: Catalogue) -> Withdrawa
     return method
 
 
-async def _largest_amounts(request: Request, env: MerchantEnv, method: WithdrawalMethod) -> dict[str, str]:
+async def _largest_amounts(
+    request: Request, env: MerchantEnv, method: WithdrawalMethod, available_minor: int
+) -> dict[str, str]:
     """The largest amount by fee mode, as it is typed in the language of the page."""
     currency = request.services.catalogue.currencies[method.currency]
     async with request.services.db.connection() as tx:
-        available_minor = (await get_balance(tx, env, method.currency)).available_minor
         left_minor = await limits.left_today(tx, env, method, request.now)
     largest = {mode: largest_amount(method, available_minor, mode) for mode in method.network_fee_modes}
     write = formats_of(request).plain_amount
@@ -258,13 +257,18 @@ async def _form(
     method: WithdrawalMethod,
     form: WithdrawalForm,
     form_errors: FormErrors = NO_ERRORS,
+    *,
+    with_largest_amount: bool = False,
 ) -> Response:
     catalogue = request.services.catalogue
     currency = catalogue.currencies[method.currency]
     available_minor = (await get_balance(request.services.db, env, method.currency)).available_minor
     choice = _choice(method, env, available_minor, request.services.rails, catalogue)
     recipients = await list_recipients(request.services.db, env, method)
+    largest = await _largest_amounts(request, env, method, available_minor)
     values = form.values
+    if with_largest_amount:
+        values = values | {"amount": largest.get(values["network_fee_mode"]) or largest[method.network_fee_modes[0]]}
     chosen = _chosen(recipients, form)
     if chosen is not None:
         values = values | dict.fromkeys(chosen.values, "")
@@ -290,7 +294,7 @@ async def _form(
         recipients=recipients,
         chosen=chosen,
         symbol=currency.symbol,
-        largest=await _largest_amounts(request, env, method),
+        largest=largest,
         summary=summarize(values["amount"], values["network_fee_mode"], method, available_minor, catalogue),
         arrives_at=None if method.arrives_in_s is None else stamp(request.now + timedelta(seconds=method.arrives_in_s)),
         values=values,
