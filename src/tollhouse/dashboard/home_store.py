@@ -12,7 +12,7 @@ from tollhouse.dashboard.home_model import (
 )
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.periods import Span
-from tollhouse.platform.db import Row, Tx
+from tollhouse.platform.db import Pool, Row, Tx
 
 # $3: the starts of the parts, and the end of the last one. Parts are numbered from 1.
 VOLUMES = """
@@ -105,9 +105,10 @@ async def list_latest_payments(tx: Tx, env: MerchantEnv, now: datetime, limit: i
     ]
 
 
-async def count_to_decide(tx: Tx, env: MerchantEnv, count_max: int) -> int:
+async def count_to_decide(db: Pool | Tx, env: MerchantEnv, count_max: int) -> int:
     """Count the payments that wait for a decision of the merchant, up to `count_max`."""
-    return await tx.fetchval(TO_DECIDE, env.merchant_id, env.mode, count_max)
+    [row] = await db.fetch(TO_DECIDE, env.merchant_id, env.mode, count_max)
+    return row["count"]
 
 
 async def count_undelivered(tx: Tx, env: MerchantEnv, since: datetime, count_max: int) -> UndeliveredEvents:

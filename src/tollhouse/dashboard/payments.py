@@ -89,17 +89,12 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
         going_live=await go_live_state(db, env, caller),
-        to_decide=await _count_to_decide(db, env),
+        to_decide=await home_store.count_to_decide(db, env, TO_DECIDE_MAX),
         names=method_labels(request.services.catalogue),
         export=f"{path}/export{query.address(None)}",
         page_links=keyset_links(query, path, shown[-1].id if more else None),
         amount=request.services.catalogue.format_amount,
     )
-
-
-async def _count_to_decide(db: Pool, env: MerchantEnv) -> int:
-    async with db.connection() as tx:
-        return await home_store.count_to_decide(tx, env, TO_DECIDE_MAX)
 
 
 @OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page)
