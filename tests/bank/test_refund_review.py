@@ -196,7 +196,7 @@ async def test_operators_decide_on_their_pages(alice: Actor, bank: Bank, olga: A
     payment_id = await earned(alice, bank)
     good, bad = await elsewhere(alice, payment_id), await elsewhere(alice, payment_id, "2.00")
     listed = (await olga.send("GET", "/operator/refunds?limit=100")).ok().text
-    assert f"/operator/refunds/{good}" in listed
+    assert f'<a href="/operator/refunds/{good}">Review</a>' in listed
     shown = (await olga.send("GET", f"/operator/refunds/{good}")).ok().text
     for words in (OTHER_IBAN, CUSTOMER_IBAN, "€4.00", "sepa:EUR"):
         assert words in shown, words
