@@ -23,7 +23,6 @@ from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
-from tollhouse.kernel.limits import LOGO_BYTES_MAX, LOGO_PIXELS_MAX, LOGO_PIXELS_MIN
 from tollhouse.kernel.text import Translatable
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
@@ -182,7 +181,6 @@ async def settings_page(
         image_origin=image_origin(stored_logo),
         logo=shown_source(stored_logo),
         has_uploaded_logo=digest_of(stored_logo) is not None,
-        logo_limits=(LOGO_BYTES_MAX // 1024, LOGO_PIXELS_MIN, LOGO_PIXELS_MAX),
         version=current.version,
         form=form,
         form_errors=form_errors,

@@ -19,12 +19,13 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.limits import SAVED_FILTER_NAME_CHARS_MAX
 from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.text import Text, Translatable
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/saved-filters"
-NAME_CHARS_MAX, QUERY_CHARS_MAX = 60, 2_000
+QUERY_CHARS_MAX = 2_000
 QUERY = re.compile(r"[!-\"$-~]+")
 """The characters of a query string: no space, control character or fragment."""
 LISTS: Mapping[str, str] = {
@@ -40,7 +41,7 @@ LISTS: Mapping[str, str] = {
 }
 """The lists whose filters can be saved: path below the mode, and title."""
 NOTICES = {"renamed": "Filter renamed.", "deleted": "Filter deleted."}
-A_NAME = Text("Enter a name of 1 to %(most)s characters.", most=NAME_CHARS_MAX)
+A_NAME = Text("Enter a name of 1 to %(most)s characters.", most=SAVED_FILTER_NAME_CHARS_MAX)
 NAME_TAKEN = "Another filter of this list has this name."
 TOO_MANY = Text("A list can have %(most)s saved filters. Delete one first.", most=store.PER_LIST_MAX)
 TOO_LONG = "These filters are too long to be saved."
@@ -93,7 +94,7 @@ async def delete(caller: Person, mode: str, filter_id: UUID, work: Work) -> Resp
 
 
 def _name_error(name: str) -> Translatable:
-    return "" if 1 <= len(name) <= NAME_CHARS_MAX and is_readable(name) else A_NAME
+    return "" if 1 <= len(name) <= SAVED_FILTER_NAME_CHARS_MAX and is_readable(name) else A_NAME
 
 
 async def _page(
