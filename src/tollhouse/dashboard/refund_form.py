@@ -130,7 +130,7 @@ def _form_context(
         available=available_minor,
         fee=payment.fee_minor,
     )
-    ambiguous = amount_texts(request.services.catalogue.currencies[payment.currency], amount=filled.values.get("amount", ""))
+    texts = amount_texts(request.services.catalogue.currencies[payment.currency], amount=filled.values.get("amount", ""))
     field = "amount" if isinstance(refused, OF_THE_AMOUNT) else "receiver" if isinstance(refused, OF_THE_RECEIVER) else ""
     obstacle = find_obstacle(payment, request.services.rails, request.now, request.services.catalogue)
     unfit = "" if payment.refundable_minor else NOT_REFUNDABLE["status"]
@@ -143,7 +143,7 @@ def _form_context(
         "receiver_label": "IBAN" if payment.method_type == "bank_transfer" else "Recipient",
         "reasons": list(REFUND_REASONS.items()),
         "typed": dict.fromkeys(FIELDS, "") | {"amount": amounts["left"]} | filled.values,
-        "form_errors": NO_ERRORS if refused is None else form_errors_of(refused, FIELDS, field, ambiguous),
+        "form_errors": NO_ERRORS if refused is None else form_errors_of(refused, FIELDS, field, texts),
     }
 
 
