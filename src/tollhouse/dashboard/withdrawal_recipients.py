@@ -5,13 +5,12 @@ The form names the withdrawal, so that the page of the form never has a whole ac
 
 from uuid import UUID
 
-import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.provider_fields import MEMBER
 from tollhouse.catalogue.withdrawal_methods import ReceiverType, WithdrawalMethod
 from tollhouse.http.paging import all_rows
-from tollhouse.http.schema_fields import form_fields
+from tollhouse.http.schema_fields import form_fields, to_values
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.platform.db import Pool
@@ -68,13 +67,9 @@ def mask(receiver: str, kind: ReceiverType) -> str:
 
 def _recipient(withdrawal: Withdrawal, method: WithdrawalMethod) -> Recipient:
     fields = [one for one in form_fields(method.provider_fields, MEMBER) if one.name not in OF_THE_TRANSFER]
-    sent = {name: withdrawal.provider_fields.get(name.removeprefix(f"{MEMBER}.")) for name in (one.name for one in fields)}
-    values = {name: value if isinstance(value, str) else msgspec.json.encode(value).decode() for name, value in sent.items()}
-    values = {name: "" if sent[name] is None else value for name, value in values.items()}
+    values = to_values(fields, MEMBER, withdrawal.provider_fields) | {"receiver": withdrawal.receiver}
     name = values.get(f"{MEMBER}.account_holder_name", "")
-    return Recipient(
-        withdrawal.id, name, mask(withdrawal.receiver, method.receiver_type), values | {"receiver": withdrawal.receiver}
-    )
+    return Recipient(withdrawal.id, name, mask(withdrawal.receiver, method.receiver_type), values)
 
 
 def _normalized(receiver: str) -> str:

@@ -60,6 +60,11 @@ def to_object(fields: Iterable[SchemaField], member: str, typed: dict[str, str])
     }
 
 
+def to_values(fields: Iterable[SchemaField], member: str, sent: dict[str, Any]) -> dict[str, str]:
+    """The text of each field for a stored object; empty if the object does not have it."""
+    return {field.name: _typed(sent.get(field.name.removeprefix(f"{member}."))) for field in fields}
+
+
 def describe(sent: dict[str, Any]) -> list[tuple[str, str]]:
     """The labels and values of a stored object, whatever the current schema is."""
     return [(_label(name), value if isinstance(value, str) else _words(value)) for name, value in sent.items()]
@@ -91,6 +96,10 @@ def _hint(facts: dict[str, Any], *, required: bool) -> Translatable:
     if required:
         return words
     return joined("Optional.", words) if words else "Optional."
+
+
+def _typed(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else _text(value)
 
 
 def _text(value: Any) -> str:
