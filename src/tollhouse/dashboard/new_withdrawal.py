@@ -49,6 +49,8 @@ from tollhouse.withdrawals.views import withdrawal_quote_view
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("to", "amount", "network_fee_mode", "receiver", "description", "external_id", "webhook_url")
+OTHER_FIELDS = OF_THE_TRANSFER.union(FIELDS) - {"receiver"}
+"""The fields that do not describe the recipient."""
 NEW_RECIPIENT = "new"
 AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees, DailyLimitExceeded, InsufficientFunds)
 REASONS: dict[UnavailableReason, str] = {
@@ -314,7 +316,7 @@ def _chosen(recipients: list[Recipient], form: WithdrawalForm) -> Recipient | No
 
 def _form_errors(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) -> FormErrors:
     found = _errors_at_fields(error, form, catalogue)
-    of_recipient = found.field_errors.keys() - {*FIELDS, *OF_THE_TRANSFER} | found.field_errors.keys() & {"receiver"}
+    of_recipient = found.field_errors.keys() - OTHER_FIELDS
     if not form.has_earlier_recipient or not of_recipient:
         return found
     others = {name: message for name, message in found.field_errors.items() if name not in of_recipient}
