@@ -35,8 +35,7 @@ class ReauthenticationRedirect(ApiError):
     code, status, message = RecentAuthenticationRequired.code, 303, RecentAuthenticationRequired.message
 
     def __init__(self, to: str, cancel: str, path: str = PATH) -> None:
-        pages = {"to": to} if cancel == to else {"to": to, "cancel": cancel}
-        super().__init__(headers={"Location": f"{path}?{urlencode(pages)}"})
+        super().__init__(headers={"Location": f"{path}?{urlencode(_page_parameters(to, cancel))}"})
 
 
 class ReauthenticationPage(ErrorPage):
@@ -123,7 +122,10 @@ async def confirmation_page(request: Request, person: Person, form: Form, error:
 
 def page_fields(paths: ReturnPaths, form: Form) -> list[tuple[str, str]]:
     """The parameters `to` and `cancel` of the confirmation page."""
-    to, cancel = paths.read(form), paths.read_cancel(form)
+    return _page_parameters(paths.read(form), paths.read_cancel(form))
+
+
+def _page_parameters(to: str, cancel: str) -> list[tuple[str, str]]:
     return [("to", to)] if cancel == to else [("to", to), ("cancel", cancel)]
 
 
