@@ -1,6 +1,6 @@
 """An operation or an event of the OpenAPI document as the parts of its page."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 
 from markupsafe import Markup
@@ -9,8 +9,8 @@ from msgspec import Struct
 from tollhouse.docs.code import Sample, highlight
 from tollhouse.docs.entries import Json, ReferenceEntry
 from tollhouse.docs.markdown import inline
-from tollhouse.docs.reference import REFUSED, error_codes, pretty, wanted
-from tollhouse.docs.samples import NOTES, call_of, credential_of, in_curl, in_php, in_python
+from tollhouse.docs.reference import SENT_BY_POST, error_codes, headers_of, pretty, successes, wanted
+from tollhouse.docs.samples import note_on, samples_of
 from tollhouse.docs.shapes import MemberGroup, SchemaMember, SchemaTables
 
 COMMON_PERCENT = 40
@@ -35,22 +35,22 @@ class ReturnedView(Struct, frozen=True):
     redirects: bool
 
 
-class EndpointView(Struct, frozen=True):
-    """The page of an operation. The page of an event has no `access`; its payload is `body` and `example`."""
+class EndpointView(Struct, frozen=True, kw_only=True):
+    """The page of an operation or an event. Only events have an `example`; it is that of their payload, the `body`."""
 
     entry: ReferenceEntry
     paragraphs: tuple[Markup, ...]
-    access: Markup
-    is_deprecated: bool
     parameters: Mapping[str, tuple[SchemaMember, ...]]
     media_type: str
     body: tuple[MemberGroup, ...]
-    returned: tuple[ReturnedView, ...]
-    errors: tuple[ErrorRow, ...]
-    common_errors: tuple[ErrorRow, ...]
-    note: Markup
-    samples: tuple[Sample, ...]
-    example: Markup
+    access: Markup = Markup()
+    is_deprecated: bool = False
+    returned: tuple[ReturnedView, ...] = ()
+    errors: tuple[ErrorRow, ...] = ()
+    common_errors: tuple[ErrorRow, ...] = ()
+    note: Markup = Markup()
+    samples: tuple[Sample, ...] = ()
+    example: Markup = Markup()
 
 
 def endpoint_of(entry: ReferenceEntry, document: Json) -> EndpointView:
@@ -73,12 +73,11 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> E
     shown = entry.shown
     contents: Json = shown.get("requestBody", {}).get("content", {})
     media_type = next(iter(contents), "")
-    call = call_of(document["servers"][0]["url"], entry.method, entry.path, shown)
     common = common_codes(document)
     errors = [ErrorRow(status, code, inline(message)) for status, code, message in error_codes(shown)]
     access = wanted(shown)
     return EndpointView(
-        entry,
+        entry=entry,
         paragraphs=_paragraphs(shown["summary"].partition(". ")[2], shown.get("description", "")),
         access=inline("No credential is required." if access == "none" else f"Requires {access}."),
         is_deprecated=shown.get("deprecated", False),
@@ -91,33 +90,19 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> E
         returned=tuple(_returned(shown, shapes)),
         errors=tuple(row for row in errors if row.code not in common),
         common_errors=tuple(row for row in errors if row.code in common),
-        note=inline(NOTES.get(credential_of(shown), "")),
-        samples=(
-            Sample("cURL", "sh", in_curl(call)),
-            Sample("Python", "python", in_python(call)),
-            Sample("PHP", "php", in_php(call)),
-        ),
-        example=Markup(),
+        note=inline(note_on(shown)),
+        samples=samples_of(entry, document),
     )
 
 
 def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> EndpointView:
     content = entry.shown["requestBody"]["content"]["application/json"]
-    headers = (document["components"]["parameters"][one["$ref"].rpartition("/")[2]] for one in entry.shown["parameters"])
-    sent = "Sent with POST to your webhook URL. See [Webhooks](/docs/webhooks) to verify and process it."
     return EndpointView(
-        entry,
-        paragraphs=_paragraphs(entry.shown["description"], sent),
-        access=Markup(),
-        is_deprecated=False,
-        parameters={"header": tuple(_parameter(one, shapes) for one in headers)},
+        entry=entry,
+        paragraphs=_paragraphs(entry.shown["description"], SENT_BY_POST),
+        parameters={"header": tuple(_parameter(one, shapes) for one in headers_of(entry, document))},
         media_type="application/json",
         body=shapes.groups(content["schema"]),
-        returned=(),
-        errors=(),
-        common_errors=(),
-        note=Markup(),
-        samples=(),
         example=highlight(pretty(content["example"]), "json"),
     )
 
@@ -133,7 +118,7 @@ def _parameter(one: Json, shapes: SchemaTables) -> SchemaMember:
 
 
 def _returned(shown: Json, shapes: SchemaTables) -> Iterator[ReturnedView]:
-    for status, response in _successes(shown["responses"].items()):
+    for status, response in successes(shown):
         content = response.get("content", {}).get("application/json")
         yield ReturnedView(
             status,
@@ -142,7 +127,3 @@ def _returned(shown: Json, shapes: SchemaTables) -> Iterator[ReturnedView]:
             () if content is None else shapes.groups(content["schema"]),
             redirects="Location" in response.get("headers", {}),
         )
-
-
-def _successes(responses: Iterable[tuple[str, Json]]) -> Iterator[tuple[str, Json]]:
-    yield from ((status, response) for status, response in responses if status.isdecimal() and int(status) < REFUSED)

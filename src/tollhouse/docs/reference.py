@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tollhouse.docs.entries import Json, ReferenceEntry, grouped
-from tollhouse.docs.samples import NOTES, call_of, credential_of, in_curl, in_php, in_python
+from tollhouse.docs.samples import note_on, samples_of
 from tollhouse.docs.shapes import SchemaTables, table
 
 REFUSED = 400
@@ -18,6 +18,7 @@ CREDENTIALS = {
     "client": "the application's credentials",
     "": "none",
 }
+SENT_BY_POST = "Sent with POST to your webhook URL. See [Webhooks](/docs/webhooks.md) to verify and process it."
 FOREWORD = """\
 # API reference
 
@@ -95,19 +96,16 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> I
         yield f"Content type: `{media_type}`." + ("" if shown["requestBody"]["required"] else " Optional.")
         yield from shapes.tables(content["schema"])
     yield "## Example"
-    yield from filter(None, [NOTES.get(credential_of(shown))])
-    call = call_of(document["servers"][0]["url"], entry.method, entry.path, shown)
-    yield _block("sh", in_curl(call))
-    yield _block("python", in_python(call))
-    yield _block("php", in_php(call))
+    yield from filter(None, [note_on(shown)])
+    yield from (_block(sample.language, sample.text) for sample in samples_of(entry, document))
     yield from _answers(shown, shapes)
 
 
 def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Iterator[str]:
     yield entry.shown["description"]
-    yield "Sent with POST to your webhook URL. See [Webhooks](/docs/webhooks.md) to verify and process it."
+    yield SENT_BY_POST
     yield "## Headers"
-    headers = (document["components"]["parameters"][one["$ref"].rpartition("/")[2]] for one in entry.shown["parameters"])
+    headers = headers_of(entry, document)
     yield table(("Name", "Description"), ((f"`{one['name']}`", one["description"]) for one in headers))
     content = entry.shown["requestBody"]["content"]["application/json"]
     yield "## Payload"
@@ -117,21 +115,31 @@ def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Itera
 
 def _answers(shown: Json, shapes: SchemaTables) -> Iterator[str]:
     """The success responses, then the errors."""
-    for status, response in shown["responses"].items():
-        if int(status) < REFUSED:
-            yield f"## Response {status}"
-            content = response.get("content", {}).get("application/json")
-            if content is None:
-                yield (
-                    "No response body."
-                    if "Location" not in response["headers"]
-                    else "Redirects the browser to the URL in `Location`."
-                )
-                continue
-            yield _block("json", pretty(content["example"]))
-            yield from shapes.tables(content["schema"])
+    for status, response in successes(shown):
+        yield f"## Response {status}"
+        content = response.get("content", {}).get("application/json")
+        if content is None:
+            yield (
+                "No response body."
+                if "Location" not in response["headers"]
+                else "Redirects the browser to the URL in `Location`."
+            )
+            continue
+        yield _block("json", pretty(content["example"]))
+        yield from shapes.tables(content["schema"])
     yield "## Errors"
     yield "\n".join(f"- **`{code}`** {status}. {message}" for status, code, message in error_codes(shown))
+
+
+def headers_of(entry: ReferenceEntry, document: Json) -> Iterator[Json]:
+    """The headers that an event is sent with."""
+    parameters = document["components"]["parameters"]
+    yield from (parameters[one["$ref"].rpartition("/")[2]] for one in entry.shown["parameters"])
+
+
+def successes(shown: Json) -> Iterator[tuple[str, Json]]:
+    """The responses of an operation that are no errors, by status."""
+    yield from (one for one in shown["responses"].items() if one[0].isdecimal() and int(one[0]) < REFUSED)
 
 
 def error_codes(shown: Json) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""Code samples of the API reference, in curl, Python and PHP."""
+"""Code samples of the API reference, in cURL, Python and PHP."""
 
 import json
 import re
@@ -8,7 +8,9 @@ from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
-Json = dict[str, Any]
+from tollhouse.docs.code import Sample
+from tollhouse.docs.entries import Json, ReferenceEntry
+
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 KEY = "Idempotency-Key"
 OWN_KEY = "order-1001"
@@ -34,10 +36,25 @@ class SampleCall(Struct, frozen=True):
     body: Any
 
 
-def call_of(base_url: str, method: str, path: str, shown: Json) -> SampleCall:
-    """The example request of an operation."""
+def samples_of(entry: ReferenceEntry, document: Json) -> tuple[Sample, ...]:
+    """The example request of an operation in every language."""
+    call = _call_of(document["servers"][0]["url"], entry)
+    return (
+        Sample("cURL", "sh", in_curl(call)),
+        Sample("Python", "python", in_python(call)),
+        Sample("PHP", "php", in_php(call)),
+    )
+
+
+def note_on(shown: Json) -> str:
+    """How to get the credential of the example request; empty if it needs none."""
+    return NOTES.get(_credential_of(shown), "")
+
+
+def _call_of(base_url: str, entry: ReferenceEntry) -> SampleCall:
+    shown = entry.shown
     named = {one["name"]: one for one in shown["parameters"]}
-    filled = PLACE.sub(lambda match: quote(str(named[match[1]]["example"]), safe=""), path)
+    filled = PLACE.sub(lambda match: quote(str(named[match[1]]["example"]), safe=""), entry.path)
     required = {
         name: one["schema"].get("enum", [f"<{name}>"])[-1]
         for name, one in named.items()
@@ -47,10 +64,10 @@ def call_of(base_url: str, method: str, path: str, shown: Json) -> SampleCall:
     content = shown.get("requestBody", {}).get("content", {})
     media_type, body = next(((kind, one["example"]) for kind, one in content.items()), ("", None))
     key = OWN_KEY if KEY in named else ""
-    return SampleCall(method, f"{base_url}{filled}{query}", credential_of(shown), key, media_type, body)
+    return SampleCall(entry.method, f"{base_url}{filled}{query}", _credential_of(shown), key, media_type, body)
 
 
-def credential_of(shown: Json) -> str:
+def _credential_of(shown: Json) -> str:
     """The first security scheme of an operation; empty without one."""
     return next((name for alternative in shown["security"] for name in alternative), "")
 
