@@ -13,7 +13,6 @@ from tollhouse.docs.code import tabs
 from tollhouse.docs.contents import CODES, REFERENCE, TRIAL, Contents, contents_of
 from tollhouse.docs.endpoint import EndpointView, endpoint_of
 from tollhouse.docs.entries import ReferenceEntry, entries, grouped
-from tollhouse.docs.markdown import inline
 from tollhouse.docs.search import QUERY_CHARS_MAX, Place, places, search
 from tollhouse.docs.trial import can_be_tried, offers, trial_of
 from tollhouse.http.operations import PAGES, Operations
@@ -157,9 +156,8 @@ def _page(request: Request, template: str, path: str, **context: Any) -> Respons
     """A page in the frame of the documentation."""
     navigation = _contents(request.services.settings)
     before, after = navigation.around(path)
-    shown: dict[str, Any] = {"navigation": navigation, "here": path, "before": before, "after": after, "inline": inline}
-    everything: dict[str, Any] = {"searched": "", **shown, **context}
-    return page(request, template, **everything)
+    frame: dict[str, Any] = {"navigation": navigation, "here": path, "before": before, "after": after, "searched": ""}
+    return page(request, template, **(frame | context))
 
 
 def _markdown(text: str) -> Response:

@@ -36,8 +36,9 @@ class Sample(Struct, frozen=True):
     text: str
 
 
+@cache
 def highlight(text: str, language: str) -> Markup:
-    """Code as HTML. An unknown language has no colours."""
+    """Code of the documentation as HTML. An unknown language has no colours."""
     parts = [_colored(escape(value, quote=False), kind) for kind, value in _lexer(language).get_tokens(text)]
     return Markup("".join(parts))  # noqa: S704 - each part is escaped
 

@@ -5,7 +5,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
+from markupsafe import Markup
 from msgspec import Struct
+
+from tollhouse.docs.markdown import inline
 
 Json = dict[str, Any]
 NULL = {"type": "null"}
@@ -20,11 +23,11 @@ BOUNDS = (
 
 
 class SchemaMember(Struct, frozen=True):
-    """A member of an object, or a parameter. `meaning` is Markdown; `groups` has the members of its objects."""
+    """A member of an object, or a parameter. `groups` has the members of its objects."""
 
     name: str
-    kind: str
-    meaning: str
+    kind: Markup
+    meaning: Markup
     is_required: bool
     groups: tuple["MemberGroup", ...] = ()
 
@@ -61,7 +64,8 @@ class SchemaTables:
     ) -> SchemaMember:
         """A member or a parameter. `about` is a description beside the schema."""
         meaning = " ".join(filter(None, [about, *_descriptions(schema), *_choices(schema), *_rules(schema)]))
-        return SchemaMember(name, self.kind(_plain(schema)), meaning, is_required, self.groups(schema, above))
+        kind = self.kind(_plain(schema))
+        return SchemaMember(name, inline(kind), inline(meaning), is_required, self.groups(schema, above))
 
     def tables(self, schema: Json) -> Iterator[str]:
         """A table for the schema and for each nested object; repeated objects are referenced."""
