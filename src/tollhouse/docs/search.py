@@ -53,19 +53,19 @@ def search(found: Iterable[Place], query: str) -> list[Hit]:
     words = [word.lower() for word in WORD.findall(query[:QUERY_CHARS_MAX])][:WORDS_MAX]
     if not words:
         return []
-    scored = [(_score(place, words), number, place) for number, place in enumerate(found)]
+    beginnings = {word: re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in words}
+    scored = [(_score(place, words, beginnings), number, place) for number, place in enumerate(found)]
     best = sorted((one for one in scored if one[0]), key=lambda one: (-one[0], one[1]))
     return [Hit(place.path, place.title, place.where, _excerpt(place.text, words)) for _, _, place in best[:HITS_MAX]]
 
 
-def _score(place: Place, words: list[str]) -> int:
+def _score(place: Place, words: list[str], beginnings: Mapping[str, re.Pattern[str]]) -> int:
     """Titles count more than texts, whole titles most; 0 if a word is missing."""
     title, keys, text = place.title.lower(), place.keys.lower(), f"{place.where} {place.text}".lower()
     total = 0
     for word in words:
-        beginning = re.compile(rf"(?<![a-z0-9]){re.escape(word)}")
-        begins, occurs = beginning.search(title), beginning.search(text)
-        score = 20 if begins else 12 if word in keys else 8 if word in title else 2 if occurs else 0
+        begins = beginnings[word].search
+        score = 20 if begins(title) else 12 if word in keys else 8 if word in title else 2 if begins(text) else 0
         if not score:
             return 0
         total += score
