@@ -19,7 +19,7 @@ async def test_it_is_the_consent_page_without_a_form(bob: Actor) -> None:
         assert words in page
     assert page.count('type="checkbox" name="scope"') == 19
     assert "<title>TEST · Preview: Northwind Ledger wants to connect" in page
-    assert "This is what a merchant sees who connects your application. The buttons have no effect." in page
+    assert "This is what merchants see when they connect your application. The buttons have no effect." in page
     assert forms(page) == []
     assert "form_token" not in page
     assert "/oauth/consent" not in page

@@ -16,7 +16,7 @@ from tollhouse.kernel.names import is_readable
 from tollhouse.payment_links.model import TaxLine
 
 FIELD = "tax_lines"
-TOO_MUCH_TAX = "This must not add up to more than the amount, which includes it."
+TOO_MUCH_TAX = "The taxes must not add up to more than the amount, which includes them."
 PARTS_PER_PERCENT = 1_000
 
 
