@@ -1,15 +1,12 @@
 """Code with colours, by Pygments: its tokens become the four `tok-` classes of the stylesheet."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from html import escape
 
 from markupsafe import Markup
 from msgspec import Struct
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
 from pygments.token import Token, _TokenType  # pyright: ignore[reportPrivateUsage]
-from pygments.util import ClassNotFound
 
 CLASSES = (
     (Token.Comment, "tok-c"),
@@ -39,7 +36,7 @@ class Sample(Struct, frozen=True):
 @cache
 def highlight(text: str, language: str) -> Markup:
     """Code of the documentation as HTML. An unknown language has no colours."""
-    parts = [_colored(escape(value, quote=False), kind) for kind, value in _lexer(language).get_tokens(text)]
+    parts = [_colored(escape(value, quote=False), kind) for kind, value in _tokenizer(language)(text)]
     return Markup("".join(parts))  # noqa: S704 - each part is escaped
 
 
@@ -72,9 +69,14 @@ def _colored(escaped: str, kind: _TokenType) -> str:
 
 
 @cache
-def _lexer(language: str) -> Lexer:
+def _tokenizer(language: str) -> Callable[[str], Iterable[tuple[_TokenType, str]]]:
+    from pygments.lexers import (  # noqa: PLC0415 - slow to import, and only the documentation needs it
+        get_lexer_by_name,  # pyright: ignore[reportUnknownVariableType]
+    )
+    from pygments.util import ClassNotFound  # noqa: PLC0415 - the same
+
     options = {"stripnl": False, "ensurenl": False, "startinline": True}
     try:
-        return get_lexer_by_name(language or "text", **options)
+        return get_lexer_by_name(language or "text", **options).get_tokens
     except ClassNotFound:
-        return get_lexer_by_name("text", **options)
+        return get_lexer_by_name("text", **options).get_tokens
