@@ -56,6 +56,13 @@ def test_roles_of_a_table_are_written_out() -> None:
     )
 
 
+def test_a_table_has_no_indentation_and_its_texts_stay() -> None:
+    blanks = "\n" * 200_000  # read once: if it were read from each of its lines, this would take minutes
+    assert table_roles(f"\n  <tr>\n\n    <td>{blanks}x\n y</td>\n") == (
+        f'\n<tr role="row">\n<td role="cell">{blanks}x\n y</td>\n'
+    )
+
+
 @pytest.mark.parametrize(("name", "letters"), [("Harbour Games", "HG"), ("anna", "A"), ("", ""), ("Ö Ä Ü", "ÖÄ")])
 def test_initials_of_a_name(name: str, letters: str) -> None:
     assert initials(name) == letters

@@ -28,7 +28,8 @@ from tollhouse.kernel.ids import new_id_text
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
 """The packages that have templates."""
 ROLES = {"thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup", "tr": "row", "th": "columnheader", "td": "cell"}
-INDENTATION = re.compile(r"\n\s+(?=<)")
+INDENTATION = re.compile(r"\n\s++(<?)")
+"""Reads each run of blanks once, however long: texts of strangers can have many."""
 ROLE = re.compile(r"<(thead|tbody|tfoot|tr|th|td)\b([^>]*)>")
 SHARED: dict[str, Any] = {
     "icon": icon,
@@ -128,7 +129,12 @@ def table_roles(rows: str) -> Markup:
 
     A narrow list shows rows as cards, and a changed `display` removes the roles in some browsers.
     """
-    return Markup(ROLE.sub(_with_role, INDENTATION.sub("\n", rows)))  # noqa: S704 - markup of templates, in which all output is escaped
+    dense = INDENTATION.sub(_without_indentation, rows)
+    return Markup(ROLE.sub(_with_role, dense))  # noqa: S704 - markup of templates, in which all output is escaped
+
+
+def _without_indentation(blanks: re.Match[str]) -> str:
+    return "\n<" if blanks[1] else blanks[0]
 
 
 def _with_role(tag: re.Match[str]) -> str:
