@@ -34,15 +34,16 @@ def animated(kind: str) -> bytes:
     return written.getvalue()
 
 
-def png_claiming(width: int, height: int) -> bytes:
-    """A small file whose header declares this size, and whose pixels are one long run of zeros."""
+def png_claiming(*sizes: tuple[int, int]) -> bytes:
+    """A small file with a header for each of these sizes, and with pixels that are one long run of zeros."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    headers = b"".join(chunk(b"IHDR", struct.pack(">IIBBBBB", *size, 8, 6, 0, 0, 0)) for size in sizes)
+    width, height = sizes[-1]
     pixels = zlib.compress(b"\0" * min(20_000_000, height * (1 + width * 4)), 9)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + headers + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
 def svg(content: str = RECT) -> bytes:

@@ -44,15 +44,14 @@ def _read(raw: bytes) -> Logo:
 
 def _raster(raw: bytes) -> Logo:
     """The image, fitted into the stored box, without metadata and whatever follows its data."""
-    if not all(LOGO_PIXELS_MIN <= side <= LOGO_PIXELS_MAX for side in _declared_size(raw)):
+    size = _declared_size(raw)
+    if not all(LOGO_PIXELS_MIN <= side <= LOGO_PIXELS_MAX for side in size):
         message = Text(
             "This must be %(least)s to %(most)s pixels wide and high.", least=LOGO_PIXELS_MIN, most=LOGO_PIXELS_MAX
         )
         raise _invalid("invalid_size", message)
     try:
-        with Image.open(BytesIO(raw), formats=("PNG", "WEBP")) as image:
-            is_animated = bool(getattr(image, "is_animated", False))
-            drawn = image.convert("RGBA")
+        is_animated, drawn = _decode(raw, size)
     except Exception:  # noqa: BLE001 - the library raises errors of many kinds for damaged images
         raise _invalid("invalid_image", UNREADABLE) from None
     if is_animated:
@@ -61,6 +60,14 @@ def _raster(raw: bytes) -> Logo:
     written = BytesIO()
     drawn.save(written, "PNG", optimize=True)
     return Logo("image/png", written.getvalue(), drawn.width, drawn.height)
+
+
+def _decode(raw: bytes, size: tuple[int, int]) -> tuple[bool, Image.Image]:
+    """Whether the image is animated, and its pixels. Raises `ValueError` if it has another size: a PNG can have two headers."""
+    with Image.open(BytesIO(raw), formats=("PNG", "WEBP")) as image:
+        if image.size != size:
+            raise ValueError(image.size)
+        return bool(getattr(image, "is_animated", False)), image.convert("RGBA")
 
 
 def _declared_size(raw: bytes) -> tuple[int, int]:
