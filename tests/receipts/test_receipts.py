@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import threading
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from tests.running import Service
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.receipts import files
 from tollhouse.receipts.actions import load_receipt
 
 NUMBER = re.compile(r"No\. ([0-9]{4}-[0-9]{6})")
@@ -242,8 +244,26 @@ async def test_the_same_receipt_is_the_same_file(alice: Actor) -> None:
     first = (await read(alice, pdf_path(page))).ok()
     assert first.headers["Content-Disposition"] == f'attachment; filename="receipt-{await number(alice, page)}.pdf"'
     assert first.headers["Cache-Control"] == "private, no-store"
-    pdf_module._render.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    pdf_module.render_pdf.cache_clear()
     assert (await read(alice, pdf_path(page))).ok().raw == first.raw
+
+
+async def test_no_other_work_waits_for_files(alice: Actor, service: Service) -> None:
+    page, env = await paid(alice), MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test")
+    services, done = service.create_services(connections=1), threading.Event()
+    try:
+        receipt = await load_receipt(services.db, env, UUID(payment_id(page)), clock.now())
+        assert receipt is not None
+        files.RENDERER.submit(done.wait)
+        making = asyncio.gather(*(files.receipt_file(receipt, "en", services.catalogue) for _ in range(100)))
+        await asyncio.sleep(0)
+        await asyncio.wait_for(asyncio.to_thread(int), 5)
+        assert not making.done()
+        done.set()
+        assert len(set(await making)) == 1
+    finally:
+        done.set()
+        await services.db.close()
 
 
 async def test_the_database_keeps_numbers(alice: Actor, service: Service) -> None:

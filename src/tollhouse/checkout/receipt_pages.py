@@ -4,7 +4,6 @@ The address is as secret as that of the paid page: the link's token, and for lin
 the payment. Nobody gets the receipt of another customer's payment.
 """
 
-import asyncio
 from datetime import datetime
 
 from starlette.responses import Response
@@ -32,7 +31,7 @@ OPERATIONS = Operations(PAGES)
 async def receipt_pdf(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The receipt as a PDF file."""
     _, receipt = await _own_receipt(request, token, db, now)
-    made = await asyncio.to_thread(receipt_file, receipt, language_of(request), request.services.catalogue)
+    made = await receipt_file(receipt, language_of(request), request.services.catalogue)
     return Response(made, 200, {**attachment(receipt.file_name), "Cache-Control": "private, no-store"}, "application/pdf")
 
 

@@ -1,6 +1,5 @@
 """The receipt of a payment in the dashboard: its PDF file, and the form that sends it by email."""
 
-import asyncio
 from uuid import UUID
 
 from starlette.responses import Response
@@ -28,7 +27,7 @@ async def receipt_pdf(request: Request, caller: Person, mode: str, transaction_i
     receipt = await load_receipt(request.services.db, caller.env(mode), transaction_id, request.now)
     if receipt is None:
         raise NotFound
-    made = await asyncio.to_thread(receipt_file, receipt, language_of(request), request.services.catalogue)
+    made = await receipt_file(receipt, language_of(request), request.services.catalogue)
     return Response(made, 200, attachment(receipt.file_name), "application/pdf")
 
 

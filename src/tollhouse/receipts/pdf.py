@@ -1,6 +1,5 @@
 """A receipt as a PDF file: one column on A4, with the language, the title and an embedded font."""
 
-import threading
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
@@ -16,19 +15,12 @@ MARGIN, WIDTH, LINE, LABEL_WIDTH, AMOUNT_WIDTH = 22, 166, 6, 48, 60
 """In millimetres."""
 INK, FAINT, RULE = (16, 24, 42), (92, 103, 125), (205, 211, 222)
 FILES_KEPT = 64
-ONE_AT_A_TIME = threading.Lock()
-"""Anybody with the address of a receipt can ask for its file: a process makes one at a time."""
 REPLACED = {"\N{NARROW NO-BREAK SPACE}": "\N{NO-BREAK SPACE}"}
 
 
+@lru_cache(FILES_KEPT)
 def render_pdf(document: ReceiptDocument) -> bytes:
     """The file. The same document is the same bytes. Slow: run it in a thread."""
-    with ONE_AT_A_TIME:
-        return _render(document)
-
-
-@lru_cache(FILES_KEPT)
-def _render(document: ReceiptDocument) -> bytes:
     sheet = _ReceiptPdf(document)
     sheet.head()
     sheet.sum()
