@@ -134,6 +134,13 @@ async def test_requests_from_one_address_are_limited(seller: Actor) -> None:
     assert "Too many requests" in answers[-1].text
 
 
+async def test_a_stranger_cannot_try_out_many_addresses(seller: Actor) -> None:
+    page = await paid(seller)
+    answers = [await enter(page, seller, email) for email in ("a@b.example", "c@d.example", "e@f.example", seller.email)]
+    assert [answer.status for answer in answers] == [422, 422, 422, 429]
+    assert await queued(seller) == []
+
+
 async def test_only_a_paid_payment_of_the_link_is_sent(seller: Actor) -> None:
     unpaid = (await choose(await open_link(seller, customer_email=seller.email))).location
     assert (await enter(unpaid, seller, seller.email)).status == 404

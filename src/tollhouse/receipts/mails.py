@@ -44,10 +44,10 @@ async def send_from_page(request: Request, receipt: Receipt, recipient: str, req
     if errors := email_errors("email", email):
         raise ValidationFailed(*errors)
     env, db, transaction_id = receipt.payment.env, request.services.db, receipt.payment.transaction_id
+    if requested_by == "payer":  # before the lookup, so that nobody can try out many addresses
+        await count_request(request, "receipt", str(transaction_id))
     if not env.livemode and not await mails_store.is_verified_user(db, env, email_key(email)):
         raise ValidationFailed(FieldError("email", "not_verified", NOT_VERIFIED))
-    if requested_by == "payer":
-        await count_request(request, "receipt", str(transaction_id))
     message = receipt_email(receipt, email, language_of(request), request.services.catalogue)
 
     async def action(work: Work) -> None:
