@@ -132,6 +132,7 @@ async def test_requests_from_one_address_are_limited(seller: Actor) -> None:
     answers = [await enter(page, seller, seller.email) for _ in range(4)]
     assert [answer.status for answer in answers] == [303, 303, 303, 429]
     assert "Too many requests" in answers[-1].text
+    assert 0 < int(answers[-1].headers["Retry-After"]) <= 15 * 60
 
 
 async def test_a_stranger_cannot_try_out_many_addresses(seller: Actor) -> None:

@@ -15,7 +15,7 @@ from tollhouse.http.form_errors import form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
-from tollhouse.http.responses import see_other
+from tollhouse.http.responses import see_other, with_headers_of
 from tollhouse.identity.guards import payer, payer_form
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -45,9 +45,8 @@ async def send_receipt(request: Request, token: str, db: Pool, now: datetime) ->
     try:
         await send_from_page(request, receipt, email, "payer")
     except (ValidationFailed, RateLimited) as error:
-        return await render(
-            request, found, now, mail_form=ReceiptMailForm(email, form_errors_of(error, ("email",), "email"))
-        )
+        mail_form = ReceiptMailForm(email, form_errors_of(error, ("email",), "email"))
+        return with_headers_of(error, await render(request, found, now, mail_form=mail_form))
     return see_other(f"{receipt.path}&done=sent")
 
 
