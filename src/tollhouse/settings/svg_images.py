@@ -6,9 +6,9 @@ from decimal import Decimal, InvalidOperation
 
 from lxml import etree
 
+from tollhouse.platform.xml import Element, parse_xml
 from tollhouse.settings import stylesheets
 
-Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the library has no other name for it
 SVG = "http://www.w3.org/2000/svg"
 HREFS = ("href", "{http://www.w3.org/1999/xlink}href")
 SHAPES = frozenset({"path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text"})
@@ -61,18 +61,8 @@ def _parse(raw: bytes) -> Element:
     text = DOCTYPE.sub("", text, count=1)
     if "<!DOCTYPE" in text or "<!ENTITY" in text or "\0" in text:
         raise UnreadableSvgError
-    # Entities are not resolved and nothing is fetched; the library limits depth. A declared encoding is ignored.
-    parser = etree.XMLParser(
-        encoding="utf-8",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     try:
-        root = etree.fromstring(text.encode(), parser)
+        root = parse_xml(text.encode(), "utf-8")
     except (etree.XMLSyntaxError, ValueError):
         raise UnreadableSvgError from None
     if root.tag != f"{{{SVG}}}svg":

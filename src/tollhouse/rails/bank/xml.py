@@ -1,12 +1,12 @@
-"""Reading untrusted XML: no document type, no entities, limits of size, depth and text."""
+"""Reading the XML of statements: no document type, and limits of size and text."""
 
 from collections.abc import Iterator
 
 from lxml import etree
 
 from tollhouse.kernel.text import Text, Translatable
+from tollhouse.platform.xml import Element, parse_xml
 
-Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the library has no other name for it
 DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
 TEXT_CHARS_MAX = 500
 
@@ -64,22 +64,13 @@ def parse(raw: bytes) -> tuple[str, Node]:
         raise UnreadableStatementError(
             Text("The file is larger than %(size)s MiB.", size=DOCUMENT_BYTES_MAX // 1024 // 1024)
         )
-    # Entities are not resolved and nothing is fetched; the library limits depth, text and expansion.
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     try:
-        root = etree.fromstring(raw, parser)
+        root = parse_xml(raw)
     except etree.XMLSyntaxError as error:
         raise UnreadableStatementError(Text("The file is not well-formed XML: %(msg)s.", msg=error.msg)) from None
     except ValueError:  # the declared encoding does not match
         raise UnreadableStatementError("The file is not well-formed XML.") from None
-    if root.getroottree().docinfo.internalDTD is not None:
+    if root.getroottree().docinfo.internalDTD is not None:  # pyright: ignore[reportUnnecessaryComparison] - mostly it is
         raise UnreadableStatementError("The file has a document type declaration, which is not allowed.")
     space = etree.QName(root).namespace or ""
     return space, Node(root, space)
