@@ -25,11 +25,10 @@ class Facts(Struct, frozen=True):
 
 
 class EmailContent(Struct, frozen=True):
-    """The content of an email. Each `Text` among the parts is a paragraph. `name` stands above it in HTML."""
+    """The content of an email. Each `Text` among the parts is a paragraph."""
 
     subject: Text
     parts: tuple[Text | Button | Facts, ...]
-    name: str = "Tollhouse"
 
 
 class EmailValues(Struct, frozen=True):
