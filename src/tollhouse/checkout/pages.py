@@ -258,7 +258,7 @@ def _brand_values(found: Checkout) -> dict[str, Any]:
         "image_origin": logos_model.image_origin(look.logo_url),
         "shop": look.display_name or found.shown.business_name,
         "logo_url": logos_model.shown_source(look.logo_url),
-        "sheet": None if look.accent_color is None else f"/pay/brand/{look.accent_color[1:].lower()}.css",
+        "sheet": look.stylesheet,
         "questions": branding.mailto_link(look),
         "support_email": look.support_email,
         "contacts": branding.contacts(look),

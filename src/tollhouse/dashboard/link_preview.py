@@ -28,11 +28,10 @@ class LinkPreview(Struct, frozen=True):
 
 def preview_of(branding: Branding, business_name: str, entered: Mapping[str, str], catalogue: Catalogue) -> LinkPreview:
     """The preview with these entries."""
-    color = branding.accent_color
     return LinkPreview(
         branding.display_name or business_name,
         shown_source(branding.logo_url),
-        None if color is None else f"/pay/brand/{color[1:].lower()}.css",
+        branding.stylesheet,
         entered["display_name"].strip()[:LINK_NAME_CHARS_MAX],
         _amount(entered["amount"], entered["currency"], catalogue),
         entered["currency"],

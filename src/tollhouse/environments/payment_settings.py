@@ -71,6 +71,11 @@ class Branding(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     support_phone: Annotated[SupportPhone | None, example("+49 30 901820")] = None
     support_url: SupportAddress | None = None
 
+    @property
+    def stylesheet(self) -> str | None:
+        """The path of the stylesheet with the accent color, as `checkout/pages.py` serves it; None without a color."""
+        return None if self.accent_color is None else f"/pay/brand/{self.accent_color[1:].lower()}.css"
+
 
 class PaymentSettings(Struct, frozen=True, kw_only=True):
     """All settings. The defaults are version 1."""
