@@ -295,6 +295,7 @@ async def test_svg_images_have_a_size(attributes: str, size: tuple[int, int]) ->
         "<style>" + "a," * 120_000 + "{fill:red}</style>",
         "<style>" + "".join(f".a{n}{{}}" for n in range(25_000)) + "</style>",
         "<style>" + "".join(f".a{n}{{fill:red}}" for n in range(5_000)) + "</style>" + '<g class="a1 a2 a9"/>' * 6_000,
+        "<style>" + "".join(f".a{n:x}{{}}" for n in range(18_000)) + "</style>" + "<g/>" * 30_000,
         '<g style="' + "fill:red;" * 25_000 + '"/>',
         '<g class="' + "a " * 120_000 + '"/>',
         "<g/>" * 60_000,

@@ -21,27 +21,26 @@ REFERENCE = re.compile(r"url\(\s*(['\"]?)#([A-Za-z_][\w.:-]{0,99})\1\s*\)", re.A
 NOT_A_NAME = re.compile(r"[^\w-]")
 OPENING, BRACE = re.compile(r"[{;]"), re.compile(r"[{}]")
 
-Rules = dict[str, dict[str, str]]
-"""The declarations by selector: a name, a class (`.a`) or an ID (`#a`), in the order of their last rule."""
 
-
-def parse(text: str) -> Rules:
+class Stylesheet:
     """The rules of a stylesheet. At-rules and combined selectors are left out."""
-    rules: Rules = {}
-    for selectors, body in _blocks(COMMENT.sub(" ", text)):
-        styles = dict(declarations(body))
-        for selector in map(str.strip, selectors.split(",")):
-            if SELECTOR.fullmatch(selector):
-                rules[selector] = rules.pop(selector, {}) | styles
-    return rules
 
+    def __init__(self, text: str) -> None:
+        self._rules: dict[str, dict[str, str]] = {}
+        """The declarations by selector: a name, a class (`.a`) or an ID (`#a`), in the order of their last rule."""
+        for selectors, body in _blocks(COMMENT.sub(" ", text)):
+            styles = dict(declarations(body))
+            for selector in map(str.strip, selectors.split(",")):
+                if SELECTOR.fullmatch(selector):
+                    self._rules[selector] = self._rules.pop(selector, {}) | styles
+        self._places = {selector: place for place, selector in enumerate(self._rules)}
 
-def styles_of(rules: Rules, name: str, classes: Sequence[str], element_id: str) -> dict[str, str]:
-    """What the rules declare for an element: of its name, then its classes, then its ID."""
-    styles = dict(rules.get(name, {}))
-    for one in sorted({f".{one}" for one in classes} & rules.keys(), key=list(rules).index):
-        styles |= rules[one]
-    return styles | rules.get(f"#{element_id}", {})
+    def styles_of(self, name: str, classes: Sequence[str], element_id: str) -> dict[str, str]:
+        """What the rules declare for an element: of its name, then its classes, then its ID."""
+        styles = dict(self._rules.get(name, {}))
+        for one in sorted({f".{one}" for one in classes} & self._rules.keys(), key=self._places.__getitem__):
+            styles |= self._rules[one]
+        return styles | self._rules.get(f"#{element_id}", {})
 
 
 def declarations(text: str) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from lxml import etree
 
 from tollhouse.platform.xml import Element, parse_xml
 from tollhouse.settings import stylesheets
+from tollhouse.settings.stylesheets import Stylesheet
 
 SVG = "http://www.w3.org/2000/svg"
 HREFS = ("href", "{http://www.w3.org/1999/xlink}href")
@@ -43,9 +44,9 @@ class UnreadableSvgError(ValueError):
 def sanitize(raw: bytes, box: tuple[int, int]) -> tuple[bytes, int, int]:
     """The sanitized document, and its width and height when it is fitted into a box. Raises `UnreadableSvgError`."""
     source = _parse(raw)
-    rules = stylesheets.parse("".join(one.text or "" for one in source.iter(f"{{{SVG}}}style")))
+    sheet = Stylesheet("".join(one.text or "" for one in source.iter(f"{{{SVG}}}style")))
     copy = etree.fromstring(f'<svg xmlns="{SVG}"/>')
-    _Copier(rules).copy(source, copy, 0)
+    _Copier(sheet).copy(source, copy, 0)
     if next(copy.iter(*(f"{{{SVG}}}{name}" for name in SHAPES)), None) is None:
         raise UnreadableSvgError
     _require_bounded(copy)
@@ -73,14 +74,14 @@ def _parse(raw: bytes) -> Element:
 class _Copier:
     """Copies the attributes, texts and elements that are allowed. Raises `UnreadableSvgError` where it becomes too much."""
 
-    def __init__(self, rules: stylesheets.Rules) -> None:
-        self._rules = rules
+    def __init__(self, sheet: Stylesheet) -> None:
+        self._sheet = sheet
         self._chars_left = COPIED_CHARS_MAX
 
     def copy(self, source: Element, target: Element, depth: int) -> None:
         """Fill the target, an empty element of the same name."""
         name = etree.QName(source).localname
-        for attribute, value in _attributes(source, name, self._rules):
+        for attribute, value in _attributes(source, name, self._sheet):
             self._chars_left -= len(attribute) + len(value)
             target.set(attribute, value)
         if depth > DEPTH_MAX or self._chars_left < 0:
@@ -100,11 +101,11 @@ def _local_name(element: Element) -> str:
     return name.localname if name.namespace == SVG else ""
 
 
-def _attributes(source: Element, name: str, rules: stylesheets.Rules) -> Iterator[tuple[str, str]]:
+def _attributes(source: Element, name: str, sheet: Stylesheet) -> Iterator[tuple[str, str]]:
     """The allowed attributes; the styles that apply are among them, as attributes."""
     kept = {str(key): str(value) for key, value in source.attrib.items()}
     plain = {key: value for key, value in kept.items() if key in stylesheets.PROPERTIES}
-    plain |= stylesheets.styles_of(rules, name, kept.get("class", "").split(), kept.get("id", ""))
+    plain |= sheet.styles_of(name, kept.get("class", "").split(), kept.get("id", ""))
     plain |= dict(stylesheets.declarations(kept.get("style", "")))
     for key, value in plain.items():
         if stylesheets.is_safe(value):
