@@ -225,6 +225,8 @@ async def test_what_does_more_than_draw_is_left_out(hostile: str) -> None:
         svg(f'<mask id="a"><g mask="url(#a)">{RECT}</g></mask>'),
         svg(RECT * 2000 + '<g id="a">' + "<g/>" * 20_000 + "</g>"),
         svg("<style>g{font-family:" + "a" * 100_000 + "}</style>" + "<g/>" * 1000 + RECT),
+        svg("<style>g{font-family:" + "漢" * 400 + "}</style>" + "<g/>" * 1200 + RECT),
+        svg("<style>g{font-family:" + "'" * 200 + '"' * 200 + "}</style>" + "<g/>" * 1000 + RECT),
     ],
     ids=count(),
 )

@@ -35,6 +35,8 @@ DRAWN_MAX = 20_000
 WEIGHT_CHARS = 64
 COPIED_CHARS_MAX = 512 * 1024
 """Styles are copied to each element that they apply to."""
+CONTENT_BYTES_MAX = 1024 * 1024
+"""As the constraint of the table says too: a copied character can have six bytes."""
 
 
 class UnreadableSvgError(ValueError):
@@ -51,7 +53,10 @@ def sanitize(raw: bytes, box: tuple[int, int]) -> tuple[bytes, int, int]:
         raise UnreadableSvgError
     _require_bounded(copy)
     width, height = _fit(copy, box)
-    return etree.tostring(copy, encoding="utf-8"), width, height
+    content = etree.tostring(copy, encoding="utf-8")
+    if len(content) > CONTENT_BYTES_MAX:
+        raise UnreadableSvgError
+    return content, width, height
 
 
 def _parse(raw: bytes) -> Element:
