@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import Final
 
-from PIL import Image
-
 from tollhouse.environments.logos_model import Logo
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.limits import LOGO_BYTES_MAX, LOGO_PIXELS_MAX, LOGO_PIXELS_MIN
@@ -21,6 +19,10 @@ PNG, WEBP = b"\x89PNG\r\n\x1a\n", b"RIFF"
 UNREADABLE: Final = "This must be an undamaged PNG, WebP or SVG image."
 DECODER = ThreadPoolExecutor(1, "logo")
 """One image at a time in a process: at most about 50 MB, for 2,000 by 2,000 pixels and a copy."""
+
+
+class AnimatedImageError(ValueError):
+    """The image has several frames."""
 
 
 async def read_logo(raw: bytes) -> Logo:
@@ -51,23 +53,27 @@ def _raster(raw: bytes) -> Logo:
         )
         raise _invalid("invalid_size", message)
     try:
-        is_animated, drawn = _decode(raw, size)
+        return _redraw(raw, size)
+    except AnimatedImageError:
+        raise _invalid("invalid_image", "This must not be animated.") from None
     except Exception:  # noqa: BLE001 - the library raises errors of many kinds for damaged images
         raise _invalid("invalid_image", UNREADABLE) from None
-    if is_animated:
-        raise _invalid("invalid_image", "This must not be animated.")
+
+
+def _redraw(raw: bytes, size: tuple[int, int]) -> Logo:
+    """The image as a new PNG. Raises `ValueError` if it has another size: a PNG can have two headers."""
+    from PIL import Image  # noqa: PLC0415 - seldom used, slow to import
+
+    with Image.open(BytesIO(raw), formats=("PNG", "WEBP")) as image:
+        if image.size != size:
+            raise ValueError(image.size)
+        if getattr(image, "is_animated", False):
+            raise AnimatedImageError
+        drawn = image.convert("RGBA")
     drawn.thumbnail(STORED_BOX)
     written = BytesIO()
     drawn.save(written, "PNG", optimize=True)
     return Logo("image/png", written.getvalue(), drawn.width, drawn.height)
-
-
-def _decode(raw: bytes, size: tuple[int, int]) -> tuple[bool, Image.Image]:
-    """Whether the image is animated, and its pixels. Raises `ValueError` if it has another size: a PNG can have two headers."""
-    with Image.open(BytesIO(raw), formats=("PNG", "WEBP")) as image:
-        if image.size != size:
-            raise ValueError(image.size)
-        return bool(getattr(image, "is_animated", False)), image.convert("RGBA")
 
 
 def _declared_size(raw: bytes) -> tuple[int, int]:
