@@ -15,7 +15,7 @@ from tollhouse.rails.provider import Payer
 from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import Transaction
+from tollhouse.transactions.model import REFUNDABLE, Transaction
 
 SCOPE_FOR_OTHER_RECEIVERS = "withdrawals:write"
 WINDOW = timedelta(days=180)
@@ -48,7 +48,7 @@ def find_obstacle(
     """The error for any refund of this payment; None if refunds are possible."""
     if current.status == "chargeback":
         return ChargedBack()
-    if current.status not in {"succeeded", "partially_refunded", "refund_required"}:
+    if current.status not in REFUNDABLE:
         return RefundNotAllowed("status")
     if not catalogue.is_refundable(current.method_id) or rails.find(current.rail, current.env.mode) is None:
         return RefundNotAllowed("not_refundable_method")

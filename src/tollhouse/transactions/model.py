@@ -34,6 +34,7 @@ NotRefundable = Literal["not_refundable_method", "status", "window_passed"]
 ChargebackStatus = Literal["open", "won", "lost"]
 OPEN: frozenset[TransactionStatus] = frozenset({"pending", "processing"})
 CREDITED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded"})
+REFUNDABLE = CREDITED | {"refund_required"}
 FAILURES = {
     "card_declined": "The payment was declined.",
     "insufficient_funds": "The customer's account has insufficient funds.",

@@ -16,7 +16,7 @@ from tollhouse.kernel.clock import parse_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.zones import midnight
-from tollhouse.transactions.model import RefundRequiredReason, TransactionStatus
+from tollhouse.transactions.model import REFUNDABLE, RefundRequiredReason, TransactionStatus
 
 DAY = timedelta(days=1)
 
@@ -44,6 +44,11 @@ class PaymentRow(Struct, frozen=True, kw_only=True):
     display_name: str
     external_id: str | None
     customer_email: str | None
+
+    @property
+    def has_refundable_status(self) -> bool:
+        """Whether its status allows refunds."""
+        return self.status in REFUNDABLE
 
 
 class PaymentListFilter(Struct, frozen=True):

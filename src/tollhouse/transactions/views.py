@@ -15,6 +15,7 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.transactions.model import (
     FAILURES,
+    REFUNDABLE,
     Chargeback,
     ChargebackStatus,
     NotRefundable,
@@ -134,8 +135,7 @@ def chargeback_view(chargeback: Chargeback, code: str, catalogue: Catalogue) -> 
 
 
 def _refund_unavailable(transaction: Transaction, catalogue: Catalogue) -> NotRefundable | None:
-    refundable = transaction.status in {"succeeded", "partially_refunded", "refund_required"}
-    if not refundable or transaction.refundable_minor <= 0:
+    if transaction.status not in REFUNDABLE or transaction.refundable_minor <= 0:
         return "status"
     return None if catalogue.is_refundable(transaction.method_id) else "not_refundable_method"
 
