@@ -95,10 +95,19 @@ def test_every_parameter_and_title_says_what_it_is() -> None:
 
 
 def test_usual_descriptions_are_used() -> None:
-    schemas = msgspec.json.decode(reference.encoded(config.load({})))["components"]["schemas"]
+    document = msgspec.json.decode(reference.encoded(config.load({})))
+    schemas = document["components"]["schemas"]
     for name, about in descriptions.OF_TYPES.items():
         kind, _, member = name.partition(".")
         assert schemas[kind]["properties"][member]["description"] == about, name
+    members = [one for schema in schemas.values() for one in schema.get("properties", {}).items()]
+    for name, about in descriptions.MEMBERS.items():
+        assert any(one == name and member.get("description") == about for one, member in members), name
+    operations = [shown for methods in document["paths"].values() for shown in methods.values()]
+    parameters = [(one["in"], one["name"], one.get("description")) for shown in operations for one in shown["parameters"]]
+    for place, usual in descriptions.USUAL.parameters.items():
+        for name, about in usual.items():
+            assert (place, name, about) in parameters, (place, name)
 
 
 async def test_the_contents_lead_to_every_entry(alice: Actor) -> None:

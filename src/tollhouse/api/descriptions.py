@@ -1,4 +1,4 @@
-"""Descriptions of members and parameters that mean the same in many types. Any other description stands at its field."""
+"""Descriptions of members and parameters that have none at their field: by name in all types, or in one type."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,6 @@ MEMBERS: Mapping[str, str] = {
     "expires_at": "When the object expires.",
     "has_more": "Whether there are more objects after this page.",
     "next_cursor": "Send it as `cursor` to get the next page. Null on the last page.",
-    "created_by": "Who created the object.",
     "amount": "Amount as a decimal string.",
     "currency": "Currency code, such as `EUR`.",
     "from_currency": "Currency that you convert.",
@@ -33,7 +32,6 @@ MEMBERS: Mapping[str, str] = {
     "network_fee_mode": "`deduct` takes fees from the amount, `add` adds them to it. Default: `deduct`.",
     "provider_fields": "Further members, described by the JSON Schema `provider_fields` of the method.",
     "quote_id": "ID of a quote to use. A quote can be used once.",
-    "min_to_amount": "If you would receive less, the request fails with `price_changed`.",
     "success_url": "Page that customers return to after paying.",
     "cancel_url": "Page that customers return to if they do not pay.",
     "default_currency": "Shown with each project. Nothing is converted into it.",
@@ -42,7 +40,6 @@ MEMBERS: Mapping[str, str] = {
     "event_types": "Types of events to send.",
     "enabled": "Whether it is active.",
     "scopes": "Scopes of the credential.",
-    "fees": "Fees that were charged.",
     "failure_code": "Why it failed.",
     "email": "Email address of the person who signs in.",
     "password": "Password of the person.",
