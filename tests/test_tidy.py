@@ -122,6 +122,14 @@ def test_chapters_are_links_to_the_documentation() -> None:
     assert not [path.name for path in chapters if not path.is_symlink()], "a copy becomes outdated: link to docs/"
 
 
+def test_every_link_between_documents_leads_to_a_file() -> None:
+    link = re.compile(r"\]\((?!https?:|/|#|mailto:)([^)#\s]+)")
+    documents = [*HERE.glob("*.md"), *HERE.glob("docs/**/*.md")]
+    targets = {(path, path.parent / target) for path in documents for target in link.findall(path.read_text())}
+    assert HERE / "docs/decisions/0061-forms.md" in {target for _, target in targets}
+    assert not [(str(path), str(target)) for path, target in targets if not target.exists()]
+
+
 def test_every_benchmark_and_experiment_can_be_imported() -> None:
     """The suite does not run them; a module that was moved is found here."""
     files = [path.relative_to(HERE) for part in ("benchmarks", "chaos") for path in (HERE / part).rglob("*.py")]
