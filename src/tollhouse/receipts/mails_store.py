@@ -33,7 +33,10 @@ INSERT = """
     SELECT $3, coalesce(max(ordinal), 0) + 1, $1, $2, $4, $5, $5 FROM receipt_mails WHERE transaction_id = $3
     HAVING count(*) < $6
 """
-LIST = "SELECT requested_by, requested_at, withheld FROM receipt_mails WHERE transaction_id = $1 ORDER BY ordinal"
+LIST = """
+    SELECT requested_by, requested_at, withheld FROM receipt_mails
+    WHERE transaction_id = $1 AND handled_at IS NOT NULL ORDER BY ordinal
+"""
 IS_VERIFIED_USER = """
     SELECT true FROM users WHERE merchant_id = $1 AND email_key = $2 AND verified_at IS NOT NULL
 """
