@@ -23,6 +23,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.receipts import jobs, mails_store
 from tollhouse.receipts.mail_names import mail_name
+from tollhouse.sandbox.simulator import Simulated
 
 MAILS = "SELECT recipient, language, facts FROM mails WHERE about = 'receipt' ORDER BY created_at, id"
 
@@ -53,6 +54,7 @@ async def queued(actor: Actor) -> list[Any]:
 
 async def test_the_customer_of_a_link_gets_the_receipt_once(seller: Actor, mail_worker: MailWorker) -> None:
     page = await paid(seller, customer_email=seller.email)
+    assert "Sent to the customer of the link." not in await seen(seller, f"/test/payments/{payment_id(page)}")
     for _ in range(3):
         await asyncio.gather(*(jobs.send_waiting(mail_worker.services) for _ in range(2)))
     [mail] = await mail_worker.mail_to(seller)
@@ -62,6 +64,18 @@ async def test_the_customer_of_a_link_gets_the_receipt_once(seller: Actor, mail_
     for shown in ("€4.20", "Coffee", "This is a test payment."):
         assert shown in words(mail)
     assert "Sent to the customer of the link." in await seen(seller, f"/test/payments/{payment_id(page)}")
+
+
+async def test_nothing_is_requested_where_no_email_arrives(seller: Actor, mail_worker: MailWorker) -> None:
+    env = MerchantEnv(MerchantId(UUID(seller.merchant_id)), "test")
+    for iban, requested in ((None, 1), ("DE89370400440532013000", 0)):
+        settings = msgspec.structs.replace(mail_worker.services.settings, smtp=None, bank_iban=iban)
+        services: Services = msgspec.structs.replace(mail_worker.services, settings=settings)
+        attempt_id = UUID(payment_id((await choose(await open_link(seller, customer_email=seller.email))).location))
+        paying = services.transact(lambda work: Simulated(work, env, attempt_id).play("succeed", None), clock.now())  # noqa: B023 - awaited here
+        assert (await paying).status == "succeeded"
+        rows = await seller.sql("SELECT FROM receipt_mails WHERE transaction_id = $1::uuid", str(attempt_id))
+        assert len(rows) == requested
 
 
 async def test_the_receipt_is_in_the_language_of_the_customer(seller: Actor, mail_worker: MailWorker) -> None:

@@ -28,6 +28,7 @@ from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation
 from tollhouse.receipts import mails_store
+from tollhouse.receipts.mails import is_available
 from tollhouse.transactions import notify, store, verdict
 from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, Transaction
 
@@ -209,8 +210,9 @@ async def _follow(tx: Tx, current: Transaction, observation: Observation, now: d
 
 
 async def _count(work: Work, current: Transaction, payment: Credited) -> None:
-    """Count the payment of its link, and have the receipt sent if the link has the customer's address."""
-    if await link_store.record_payment(work.tx, current.env, current.payment_link_id, payment, work.now):
+    """Count the payment of its link, and have the receipt sent if the link has the customer's address and emails arrive."""
+    has_email = await link_store.record_payment(work.tx, current.env, current.payment_link_id, payment, work.now)
+    if has_email and is_available(work.services):
         await mails_store.request(work.tx, current.env, current.id, work.now)
 
 
