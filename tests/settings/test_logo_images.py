@@ -217,6 +217,7 @@ async def test_what_does_more_than_draw_is_left_out(hostile: str) -> None:
         svg().replace(b' viewBox="0 0 20 10"', b""),
         svg().replace(b"0 0 20 10", b"0 0 0 10"),
         svg().replace(b"0 0 20 10", b"0 0 1e9 nan"),
+        svg().replace(b"0 0 20 10", "0 0 \u0662\u0660 \u0661\u0660".encode()),
         zlib.compress(svg()),
         svg("<g>" * 100 + RECT + "</g>" * 100),
         svg("<g>" * 300 + RECT + "</g>" * 300),
