@@ -67,7 +67,7 @@ OF_TYPES: Mapping[str, str] = {
     "LinkRequest.project_id": "ID of an approved project, which sells. Can be omitted if you have only one.",
     "LinkRequest.expires_at": "When the link expires. If omitted, the lifetime in your payment settings applies.",
     "LinkRequest.max_payments": "Number of payments that the link accepts. Null is unlimited.",
-    "LinkRequest.customer_email": "Email address of the customer.",
+    "LinkRequest.customer_email": "Email address of the customer, who gets the receipt by email after paying.",
     "LinkRequest.tax_lines": "Taxes that the amount includes, as they are shown to customers.",
     "TaxLineRequest.name": "Name and rate of the tax, such as `VAT 19%`.",
     "NewRefund.reason": "Why you refund the payment.",

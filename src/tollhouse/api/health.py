@@ -29,12 +29,12 @@ class Readiness(Struct, frozen=True):
 
 @OPERATIONS.add("GET", "/healthz", guard=anyone)
 async def alive() -> Liveness:
-    """Check liveness. The process responds."""
+    """Check liveness. Returns 200 while the process responds."""
     return Liveness("ok")
 
 
 @OPERATIONS.add("GET", "/readyz", guard=anyone)
 async def ready(db: Pool) -> Readiness:
-    """Check readiness. The database responds as well; 503 if it does not."""
+    """Check readiness. Returns 200 while the database responds too, else 503."""
     await require_ready(db)
     return Readiness("ok", lost_lines())
