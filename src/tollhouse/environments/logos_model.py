@@ -41,7 +41,7 @@ def digest_of(logo_url: str | None) -> bytes | None:
 
 
 def shown_url(logo_url: str | None, base_url: str) -> str | None:
-    """The full address of a stored `logo_url`, for the API and for emails."""
+    """The full address of a stored `logo_url`, for the API."""
     return logo_url if logo_url is None or digest_of(logo_url) is None else base_url + logo_url
 
 

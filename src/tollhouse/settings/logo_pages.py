@@ -16,7 +16,7 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
-"""Emails and clients of the API show logos too. An SVG that is opened as a page loads and runs nothing."""
+"""Clients of the API show logos too. An SVG that is opened as a page loads and runs nothing."""
 
 
 @OPERATIONS.add("GET", "/logos/{name}", guard=payer, errors=(NotFound,))
