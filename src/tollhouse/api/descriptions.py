@@ -64,6 +64,7 @@ RULE_PERCENT = "Share to convert, in percent."
 OF_TYPES: Mapping[str, str] = {
     "LinkRequest.display_name": "Name of what you sell. Customers see it on the checkout page and on the receipt.",
     "LinkRequest.description": "Text below the name on the checkout page.",
+    "LinkRequest.external_id": "Your own reference, such as an order number. Receipts show it to the customer.",
     "LinkRequest.project_id": "ID of an approved project, which sells. Can be omitted if you have only one.",
     "LinkRequest.expires_at": "When the link expires. If omitted, the lifetime in your payment settings applies.",
     "LinkRequest.max_payments": "Number of payments that the link accepts. Null is unlimited.",
