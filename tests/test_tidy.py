@@ -130,6 +130,14 @@ def test_every_link_between_documents_leads_to_a_file() -> None:
     assert not [(str(path), str(target)) for path, target in targets if not target.exists()]
 
 
+def test_every_module_that_the_architecture_names_is_there() -> None:
+    """A module is named by its path in the package or in the project."""
+    package = HERE / "src" / "tollhouse"
+    named = re.findall(r"`([a-z_]+/[\w/]+\.py)`", (HERE / "docs" / "architecture.md").read_text())
+    assert "oauth/token.py" in named
+    assert not [path for path in named if not (package / path).is_file() and not (HERE / path).is_file()]
+
+
 def test_every_benchmark_and_experiment_can_be_imported() -> None:
     """The suite does not run them; a module that was moved is found here."""
     files = [path.relative_to(HERE) for part in ("benchmarks", "chaos") for path in (HERE / part).rglob("*.py")]
