@@ -66,9 +66,9 @@ pictures:
     cp tests/pictures/consent-light-1280.png docs/pictures/consent.png
     cp tests/pictures/checkout-pending-light-1280.png docs/pictures/checkout.png
 
-# Measure the OAuth side against its floors; `--quick` takes under a minute.
+# Measure requests beside their floor; `--quick` takes two minutes, `--markdown` prints the tables of docs/performance.md.
 bench *args:
-    python -m benchmarks.oauth "$@"
+    python -m benchmarks "$@"
 
 # Run a chaos experiment, such as `just chaos kills`; `--quick` is a short run.
 chaos *args:

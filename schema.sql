@@ -23,6 +23,16 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.idempotency_keys_store(p_merchant uuid, p_mode text, p_caller text, p_key_hash bytea, p_fingerprint bytea, p_status integer, p_answer bytea, p_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    SET lock_timeout TO '10ms'
+    AS $$
+BEGIN
+    INSERT INTO idempotency_keys (merchant_id, mode, caller, key_hash, fingerprint, status, answer, created_at)
+    VALUES (p_merchant, p_mode, p_caller, p_key_hash, p_fingerprint, p_status, p_answer, p_at);
+EXCEPTION WHEN lock_not_available OR unique_violation THEN
+    RAISE EXCEPTION 'the key is in use' USING ERRCODE = 'serialization_failure';
+END $$;
 CREATE FUNCTION public.ledger_account_id(p_merchant uuid, p_mode text, p_currency text, p_code text) RETURNS bigint
     LANGUAGE sql STABLE
     AS $$
@@ -59,6 +69,7 @@ CREATE TABLE public.ledger_entries (
 );
 CREATE FUNCTION public.ledger_post(p_id uuid, p_mode text, p_kind text, p_source_type text, p_source_id uuid, p_step integer, p_at timestamp with time zone, p_types text[], p_currencies text[], p_amounts bigint[], p_debit_merchants uuid[], p_debit_codes text[], p_credit_merchants uuid[], p_credit_codes text[], p_entry_ids uuid[]) RETURNS SETOF public.ledger_entries
     LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
     AS $$
 DECLARE
     v_debits bigint[];
@@ -70,21 +81,29 @@ BEGIN
     END IF;
     INSERT INTO ledger_transactions (id, mode, kind, source_type, source_id, step, created_at)
     VALUES (p_id, p_mode, p_kind, p_source_type, p_source_id, p_step, p_at);
-    -- Accounts are made on first use. Two that make the same one: the second waits here for the first, and finds it below,
-    -- because each statement sees what was committed before it. The order keeps two that make several from a deadlock.
-    INSERT INTO ledger_accounts (mode, currency, merchant_id, code, normal_side, guarded)
-    SELECT p_mode, w.currency, w.merchant_id, w.code,
-           ledger_normal_side(w.merchant_id IS NOT NULL, w.code), w.merchant_id IS NOT NULL
-    FROM (SELECT * FROM unnest(p_currencies, p_debit_merchants, p_debit_codes) AS d (currency, merchant_id, code)
-          UNION SELECT * FROM unnest(p_currencies, p_credit_merchants, p_credit_codes) AS c (currency, merchant_id, code)) w
-    WHERE ledger_account_id(w.merchant_id, p_mode, w.currency, w.code) IS NULL
-    ORDER BY w.merchant_id, w.currency, w.code
-    ON CONFLICT DO NOTHING;
     SELECT array_agg(ledger_account_id(l.debit_merchant, p_mode, l.currency, l.debit_code) ORDER BY l.line),
            array_agg(ledger_account_id(l.credit_merchant, p_mode, l.currency, l.credit_code) ORDER BY l.line)
     INTO v_debits, v_credits
     FROM unnest(p_currencies, p_debit_merchants, p_debit_codes, p_credit_merchants, p_credit_codes)
          WITH ORDINALITY AS l (currency, debit_merchant, debit_code, credit_merchant, credit_code, line);
+    -- Accounts are made on first use. Two that make the same one: the second waits here for the first, and finds it below,
+    -- because each statement sees what was committed before it. The order keeps two that make several from a deadlock.
+    IF array_position(v_debits || v_credits, NULL) IS NOT NULL THEN
+        INSERT INTO ledger_accounts (mode, currency, merchant_id, code, normal_side, guarded)
+        SELECT p_mode, w.currency, w.merchant_id, w.code,
+               ledger_normal_side(w.merchant_id IS NOT NULL, w.code), w.merchant_id IS NOT NULL
+        FROM (SELECT * FROM unnest(p_currencies, p_debit_merchants, p_debit_codes) AS d (currency, merchant_id, code)
+              UNION
+              SELECT * FROM unnest(p_currencies, p_credit_merchants, p_credit_codes) AS c (currency, merchant_id, code)) w
+        WHERE ledger_account_id(w.merchant_id, p_mode, w.currency, w.code) IS NULL
+        ORDER BY w.merchant_id, w.currency, w.code
+        ON CONFLICT DO NOTHING;
+        SELECT array_agg(ledger_account_id(l.debit_merchant, p_mode, l.currency, l.debit_code) ORDER BY l.line),
+               array_agg(ledger_account_id(l.credit_merchant, p_mode, l.currency, l.credit_code) ORDER BY l.line)
+        INTO v_debits, v_credits
+        FROM unnest(p_currencies, p_debit_merchants, p_debit_codes, p_credit_merchants, p_credit_codes)
+             WITH ORDINALITY AS l (currency, debit_merchant, debit_code, credit_merchant, credit_code, line);
+    END IF;
     PERFORM FROM ledger_accounts a
     WHERE a.id = ANY (v_debits || v_credits) AND a.guarded
     ORDER BY a.id FOR NO KEY UPDATE;
@@ -114,8 +133,9 @@ BEGIN
     RETURN QUERY
     WITH touches AS (
         SELECT a.id AS account_id, a.merchant_id, a.currency, a.code, a.balance, a.version, l.line, s.side,
-               -- What is paid out of one merchant's balance is paid in to another's: one line, told to each in its own words.
-               CASE WHEN l.type = 'balance_payment_out' AND s.side = 'credit' THEN 'balance_payment_in' ELSE l.type END AS type,
+               -- What is paid out of one merchant's balance is paid in to another's: one line, an entry of another type each.
+               CASE WHEN l.type = 'balance_payment_out' AND s.side = 'credit' THEN 'balance_payment_in'
+                    ELSE l.type END AS type,
                greatest(p_at, a.updated_at) AS at,
                CASE WHEN s.side = a.normal_side THEN l.amount ELSE -l.amount END AS delta
         FROM unnest(p_types, p_amounts, v_debits, v_credits)
@@ -205,6 +225,18 @@ BEGIN
     RETURN (SELECT 9007199254740991 - sum(CASE a.code WHEN 'debt' THEN -a.balance ELSE a.balance END)
             FROM ledger_accounts a WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency);
 END $$;
+CREATE FUNCTION public.oauth_client_for_exchange(p_client_id text) RETURNS TABLE(id text, auth_epoch integer, grant_epoch integer, scope_mask integer)
+    LANGUAGE plpgsql ROWS 1
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(p_client_id, 0));
+    RETURN QUERY
+        SELECT c.id, c.auth_epoch, c.grant_epoch, c.scope_mask
+        FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
+        WHERE c.id = p_client_id AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL;
+END
+$$;
 CREATE FUNCTION public.outgoing_refuse_unreleased() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -324,6 +356,22 @@ BEGIN
         covered_until := least(covered_until, v_end);
     END LOOP;
 END $$;
+CREATE FUNCTION public.payment_links_count_payment(p_merchant uuid, p_mode text, p_id uuid, p_transaction_id uuid, p_amount bigint, p_at timestamp with time zone, p_in_time boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE payment_links
+    SET payments_count = least(payments_count + 1, max_payments), amount_paid_minor = amount_paid_minor + p_amount,
+        latest_transaction_id = p_transaction_id, updated_at = p_at, version = version + 1,
+        status = CASE WHEN p_in_time AND status IN ('active', 'expired') AND payments_count + 1 = max_payments
+                      THEN 'completed' ELSE status END,
+        completed_at = CASE WHEN p_in_time AND status IN ('active', 'expired') AND payments_count + 1 = max_payments
+                            THEN p_at ELSE completed_at END
+    WHERE merchant_id = p_merchant AND mode = p_mode AND id = p_id;
+END $$;
+CREATE FUNCTION public.quarter_hour(p_at timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$ SELECT date_bin('15 minutes', p_at, '2000-01-01Z'::timestamptz) $$;
 CREATE TABLE public.balance_payments (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -997,6 +1045,144 @@ BEGIN
     INSERT INTO row_digests (kind, id, digest) VALUES (TG_ARGV[0], NEW.id, row_digest(NEW));
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.running_totals_add(p_merchant uuid, p_mode text, p_measure text, p_currency text, p_type text, p_raised boolean, p_method text, p_project uuid, p_at timestamp with time zone, p_amount numeric, p_count bigint, p_latest timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_starts_at timestamptz := quarter_hour(p_at);
+    v record;
+BEGIN
+    LOOP
+        UPDATE running_series s SET amount = s.amount + p_amount, count = s.count + p_count,
+            starts_at = greatest(s.starts_at, v_starts_at),
+            latest_at = CASE WHEN s.starts_at < v_starts_at THEN p_latest
+                             WHEN s.starts_at = v_starts_at THEN greatest(s.latest_at, p_latest) ELSE s.latest_at END
+        WHERE s.merchant_id = p_merchant AND s.mode = p_mode AND s.measure = p_measure AND s.currency = p_currency
+          AND s.type = p_type AND s.raised = p_raised AND s.method_id = p_method AND s.project_id = p_project
+        RETURNING s.id, old.starts_at, old.amount, old.count, old.latest_at INTO v;
+        EXIT WHEN FOUND;
+        INSERT INTO running_series (merchant_id, mode, measure, currency, type, raised, method_id, project_id, starts_at,
+                                    amount, count, latest_at)
+        VALUES (p_merchant, p_mode, p_measure, p_currency, p_type, p_raised, p_method, p_project, v_starts_at, p_amount,
+                p_count, p_latest)
+        ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END LOOP;
+    IF v.starts_at < v_starts_at THEN
+        INSERT INTO running_totals (series_id, starts_at, amount, count, latest_at)
+        VALUES (v.id, v.starts_at, v.amount, v.count, v.latest_at)
+        ON CONFLICT (series_id, starts_at)
+            DO UPDATE SET amount = excluded.amount, count = excluded.count, latest_at = excluded.latest_at;
+    ELSIF v.starts_at > v_starts_at THEN
+        -- Added late: the totals of later quarter hours include it too.
+        UPDATE running_totals r SET amount = r.amount + p_amount, count = r.count + p_count,
+            latest_at = CASE WHEN r.starts_at = v_starts_at THEN greatest(r.latest_at, p_latest) ELSE r.latest_at END
+        WHERE r.series_id = v.id AND r.starts_at >= v_starts_at;
+        INSERT INTO running_totals (series_id, starts_at, amount, count, latest_at)
+        SELECT v.id, v_starts_at, p_amount + coalesce(b.amount, 0), p_count + coalesce(b.count, 0), p_latest
+        FROM (SELECT) AS one
+        LEFT JOIN LATERAL (SELECT r.amount, r.count FROM running_totals r
+                           WHERE r.series_id = v.id AND r.starts_at < v_starts_at ORDER BY r.starts_at DESC LIMIT 1) b ON true
+        ON CONFLICT DO NOTHING;
+    END IF;
+END $$;
+CREATE FUNCTION public.running_totals_follow_entries() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    v record;
+    v_source running_sources%ROWTYPE;
+BEGIN
+    -- In one order, so that two that add to the same series do not wait for each other. A transaction counts once in a series.
+    FOR v IN
+        SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, e.type, (e.account = 'debt') <> (e.delta > 0) AS raised,
+               sum(CASE e.account WHEN 'debt' THEN -e.delta ELSE e.delta END) AS amount, max(e.created_at) AS latest_at
+        FROM posted e WHERE e.type NOT IN ('hold', 'release', 'settlement')
+        GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
+    LOOP
+        IF v_source.id IS DISTINCT FROM v.transaction_id THEN
+            SELECT * INTO v_source FROM running_sources t WHERE t.id = v.transaction_id;
+        END IF;
+        PERFORM running_totals_add(v.merchant_id, v.mode, 'entries', v.currency, v.type, v.raised, v_source.method_id,
+                                   v_source.project_id, v_source.at, v.amount, 1, v.latest_at);
+    END LOOP;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.running_totals_follow_payment() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.succeeded_at IS NOT NULL THEN
+        PERFORM running_totals_add(OLD.merchant_id, OLD.mode, 'succeeded', OLD.currency, '', true, OLD.method_id,
+                                   '00000000-0000-0000-0000-000000000000', OLD.succeeded_at, -OLD.credited_minor, -1,
+                                   OLD.succeeded_at);
+    END IF;
+    IF NEW.succeeded_at IS NOT NULL THEN
+        PERFORM running_totals_add(NEW.merchant_id, NEW.mode, 'succeeded', NEW.currency, '', true, NEW.method_id,
+                                   '00000000-0000-0000-0000-000000000000', NEW.succeeded_at, NEW.credited_minor, 1,
+                                   NEW.succeeded_at);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.running_totals_follow_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.status = 'succeeded' AND OLD.unapplied_minor < OLD.amount_minor THEN
+        PERFORM running_totals_add(OLD.merchant_id, OLD.mode, 'refunded', OLD.currency, '', false, '',
+                                   '00000000-0000-0000-0000-000000000000', OLD.created_at,
+                                   OLD.unapplied_minor - OLD.amount_minor, -1, OLD.created_at);
+    END IF;
+    IF NEW.status = 'succeeded' AND NEW.unapplied_minor < NEW.amount_minor THEN
+        PERFORM running_totals_add(NEW.merchant_id, NEW.mode, 'refunded', NEW.currency, '', false, '',
+                                   '00000000-0000-0000-0000-000000000000', NEW.created_at,
+                                   NEW.amount_minor - NEW.unapplied_minor, 1, NEW.created_at);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.running_totals_rebuild(p_merchant uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM ledger_accounts a WHERE a.owner = p_merchant ORDER BY a.id FOR NO KEY UPDATE;
+    DELETE FROM running_totals r USING running_series s WHERE r.series_id = s.id AND s.merchant_id = p_merchant;
+    DELETE FROM running_series WHERE merchant_id = p_merchant;
+    CREATE TEMP TABLE running_parts ON COMMIT DROP AS
+        SELECT mode, measure, currency, type, raised, method_id, project_id, starts_at, latest_at,
+               sum(amount) OVER series AS amount, (sum(count) OVER series)::bigint AS count,
+               lead(starts_at) OVER series IS NULL AS is_last
+        FROM (
+            SELECT mode, 'entries' AS measure, currency, type, raised, method_id, project_id,
+                   quarter_hour(at) AS starts_at, sum(amount) AS amount, count(DISTINCT transaction_id) AS count,
+                   max(created_at) AS latest_at
+            FROM running_entries WHERE merchant_id = p_merchant GROUP BY 1, 3, 4, 5, 6, 7, 8
+            UNION ALL
+            SELECT mode, 'succeeded', currency, '', true, method_id, '00000000-0000-0000-0000-000000000000',
+                   quarter_hour(succeeded_at), sum(credited_minor), count(*), max(succeeded_at)
+            FROM transactions WHERE merchant_id = p_merchant AND succeeded_at IS NOT NULL GROUP BY 1, 3, 6, 8
+            UNION ALL
+            SELECT mode, 'refunded', currency, '', false, '', '00000000-0000-0000-0000-000000000000',
+                   quarter_hour(created_at), sum(amount_minor - unapplied_minor), count(*), max(created_at)
+            FROM refunds WHERE merchant_id = p_merchant AND status = 'succeeded' AND unapplied_minor < amount_minor
+            GROUP BY 1, 3, 8) AS parts
+        WINDOW series AS (PARTITION BY mode, measure, currency, type, raised, method_id, project_id ORDER BY starts_at);
+    INSERT INTO running_series (merchant_id, mode, measure, currency, type, raised, method_id, project_id, starts_at, amount,
+                                count, latest_at)
+    SELECT p_merchant, mode, measure, currency, type, raised, method_id, project_id, starts_at, amount, count, latest_at
+    FROM running_parts WHERE is_last;
+    INSERT INTO running_totals (series_id, starts_at, amount, count, latest_at)
+    SELECT s.id, p.starts_at, p.amount, p.count, p.latest_at
+    FROM running_parts p
+    JOIN running_series s ON (s.merchant_id, s.mode, s.measure, s.currency, s.type, s.raised, s.method_id, s.project_id)
+        = (p_merchant, p.mode, p.measure, p.currency, p.type, p.raised, p.method_id, p.project_id)
+    WHERE NOT p.is_last;
+    DROP TABLE running_parts;
+END $$;
 CREATE FUNCTION public.state_transitions_enforce() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1015,6 +1201,126 @@ END $$;
 CREATE FUNCTION public.tax_total(lines jsonb) RETURNS numeric
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ SELECT coalesce(sum((line ->> 'amount_minor')::numeric), 0) FROM jsonb_array_elements(lines) line $$;
+CREATE FUNCTION public.transactions_change(p_merchant uuid, p_mode text, p_id uuid, p_version integer, p_status text, p_received bigint, p_credited bigint, p_unapplied bigint, p_fee bigint, p_refunded bigint, p_returning bigint, p_returning_unapplied bigint, p_charged_back bigint, p_confirmations integer, p_required_confirmations integer, p_failure_code text, p_reason text, p_late boolean, p_succeeded_at timestamp with time zone, p_at timestamp with time zone, p_detail text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE transactions
+    SET status = p_status, received_minor = p_received, credited_minor = p_credited, unapplied_minor = p_unapplied,
+        fee_minor = p_fee, refunded_minor = p_refunded, returning_minor = p_returning,
+        returning_unapplied_minor = p_returning_unapplied, charged_back_minor = p_charged_back,
+        confirmations = p_confirmations, required_confirmations = p_required_confirmations, failure_code = p_failure_code,
+        refund_required_reason = p_reason, late = p_late, succeeded_at = p_succeeded_at, updated_at = p_at,
+        version = version + 1
+    WHERE merchant_id = p_merchant AND mode = p_mode AND id = p_id AND version = p_version;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'payment % has changed', p_id USING ERRCODE = 'serialization_failure';
+    END IF;
+    INSERT INTO transaction_steps (transaction_id, version, status, detail, at)
+    VALUES (p_id, p_version + 1, p_status, p_detail, p_at);
+END $$;
+CREATE FUNCTION public.transactions_require(p_merchant uuid, p_mode text, p_id uuid, p_version integer, p_link_id uuid, p_link_version integer) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM payment_links l
+    WHERE l.merchant_id = p_merchant AND l.mode = p_mode AND l.id = p_link_id AND l.version = p_link_version
+    FOR NO KEY UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        PERFORM FROM transactions t
+        WHERE t.merchant_id = p_merchant AND t.mode = p_mode AND t.id = p_id AND t.version = p_version;
+    END IF;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'payment % has changed', p_id USING ERRCODE = 'serialization_failure';
+    END IF;
+END $$;
+CREATE FUNCTION public.webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_saved record;
+    v_source text := p_source;
+    v_url text := p_url;
+    v_destination_key bigint := p_destination_key;
+    v_trigger text := CASE p_source WHEN 'test' THEN 'test' ELSE 'automatic' END;
+    v_status text := 'pending';
+BEGIN
+    SELECT n.delivery_disabled_at, n.url, n.destination_key, n.event_types INTO v_saved
+    FROM webhook_environments n WHERE n.merchant_id = p_merchant AND n.mode = p_mode;
+    IF p_url IS NULL THEN
+        v_trigger := 'automatic';
+        IF p_saved_applies AND p_type = ANY (v_saved.event_types) THEN
+            v_source := 'saved';
+            v_url := v_saved.url;
+            v_destination_key := v_saved.destination_key;
+        ELSE
+            v_source := 'none';
+        END IF;
+    END IF;
+    IF v_source = 'none' OR v_saved.delivery_disabled_at IS NOT NULL THEN
+        v_status := 'skipped';
+    ELSIF NOT EXISTS (SELECT FROM webhook_secrets s
+                      WHERE s.merchant_id = p_merchant AND s.mode = p_mode AND s.state = 'active') THEN
+        v_status := 'held';
+    END IF;
+    INSERT INTO webhook_event_keys (source_id, source_type, type, sequence)
+    VALUES (p_source_id, p_source_type, p_type, p_sequence);
+    INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_url,
+                                destination_source, status, next_attempt_at, created_at)
+    VALUES (p_id, p_merchant, p_mode, p_type, p_source_type, p_source_id, p_sequence, p_body, v_url,
+            v_source, v_status, CASE v_status WHEN 'pending' THEN now() END, p_at);
+    IF v_status = 'pending' THEN
+        INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, run_at, automatic_at, trigger)
+        VALUES (p_id, p_merchant, p_mode, v_destination_key, now(), now(), v_trigger);
+    ELSIF v_status = 'held' THEN
+        INSERT INTO webhook_deliveries_later (event_id, merchant_id, mode, destination_key, run_at, trigger, held)
+        VALUES (p_id, p_merchant, p_mode, v_destination_key, now() + p_held_for, v_trigger, true);
+    END IF;
+END $$;
+CREATE FUNCTION public.webhook_events_record_balance(p_id uuid, p_merchant uuid, p_mode text, p_currency text, p_transaction_id uuid, p_entry_ids uuid[], p_template bytea, p_url text, p_destination_key bigint, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_values bigint[];
+    v_version bigint;
+    v_entry record;
+    v_entries int := 0;
+BEGIN
+    SELECT ARRAY[a.available, a.pending, a.reserved, a.debt, a.available + a.pending + a.reserved - a.debt,
+                 h.withdrawals, h.balance_payments, h.refunds, h.fulfillments, a.version,
+                 floor(extract(epoch FROM a.updated_at) * 1000)::bigint], a.version
+    INTO v_values, v_version
+    FROM (SELECT coalesce(max(balance) FILTER (WHERE code = 'available'), 0) AS available,
+                 coalesce(max(balance) FILTER (WHERE code = 'pending'), 0) AS pending,
+                 coalesce(max(balance) FILTER (WHERE code = 'reserved'), 0) AS reserved,
+                 coalesce(max(balance) FILTER (WHERE code = 'debt'), 0) AS debt,
+                 sum(version)::bigint AS version, max(updated_at) AS updated_at
+          FROM ledger_accounts WHERE owner = p_merchant AND mode = p_mode AND currency = p_currency) a
+    CROSS JOIN (SELECT coalesce(sum(left_over) FILTER (WHERE source_type = 'withdrawal'), 0)::bigint AS withdrawals,
+                       coalesce(sum(left_over) FILTER (WHERE source_type = 'balance_payment'), 0)::bigint
+                           AS balance_payments,
+                       coalesce(sum(left_over) FILTER (WHERE source_type = 'refund'), 0)::bigint AS refunds,
+                       coalesce(sum(left_over) FILTER (WHERE source_type = 'fulfillment'), 0)::bigint AS fulfillments
+                FROM (SELECT source_type, amount - captured - released AS left_over FROM ledger_holds
+                      WHERE merchant_id = p_merchant AND mode = p_mode AND currency = p_currency
+                        AND status = 'active') held) h;
+    FOR v_entry IN
+        SELECT e.balance_after, e.version, floor(extract(epoch FROM e.created_at) * 1000)::bigint AS created_ms
+        FROM ledger_entries e
+        WHERE e.transaction_id = p_transaction_id AND e.merchant_id = p_merchant AND e.currency = p_currency
+        ORDER BY array_position(p_entry_ids, e.id)
+    LOOP
+        v_entries := v_entries + 1;
+        v_values := v_values || ARRAY[v_entry.balance_after, v_entry.version, v_entry.created_ms];
+    END LOOP;
+    IF v_entries <> cardinality(p_entry_ids) THEN
+        RAISE EXCEPTION 'ledger transaction % has other entries', p_transaction_id USING ERRCODE = 'serialization_failure';
+    END IF;
+    PERFORM webhook_events_record(
+        p_id, p_merchant, p_mode, 'balance.updated', 'ledger_entry', p_entry_ids[1], v_version,
+        p_template || convert_to(' ' || array_to_string(v_values, ' '), 'UTF8'), p_url, p_destination_key, 'request',
+        p_saved_applies, p_at, p_held_for);
+END $$;
 CREATE FUNCTION public.webhook_failures_follow() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1032,6 +1338,18 @@ CREATE FUNCTION public.webhook_first_id(p_moment timestamp with time zone) RETUR
     AS $$
     SELECT rpad(lpad(to_hex(floor(extract(epoch FROM p_moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid
 $$;
+CREATE FUNCTION public.withdrawal_days_add(p_merchant uuid, p_mode text, p_method_id text, p_day date, p_amount bigint, p_limit bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO withdrawal_days AS d (merchant_id, mode, method_id, day, amount_minor)
+    SELECT p_merchant, p_mode, p_method_id, p_day, p_amount WHERE p_limit IS NULL OR p_amount <= p_limit
+    ON CONFLICT (merchant_id, mode, method_id, day) DO UPDATE SET amount_minor = d.amount_minor + excluded.amount_minor
+    WHERE p_limit IS NULL OR d.amount_minor + excluded.amount_minor <= p_limit;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the limit of the day is exceeded' USING ERRCODE = 'serialization_failure';
+    END IF;
+END $$;
 CREATE TABLE public.api_key_activity (
     api_key_id uuid NOT NULL,
     last_used_at timestamp with time zone NOT NULL
@@ -1069,10 +1387,14 @@ CREATE TABLE public.api_requests (
     replayed boolean NOT NULL,
     asked text,
     answered text,
+    request_body bytea,
+    response_body bytea,
     CONSTRAINT api_requests_key_hash_check CHECK ((octet_length(key_hash) = 32)),
     CONSTRAINT api_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 )
 PARTITION BY RANGE (id);
+COMMENT ON COLUMN public.api_requests.asked IS 'the request body, as earlier versions stored it';
+COMMENT ON COLUMN public.api_requests.answered IS 'the response body, as earlier versions stored it';
 CREATE TABLE public.audit_lines (
     merchant_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -1553,6 +1875,9 @@ CREATE TABLE public.receipt_mails (
     requested_at timestamp with time zone NOT NULL,
     handled_at timestamp with time zone,
     withheld boolean DEFAULT false NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_attempt_at timestamp with time zone,
+    CONSTRAINT receipt_mails_attempt CHECK (((handled_at IS NULL) = (next_attempt_at IS NOT NULL))),
     CONSTRAINT receipt_mails_check CHECK (((requested_by = 'payment'::text) OR (handled_at IS NOT NULL))),
     CONSTRAINT receipt_mails_ordinal_check CHECK (((ordinal >= 1) AND (ordinal <= 3))),
     CONSTRAINT receipt_mails_requested_by_check CHECK ((requested_by = ANY (ARRAY['payment'::text, 'payer'::text, 'merchant'::text])))
@@ -1573,6 +1898,79 @@ CREATE TABLE public.row_digests (
     digest bytea NOT NULL,
     xact xid8 DEFAULT pg_current_xact_id() NOT NULL,
     CONSTRAINT row_digests_digest_check CHECK ((octet_length(digest) = 32))
+);
+CREATE VIEW public.running_sources AS
+ SELECT t.id,
+    t.mode,
+    t.created_at AS at,
+    COALESCE(x.method_id, ''::text) AS method_id,
+    COALESCE(l.project_id, '00000000-0000-0000-0000-000000000000'::uuid) AS project_id
+   FROM ((((public.ledger_transactions t
+     LEFT JOIN public.refunds r ON (((t.source_type = 'refund'::text) AND (r.id = t.source_id))))
+     LEFT JOIN public.chargebacks c ON (((t.source_type = 'chargeback'::text) AND (c.id = t.source_id))))
+     LEFT JOIN public.transactions x ON ((x.id =
+        CASE t.source_type
+            WHEN 'transaction'::text THEN t.source_id
+            WHEN 'refund'::text THEN r.transaction_id
+            WHEN 'chargeback'::text THEN c.transaction_id
+            ELSE NULL::uuid
+        END)))
+     LEFT JOIN public.payment_links l ON ((l.id = x.payment_link_id)));
+CREATE VIEW public.running_entries AS
+ SELECT e.merchant_id,
+    e.mode,
+    e.currency,
+    e.type,
+    ((e.account = 'debt'::text) <> (e.delta > 0)) AS raised,
+    t.method_id,
+    t.project_id,
+    t.at,
+        CASE e.account
+            WHEN 'debt'::text THEN (- e.delta)
+            ELSE e.delta
+        END AS amount,
+    e.transaction_id,
+    e.created_at
+   FROM (public.ledger_entries e
+     JOIN public.running_sources t ON (((t.id = e.transaction_id) AND (t.mode = e.mode))))
+  WHERE (e.type <> ALL (ARRAY['hold'::text, 'release'::text, 'settlement'::text]));
+CREATE TABLE public.running_series (
+    id bigint NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    measure text NOT NULL,
+    currency text NOT NULL,
+    type text NOT NULL,
+    raised boolean NOT NULL,
+    method_id text NOT NULL,
+    project_id uuid NOT NULL,
+    starts_at timestamp with time zone NOT NULL,
+    amount numeric NOT NULL,
+    count bigint NOT NULL,
+    latest_at timestamp with time zone NOT NULL,
+    CONSTRAINT running_series_measure_check CHECK ((measure = ANY (ARRAY['entries'::text, 'succeeded'::text, 'refunded'::text]))),
+    CONSTRAINT running_series_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+)
+WITH (fillfactor='70');
+COMMENT ON COLUMN public.running_series.raised IS 'whether the entries raise the total of the merchant''s balance';
+COMMENT ON COLUMN public.running_series.method_id IS 'of the payment that an entry belongs to; empty if it belongs to none';
+COMMENT ON COLUMN public.running_series.project_id IS 'of the payment that an entry belongs to; zero if it belongs to none';
+COMMENT ON COLUMN public.running_series.starts_at IS 'the last quarter hour in which something was added';
+COMMENT ON COLUMN public.running_series.latest_at IS 'the latest time of an entry that was added in that quarter hour';
+ALTER TABLE public.running_series ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.running_series_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+CREATE TABLE public.running_totals (
+    series_id bigint NOT NULL,
+    starts_at timestamp with time zone NOT NULL,
+    amount numeric NOT NULL,
+    count bigint NOT NULL,
+    latest_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.sandbox_plans (
     id uuid NOT NULL,
@@ -1828,6 +2226,7 @@ CREATE VIEW public.whole_transactions AS
     t.created_at,
     t.updated_at,
     t.succeeded_at,
+    t.payer_language,
     l.status AS link_status,
     l.expires_at AS link_expires_at,
     l.project_id,
@@ -1849,7 +2248,9 @@ CREATE VIEW public.whole_transactions AS
           WHERE (d.transaction_id = t.id)
           ORDER BY d.opened_at DESC, d.id DESC
          LIMIT 1) AS chargeback,
-    COALESCE((l.payments_count >= l.max_payments), false) AS link_is_paid
+    COALESCE((l.payments_count >= l.max_payments), false) AS link_is_paid,
+    l.version AS link_version,
+    (l.customer_email IS NOT NULL) AS link_has_email
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
 CREATE TABLE public.withdrawal_days (
@@ -2053,6 +2454,12 @@ ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.row_digests
     ADD CONSTRAINT row_digests_pkey PRIMARY KEY (kind, id);
+ALTER TABLE ONLY public.running_series
+    ADD CONSTRAINT running_series_key UNIQUE (merchant_id, mode, measure, currency, type, raised, method_id, project_id);
+ALTER TABLE ONLY public.running_series
+    ADD CONSTRAINT running_series_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.running_totals
+    ADD CONSTRAINT running_totals_pkey PRIMARY KEY (series_id, starts_at);
 ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.saved_filters
@@ -2125,7 +2532,10 @@ ALTER TABLE ONLY public.worker_signs
     ADD CONSTRAINT worker_signs_pkey PRIMARY KEY (worker_id);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX audit_lines_age ON public.audit_lines USING brin (created_at) WITH (pages_per_range='16');
+CREATE INDEX audit_lines_by_topic ON public.audit_lines USING btree (merchant_id, split_part(deed, '.'::text, 1), created_at DESC, id DESC);
 CREATE INDEX audit_lines_newest ON public.audit_lines USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX balance_payments_by_currency ON public.balance_payments USING btree (merchant_id, mode, currency, created_at DESC, id DESC);
+CREATE INDEX balance_payments_by_status ON public.balance_payments USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'captured'::text);
 CREATE INDEX balance_payments_due ON public.balance_payments USING btree (expires_at) WHERE (status = 'reserved'::text);
 CREATE INDEX balance_payments_due_of_merchant ON public.balance_payments USING btree (merchant_id, expires_at) WHERE ((status = 'reserved'::text) AND (mode = 'test'::text));
 CREATE INDEX balance_payments_external_prefix ON public.balance_payments USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
@@ -2145,13 +2555,19 @@ CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (
 CREATE INDEX chargebacks_open ON public.chargebacks USING btree (merchant_id, opened_at DESC) WHERE (status = 'open'::text);
 CREATE INDEX conversion_prices_latest ON public.conversion_prices USING btree (currency, at DESC, id DESC);
 CREATE INDEX conversion_quotes_old ON public.conversion_quotes USING btree (created_at);
+CREATE INDEX conversions_by_from_currency ON public.conversions USING btree (merchant_id, mode, from_currency, created_at DESC, id DESC);
+CREATE INDEX conversions_by_to_currency ON public.conversions USING btree (merchant_id, mode, to_currency, created_at DESC, id DESC);
 CREATE INDEX conversions_external_prefix ON public.conversions USING btree (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX conversions_of_merchant ON public.conversions USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX fulfillments_by_currency ON public.fulfillments USING btree (merchant_id, mode, currency, created_at DESC, id DESC);
+CREATE INDEX fulfillments_by_product ON public.fulfillments USING btree (merchant_id, mode, product_id, created_at DESC, id DESC);
+CREATE INDEX fulfillments_by_status ON public.fulfillments USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'completed'::text);
 CREATE INDEX fulfillments_due ON public.fulfillments USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX fulfillments_external_prefix ON public.fulfillments USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX fulfillments_of_merchant ON public.fulfillments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX known_devices_by_last_use ON public.known_devices USING btree (last_seen_at);
+CREATE INDEX ledger_entries_by_type ON public.ledger_entries USING btree (merchant_id, mode, type, created_at DESC, id DESC) WHERE ((type <> 'payment'::text) AND (type <> 'payment_fee'::text));
 CREATE INDEX ledger_entries_of_merchant ON public.ledger_entries USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX ledger_entries_of_transaction ON public.ledger_entries USING btree (transaction_id);
 CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id, mode, currency) WHERE (status = 'active'::text);
@@ -2173,6 +2589,8 @@ CREATE INDEX operator_sessions_by_last_use ON public.operator_sessions USING btr
 CREATE INDEX operator_sessions_of_operator ON public.operator_sessions USING btree (operator_id);
 CREATE INDEX outgoing_transfers_of_day ON public.outgoing_transfers USING btree (merchant_id, mode, method_id, limit_day) WHERE (method_id IS NOT NULL);
 CREATE INDEX outgoing_transfers_to_review ON public.outgoing_transfers USING btree (kind, created_at, id) WHERE ((review = 'required'::text) AND (closed_at IS NULL));
+CREATE INDEX payment_links_by_amount ON public.payment_links USING btree (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
+CREATE INDEX payment_links_by_status ON public.payment_links USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'completed'::text);
 CREATE INDEX payment_links_due ON public.payment_links USING btree (expires_at) WHERE (status = 'active'::text);
 CREATE INDEX payment_links_due_of_merchant ON public.payment_links USING btree (merchant_id, expires_at) WHERE ((status = 'active'::text) AND (mode = 'test'::text));
 CREATE INDEX payment_links_email_prefix ON public.payment_links USING btree (merchant_id, mode, lower(customer_email) text_pattern_ops) WHERE (customer_email IS NOT NULL);
@@ -2183,7 +2601,9 @@ CREATE INDEX rail_observations_of_account ON public.rail_observations USING btre
 CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
 CREATE UNIQUE INDEX receipt_mails_by_payment ON public.receipt_mails USING btree (transaction_id) WHERE (requested_by = 'payment'::text);
-CREATE INDEX receipt_mails_waiting ON public.receipt_mails USING btree (requested_at) WHERE (handled_at IS NULL);
+CREATE INDEX receipt_mails_waiting ON public.receipt_mails USING btree (next_attempt_at) WHERE (handled_at IS NULL);
+CREATE INDEX refunds_by_currency ON public.refunds USING btree (merchant_id, mode, currency, created_at DESC, id DESC);
+CREATE INDEX refunds_by_status ON public.refunds USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'succeeded'::text);
 CREATE INDEX refunds_due ON public.refunds USING btree (next_look_at) WHERE (status = 'pending'::text);
 CREATE INDEX refunds_external_prefix ON public.refunds USING btree (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX refunds_of_merchant ON public.refunds USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -2193,6 +2613,8 @@ CREATE INDEX sandbox_plans_due ON public.sandbox_plans USING btree (due_at);
 CREATE INDEX sessions_by_last_use ON public.sessions USING btree (last_seen_at);
 CREATE INDEX sessions_of_user ON public.sessions USING btree (user_id);
 CREATE INDEX transactions_by_amount ON public.transactions USING btree (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
+CREATE INDEX transactions_by_method ON public.transactions USING btree (merchant_id, mode, method_id, created_at DESC, id DESC);
+CREATE INDEX transactions_by_status ON public.transactions USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'succeeded'::text);
 CREATE INDEX transactions_failed ON public.transactions USING btree (merchant_id, mode, updated_at) INCLUDE (currency) WHERE (status = 'failed'::text);
 CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_link_id, created_at DESC, id DESC);
 CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -2207,6 +2629,7 @@ CREATE INDEX webhook_deliveries_later_of_merchant ON public.webhook_deliveries_l
 CREATE INDEX webhook_deliveries_leased ON public.webhook_deliveries USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 CREATE INDEX webhook_deliveries_of_merchant ON public.webhook_deliveries USING btree (merchant_id, mode);
 CREATE INDEX webhook_deliveries_ready ON public.webhook_deliveries USING btree (lane, destination_key, run_at) WITH (deduplicate_items=off) WHERE (lease_until IS NULL);
+CREATE INDEX webhook_events_by_type ON ONLY public.webhook_events USING btree (merchant_id, mode, type, created_at DESC, id DESC) WHERE ((type <> 'payment.succeeded'::text) AND (type <> 'balance.updated'::text));
 CREATE INDEX webhook_events_of_merchant ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX webhook_events_of_resource ON ONLY public.webhook_events USING btree (merchant_id, mode, source_id, created_at DESC, id DESC);
 CREATE INDEX webhook_events_tests ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC) WHERE (destination_source = 'test'::text);
@@ -2217,6 +2640,10 @@ CREATE UNIQUE INDEX webhook_redelivery_runs_one ON public.webhook_redelivery_run
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
 CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (created_at);
+CREATE INDEX withdrawals_by_amount ON public.withdrawals USING btree (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_currency ON public.withdrawals USING btree (merchant_id, mode, currency, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_method ON public.withdrawals USING btree (merchant_id, mode, method_id, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_status ON public.withdrawals USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'completed'::text);
 CREATE INDEX withdrawals_due ON public.withdrawals USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX withdrawals_external_prefix ON public.withdrawals USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX withdrawals_of_merchant ON public.withdrawals USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -2298,6 +2725,11 @@ CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENC
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
+CREATE TRIGGER running_totals AFTER INSERT ON public.ledger_entries REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.running_totals_follow_entries();
+CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'succeeded'::text)) EXECUTE FUNCTION public.running_totals_follow_refund();
+CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.succeeded_at IS NOT NULL)) EXECUTE FUNCTION public.running_totals_follow_payment();
+CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.unapplied_minor IS DISTINCT FROM new.unapplied_minor) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.running_totals_follow_refund();
+CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION public.running_totals_follow_payment();
 CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
 CREATE TRIGGER withdrawals_released BEFORE INSERT OR UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((new.status = ANY (ARRAY['approved'::text, 'processing'::text, 'completed'::text]))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
@@ -2420,6 +2852,10 @@ ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_outgoing FOREIGN KEY (id) REFERENCES public.outgoing_transfers(id);
+ALTER TABLE ONLY public.running_series
+    ADD CONSTRAINT running_series_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.running_totals
+    ADD CONSTRAINT running_totals_series_id_fkey FOREIGN KEY (series_id) REFERENCES public.running_series(id);
 ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.saved_filters

@@ -70,7 +70,7 @@ class RunningService:
     def part(self, word: str) -> int | None:
         """The process id of `web` or `worker`; None if it is not running."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return next((int(pid) for pid in children if f"\0{word}\0" in _command(pid) and _runs(pid)), None)
+        return next((int(pid) for pid in children if _name(pid).split()[:1] == [word] and _runs(pid)), None)
 
     def limit(self, which: int, soft: int | None) -> None:
         """Set this soft limit for every process of the service; None restores the hard limit."""
@@ -175,9 +175,9 @@ class HealthyClient:
         self.latencies_ms.append((time.perf_counter() - due) * 1000)
 
 
-def _command(pid: str) -> str:
+def _name(pid: str) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
+        return Path(f"/proc/{pid}/comm").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return ""
 

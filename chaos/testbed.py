@@ -75,7 +75,10 @@ class Testbed:
             last.callback(self._clear)
             self.database = await asyncio.to_thread(embedded.start, self.folder / "data")
             last.callback(lambda: self.database.stop())  # noqa: PLW0108 - the one that runs by then
-            self.settings["DATABASE_URL"] = self.database.cluster.dsn
+            self.settings |= {
+                "DATABASE_URL": self.database.cluster.dsn,
+                "TOLLHOUSE_DATA_DIR": str(self.folder / "data"),  # where a commit wakes the workers
+            }
             await migrate(self.database.cluster.dsn)
             self.services = main.create_services(config.load(self.settings), connections=PRODUCER_CONNECTIONS)
             last.push_async_callback(self.services.db.close)

@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 
 from tests.running import KEY, Service
-from tollhouse.cli.main import main
+from tollhouse.cli.main import app, import_all, main
 
 NURSERY = multiprocessing.get_context("forkserver")
 NURSERY.set_forkserver_preload([__name__])
+import_all(app)
 
 
 @dataclass

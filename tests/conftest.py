@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from argon2 import PasswordHasher
 from playwright.async_api import Browser
 
@@ -20,6 +21,13 @@ from tests.running import Service, free_port, new_database, settings_for  # noqa
 from tollhouse.platform import embedded, passwords  # noqa: E402
 from tollhouse.platform.db import connect  # noqa: E402
 
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
+"""Tests that let the service fail log many tracebacks: with colors and variables they take most of the time."""
 passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Nearly every test signs somebody up: at the cost of a real hash that would be a quarter of their time."""
 

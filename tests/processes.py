@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -66,18 +67,19 @@ class Serving:
     def tree(self) -> list[int]:
         """The process ids of the service: supervisor, web, worker, database and its own."""
         assert self.process is not None
-        return [self.process.pid, *_below(self.process.pid)]
+        return [self.process.pid, *below(self.process.pid)]
 
     def part(self, name: str) -> int:
         """The process id of the `web` or the `worker`."""
-        return next(pid for pid in self.tree() if f"tollhouse\0{name}" in _command(pid))
+        return next(pid for pid in self.tree() if is_part(pid, name))
 
     def kill(self) -> None:
         """Kill -9 of everything at once, the database included."""
         assert self.process is not None
         pids = self.tree()
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ended because the one before it did
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> list[int]:
@@ -108,7 +110,8 @@ def _from_proc() -> Iterator[tuple[int, tuple[int, str, str]]]:
                 continue
 
 
-def _below(pid: int) -> list[int]:
+def below(pid: int) -> list[int]:
+    """The process ids of its children, and theirs."""
     listed = _listed()
     found: list[int] = []
     todo = [pid]
@@ -120,8 +123,17 @@ def _below(pid: int) -> list[int]:
     return found
 
 
-def _command(pid: int) -> str:
-    return _listed().get(pid, (0, "", ""))[2]
+def is_part(pid: int, name: str) -> bool:
+    """Whether this process is the `web` or the `worker`: a fork with this name, or a process started as such."""
+    _, state, command = _listed().get(pid, (0, "Z", ""))
+    return not state.startswith("Z") and (_name(pid).split()[:1] == [name] or f"tollhouse\0{name}" in command)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def alive(pid: int) -> bool:

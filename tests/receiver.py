@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import msgspec
 from aiohttp import web
@@ -56,8 +56,17 @@ class Receiver:
         for site in list(self._runner.sites):
             await site.stop()
         await _let_turn()  # then who was let in is known, and can be seen out
+        self._hang_up()
         await self._runner.cleanup()
         await _let_turn()  # then they are out
+
+    def _hang_up(self) -> None:
+        """Close the connections that the server does not know yet, because their TLS handshake is under way."""
+        transports: Any = getattr(asyncio.get_running_loop(), "_transports", {})
+        for transport in list(transports.values()):
+            address = transport.get_extra_info("sockname")
+            if isinstance(address, tuple) and cast("tuple[str, int]", address)[1] == self.port:
+                transport.abort()
 
     def of_type(self, event_type: str) -> list[Received]:
         """What arrived of this event type."""

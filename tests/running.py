@@ -15,7 +15,7 @@ import msgspec
 from tollhouse import main
 from tollhouse.catalogue import extension
 from tollhouse.http.services import Services
-from tollhouse.platform import config, http_server, roles
+from tollhouse.platform import config, http_server, listening, roles
 from tollhouse.platform.config import Settings
 from tollhouse.platform.migrations import migrate
 from tollhouse.rails.configured import configured_rails
@@ -129,7 +129,7 @@ class Service:
         await migrate(settings.database_url or "", self.dsn)
         stop = asyncio.Event()
         asgi = main.build(self._create(settings))
-        listener = http_server.bind("127.0.0.1", urlsplit(self.url).port or 0)
+        listener = listening.bind("127.0.0.1", urlsplit(self.url).port or 0)
         server = http_server.make(asgi, self.settings)
         server.config.timeout_graceful_shutdown = 3
 

@@ -11,16 +11,15 @@ import secrets
 import signal
 import socket
 import subprocess
-import sys
-from asyncio.subprocess import Process
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
-from tollhouse.main import verify
-from tollhouse.platform import data_folder, embedded, http_server
+from tollhouse.platform import data_folder, embedded, listening
 from tollhouse.platform.config import KEY_BYTES, InvalidSettingsError, Settings, key_ring
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import migrate
@@ -34,11 +33,39 @@ START_ERRORS = (OSError, RuntimeError, subprocess.SubprocessError, embedded.Embe
 
 
 class Serve(Struct, frozen=True):
-    """The address to listen on and the number of web processes."""
+    """The bound socket to listen on and the number of web processes."""
 
-    host: str
-    port: int
+    listener: socket.socket
     workers: int
+
+
+class Process(Protocol):
+    """A child process. `returncode` is None while it runs."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status; None while it runs."""
+        ...
+
+    async def wait(self) -> int | None:
+        """Wait until it has ended."""
+        ...
+
+    def terminate(self) -> None:
+        """Send SIGTERM, unless it has ended."""
+        ...
+
+    def kill(self) -> None:
+        """Send SIGKILL, unless it has ended."""
+        ...
+
+
+class Starter(Protocol):
+    """Starts child processes: see `Forks` and `Spawns`."""
+
+    async def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Process:
+        """Run `tollhouse` with these arguments and variables, until its standard input closes. Raises `OSError`."""
+        ...
 
 
 def with_keys(settings: Settings) -> Settings:
@@ -86,11 +113,13 @@ def _format_key(name: str, key: bytes) -> str:
     return f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}"
 
 
-async def serve(settings: Settings, how: Serve) -> None:
-    """Run everything until SIGINT or SIGTERM. Raises `ListenError`, `EmbeddedError` or `OSError` when it cannot start."""
+async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
+    """Run everything until SIGINT or SIGTERM; the exit status.
+
+    Raises `ListenError`, `EmbeddedError` or `OSError` when it cannot start.
+    """
     stop = _stop_on_signals()
     async with AsyncExitStack() as stack:
-        listener = stack.enter_context(http_server.bind(how.host, how.port))
         database = None
         if settings.database_url is None:
             stack.enter_context(embedded.sole_supervisor(settings.data_dir))
@@ -103,24 +132,32 @@ async def serve(settings: Settings, how: Serve) -> None:
             )
         for name in await migrate(settings.database_url or "", settings.migration_database_url):
             log.info("migration_applied", migration=name)
-        await verify(settings)
-        http_server.listen(listener)
-        parts = [*_webs(how, listener), _Part("worker", ["worker", "--supervised"])]
-        tasks = [asyncio.create_task(part.keep(settings, listener, stop)) for part in parts]
+        if exit_status := await _verify(settings, starter):
+            return exit_status
+        listening.listen(how.listener)
+        parts = [*_webs(how), _Part("worker", ["worker", "--supervised"])]
+        tasks = [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts]
         if database is not None:
             tasks.append(asyncio.create_task(database.keep(stop)))
-        log.info("serving", base_url=settings.base_url, port=listener.getsockname()[1], workers=how.workers)
+        log.info("serving", base_url=settings.base_url, port=how.listener.getsockname()[1], workers=how.workers)
         await _until_stopped(stop, tasks)
+    return 0
 
 
-async def serve_web(settings: Settings, how: Serve) -> None:
-    """Run web processes only, on a configured database."""
+async def serve_web(settings: Settings, how: Serve, starter: Starter) -> int:
+    """Run web processes only, on a configured database; the exit status."""
     stop = _stop_on_signals()
-    with http_server.bind(how.host, how.port) as listener:
-        http_server.listen(listener)
-        await _until_stopped(
-            stop, [asyncio.create_task(part.keep(settings, listener, stop)) for part in _webs(how, listener)]
-        )
+    if exit_status := await _verify(settings, starter):
+        return exit_status
+    listening.listen(how.listener)
+    await _until_stopped(stop, [asyncio.create_task(part.keep(settings, starter, stop)) for part in _webs(how)])
+    return 0
+
+
+async def _verify(settings: Settings, starter: Starter) -> int:
+    """Compare program and settings with the database in a process of its own, which prints what is wrong."""
+    process = await starter.start("verify", ["verify"], _environment(settings))
+    return await process.wait() or 0
 
 
 async def _until_stopped(stop: asyncio.Event, tasks: list[asyncio.Task[None]]) -> None:
@@ -142,8 +179,17 @@ def _stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def _webs(how: Serve, listener: socket.socket) -> "list[_Part]":
-    return [_Part(f"web {number + 1}", ["web", "--socket-fd", str(listener.fileno())]) for number in range(how.workers)]
+def _webs(how: Serve) -> "list[_Part]":
+    return [_Part(f"web {number + 1}", ["web", "--socket-fd", str(how.listener.fileno())]) for number in range(how.workers)]
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """The settings that the supervisor has determined, for its children."""
+    return {
+        "DATABASE_URL": settings.database_url or "",
+        "TOLLHOUSE_SECRET_KEYS": keys_text(settings),
+        "TOLLHOUSE_BASE_URL": settings.base_url,
+    }
 
 
 class _Database:
@@ -184,12 +230,12 @@ class _Part:
         self._name = name
         self._arguments = arguments
 
-    async def keep(self, settings: Settings, listener: socket.socket, stop: asyncio.Event) -> None:
+    async def keep(self, settings: Settings, starter: Starter, stop: asyncio.Event) -> None:
         failures = 0
         while not stop.is_set():
             began = asyncio.get_running_loop().time()
             try:
-                child = await self._start(settings, listener)
+                child = await starter.start(self._name, self._arguments, _environment(settings))
             except START_ERRORS as error:
                 failures += 1
                 await _wait_to_retry(stop, self._name, error, failures)
@@ -204,24 +250,6 @@ class _Part:
             failures = 0 if asyncio.get_running_loop().time() - began > HEALTHY_AFTER_S else failures + 1
             log.error("part_ended", part=self._name, exit_status=child.returncode)
             await _wait(stop, _restart_after_s(failures))
-
-    async def _start(self, settings: Settings, listener: socket.socket) -> Process:
-        environment = {
-            **os.environ,
-            "DATABASE_URL": settings.database_url or "",
-            "TOLLHOUSE_SECRET_KEYS": keys_text(settings),
-            "TOLLHOUSE_BASE_URL": settings.base_url,
-        }
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "tollhouse",
-            *self._arguments,
-            env=environment,
-            stdin=asyncio.subprocess.PIPE,
-            pass_fds=(listener.fileno(),),
-            start_new_session=True,
-        )
 
 
 async def _end(child: Process) -> None:

@@ -15,6 +15,8 @@ from tollhouse.platform.log import log
 
 GARBAGE_AFTER = 20_000
 """Threshold of the garbage collector; Python's default is 700."""
+APART_S = 0.02
+"""Jobs begin one after the other, so that they need few database connections, each of which is a process of PostgreSQL."""
 
 
 def run(working: Coroutine[Any, Any, None]) -> None:
@@ -39,7 +41,7 @@ async def work(services: Services, stop: asyncio.Event, jobs: Sequence[Job] = ()
     delivering = asyncio.create_task(worker.run())
     chores = [
         asyncio.create_task(_repeat(engine, stop, Job(SWEEP_EVERY_S, sweep))),
-        *(asyncio.create_task(_repeat(services, stop, job)) for job in jobs),
+        *(asyncio.create_task(_repeat(services, stop, job, number * APART_S)) for number, job in enumerate(jobs)),
     ]
     stopped = asyncio.create_task(stop.wait())
     try:
@@ -57,7 +59,8 @@ async def work(services: Services, stop: asyncio.Event, jobs: Sequence[Job] = ()
             await services.db.close()
 
 
-async def _repeat(services: Services, stop: asyncio.Event, job: Job) -> None:
+async def _repeat(services: Services, stop: asyncio.Event, job: Job, after_s: float = 0) -> None:
+    await asyncio.sleep(after_s)
     while not stop.is_set():
         try:
             await job.run(services)

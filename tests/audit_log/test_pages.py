@@ -139,7 +139,8 @@ async def test_a_page_is_read_along_the_index(alice: Actor) -> None:
                 said = await tx.raw.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE said({asked_for})")
                 plan = msgspec.json.decode(said)[0]["Plan"]
                 [scan] = [node for node in nodes(plan) if node.get("Relation Name") == "audit_lines"]
-                assert (scan["Node Type"], scan["Index Name"]) == ("Index Scan", "audit_lines_newest")
+                assert scan["Node Type"] == "Index Scan"
+                assert scan["Index Name"] in {"audit_lines_newest", *(["audit_lines_by_topic"] if kinds != "{}" else [])}
                 assert scan.get("Rows Removed by Filter", 0) <= at_most
         await tx.raw.execute("ROLLBACK")
         await tx.raw.execute("DEALLOCATE said")

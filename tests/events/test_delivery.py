@@ -15,6 +15,7 @@ from tests.events.harness import Harness, responses
 from tests.receiver import Receiver
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
+from tollhouse.platform.packed_json import unpack
 from tollhouse.webhooks import actions
 from tollhouse.webhooks.model import NewConfiguration
 
@@ -26,7 +27,7 @@ async def test_one_signed_post(test: Harness, receiver: Receiver) -> None:
         event_id = await test.record(receiver.url)
         row = await test.until(event_id, "delivered")
     (got,) = receiver.received
-    assert got.raw == row["body"]
+    assert got.raw == unpack(row["body"])
     assert got.headers["X-Service-Event-Id"] == got.body["id"] == str(event_id)
     assert got.headers["X-Service-Mode"] == "test"
     assert got.headers["X-Service-Event-Type"] == "payment.succeeded"

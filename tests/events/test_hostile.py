@@ -1,6 +1,7 @@
 """Receivers that want to keep a call or to fill us: each is given up, and of what they say little is heard."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from chaos.hostile_responses import BEFORE_TLS, QUICK_KINDS, SLOW_KINDS
@@ -19,6 +20,12 @@ KEEPS_US = {"silence", BEFORE_TLS, "drip of a head", "drip of a body", "drip of 
 BUFFERS_BYTES = 16 * 1024 * 1024
 """More than the sockets between the two hold; what is said for as long as a deadline would be a hundred times that."""
 CALLS = 5
+
+
+@pytest.fixture(scope="module", params=[{}, {"use_uvloop": True}], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """The loop of every platform, and the worker's."""
+    return "asyncio", request.param
 
 
 @pytest.mark.covers("W-35", "W-36", "W-37", "W-38", "W-39")

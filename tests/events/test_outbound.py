@@ -27,6 +27,12 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ALLOWED = "127.0.0.0/8"
 
 
+@pytest.fixture(scope="module", params=[{}, {"use_uvloop": True}], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """The loop of every platform, and the worker's."""
+    return "asyncio", request.param
+
+
 async def post(port: int, path: str = "/hook", *, scheme: str = "http", host: str = "127.0.0.1", **changes: Any) -> Outcome:
     """One call with fresh settings."""
     deadline_s, look_up = changes.pop("deadline_s", 5), changes.pop("look_up", socket.getaddrinfo)
@@ -240,7 +246,7 @@ async def test_a_clean_connection_serves_the_next_call(receiver: Receiver) -> No
     async with Outbound(settings_for("postgresql:///nowhere")) as way_out:
         for _ in range(3):
             assert (await way_out.post(receiver.url, BODY, HEADERS)).succeeded
-        assert len(way_out.sockets) == 1
+        assert len(way_out.connections.open) == 1
 
 
 @pytest.mark.covers("W-40")
@@ -260,7 +266,7 @@ async def test_a_new_connection_that_is_closed_is_the_answer() -> None:
 
 
 async def test_of_many_connections_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tollhouse.platform.outbound.IDLE_CONNECTIONS_MAX", 0)
+    monkeypatch.setattr("tollhouse.platform.client_connection.IDLE_CONNECTIONS_MAX", 0)
     async with RawServer(answers_and_leaves) as server, Outbound(settings_for("postgresql:///nowhere")) as way_out:
         for _ in range(3):
             assert (await way_out.post(f"http://127.0.0.1:{server.port}/", BODY, HEADERS)).succeeded

@@ -160,6 +160,7 @@ async def sell_for_a_month(alice: Actor) -> None:
     await alice.sql(
         "UPDATE transactions SET method_id = 'sepa:EUR' WHERE id = ANY ($1::uuid[])", [one["id"] for one in paid[:1]]
     )
+    await alice.sql("SELECT running_totals_rebuild($1::uuid)", alice.merchant_id)
     await alice.sql(
         "INSERT INTO webhook_failures (event_id, merchant_id, mode, failed_at)"
         " VALUES (gen_random_uuid(), $1::uuid, 'test', now())",

@@ -14,7 +14,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
-from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, PostedTransaction, Source, payable
+from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, LedgerTransaction, Source, payable
 from tollhouse.ledger.store import get_balance
 
 
@@ -26,7 +26,7 @@ async def reserve(books: Books, amount_minor: int, source: Source | None = None)
     return hold
 
 
-async def capture(books: Books, hold_id: UUID, amount_minor: int) -> tuple[Hold, PostedTransaction]:
+async def capture(books: Books, hold_id: UUID, amount_minor: int) -> tuple[Hold, LedgerTransaction]:
     return await books.services.transact(
         lambda work: holds.capture(
             work, books.env, hold_id, (HoldCapture("fulfillment", amount_minor, payable("sandbox")),)
@@ -35,7 +35,7 @@ async def capture(books: Books, hold_id: UUID, amount_minor: int) -> tuple[Hold,
     )
 
 
-async def release(books: Books, hold_id: UUID) -> tuple[Hold, PostedTransaction]:
+async def release(books: Books, hold_id: UUID) -> tuple[Hold, LedgerTransaction]:
     return await books.services.transact(lambda work: holds.release(work, books.env, hold_id), clock.now())
 
 

@@ -160,3 +160,9 @@ async def test_too_few_ids_lose_no_entry(books: Books) -> None:
     with pytest.raises(asyncpg.NotNullViolationError):
         await books.raw([("EUR", 5, None, "equity:adjustment", books.env.merchant_id, "available")], ids=[])
     assert await books.entries() == []
+
+
+async def test_the_statements_of_a_posting_are_planned_once_per_connection(books: Books) -> None:
+    row = await books.services.db.fetchrow("SELECT proconfig FROM pg_proc WHERE proname = 'ledger_post'")
+    assert row is not None
+    assert row["proconfig"] == ["plan_cache_mode=force_generic_plan"]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -96,7 +97,7 @@ async def test_a_worker_that_dies_sends_it_once(seller: Actor, mail_worker: Mail
             page = await paid(seller, customer_email=seller.email)
             pool.fuse.left = step
             try:
-                for waiting in await mails_store.list_waiting(pool, 10):
+                for waiting in await mails_store.list_waiting(pool, 10, clock.now()):
                     await jobs._send_waiting(services, waiting)  # pyright: ignore[reportPrivateUsage]
             except (KilledError, asyncpg.PostgresError, asyncpg.InterfaceError, ConnectionError):
                 pass
@@ -107,6 +108,43 @@ async def test_a_worker_that_dies_sends_it_once(seller: Actor, mail_worker: Mail
             assert facts.count(page) == 1, step
     finally:
         await pool.close()
+
+
+async def test_a_receipt_that_cannot_be_made_is_tried_later(
+    seller: Actor, mail_worker: MailWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = payment_id(await paid(seller, customer_email=seller.email))
+    monkeypatch.setattr(jobs, "BATCH", 1)
+    load_receipt = jobs.load_receipt
+
+    async def fail(db: Any, env: MerchantEnv, transaction_id: UUID, now: datetime) -> Any:
+        if str(transaction_id) == broken:
+            raise RuntimeError("no paper")
+        return await load_receipt(db, env, transaction_id, now)
+
+    monkeypatch.setattr(jobs, "load_receipt", fail)
+    page = await paid(seller, customer_email=seller.email)
+    for _ in range(2):
+        await jobs.send_waiting(mail_worker.services)
+    assert [msgspec.json.decode(row["facts"])["path"] for row in await queued(seller)] == [page]
+    waiting = "FROM receipt_mails WHERE transaction_id = $1::uuid AND handled_at IS NULL"
+    [row] = await seller.sql(f"SELECT attempts, next_attempt_at > now() + interval '50 s' AS later {waiting}", broken)
+    assert dict(row) == {"attempts": 1, "later": True}
+    monkeypatch.setattr(jobs, "load_receipt", load_receipt)
+    await seller.sql("UPDATE receipt_mails SET next_attempt_at = now() WHERE transaction_id = $1::uuid", broken)
+    await jobs.send_waiting(mail_worker.services)
+    assert len(await queued(seller)) == 2
+
+
+async def test_in_test_mode_the_address_is_the_one_that_was_verified(seller: Actor, mail_worker: MailWorker) -> None:
+    verified = f"strasse@{seller.merchant_id}.example"
+    await seller.sql(
+        "UPDATE users SET email = $1, email_key = $1 WHERE merchant_id = $2::uuid", verified, seller.merchant_id
+    )
+    page = await paid(seller, customer_email=verified.replace("ss", "ß", 1))
+    await jobs.send_waiting(mail_worker.services)
+    assert (await enter(page, seller, verified.replace("ss", "ß", 1))).status == 303
+    assert [row["recipient"] for row in await queued(seller)] == [verified] * 2
 
 
 async def test_in_test_mode_strangers_get_nothing(seller: Actor, mail_worker: MailWorker) -> None:

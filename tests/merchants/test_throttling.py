@@ -1,6 +1,8 @@
 """Guessing passwords is slowed down by account and by address; requests of one credential by the minute."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -268,8 +270,46 @@ def test_a_minute_begins_with_the_first_request_and_ends() -> None:
 
 
 def test_a_meter_forgets_whose_minute_is_over() -> None:
-    meter = RequestMeter()
+    meter, kept = RequestMeter(8), uuid4()
     for n in range(100):
-        meter.count(uuid4(), 1, NOW + timedelta(seconds=n / 10))
-    meter.count(uuid4(), 1, NOW + timedelta(minutes=3))
-    assert len(meter) == 1
+        meter.count(uuid4(), 1, NOW + timedelta(seconds=n * 10))
+    now = NOW + timedelta(minutes=60)
+    meter.count(kept, 1, now)
+    for _ in range(7):
+        meter.count(uuid4(), 1, now + timedelta(seconds=1))
+    with pytest.raises(RateLimited):
+        meter.count(kept, 1, now + timedelta(seconds=59))
+
+
+def test_a_full_meter_forgets_whose_minute_ends_first() -> None:
+    meter, first, others = RequestMeter(8), uuid4(), [uuid4() for _ in range(8)]
+    meter.count(first, 1, NOW)
+    for other in others:
+        meter.count(other, 1, NOW + timedelta(seconds=1))
+    for other in others:
+        with pytest.raises(RateLimited):
+            meter.count(other, 1, NOW + timedelta(seconds=2))
+    meter.count(first, 1, NOW + timedelta(seconds=2))
+
+
+def test_forks_count_together() -> None:
+    program = """
+import os
+from datetime import UTC, datetime
+from uuid import UUID
+from tollhouse.identity.throttle import RateLimited, RequestMeter
+
+meter, one, now = RequestMeter(), UUID(int=7), datetime(2026, 1, 1, tzinfo=UTC)
+for _ in range(3):
+    pid = os.fork()
+    if not pid:
+        meter.count(one, 3, now)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+try:
+    meter.count(one, 3, now)
+except RateLimited:
+    print("refused")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"

@@ -19,10 +19,11 @@ HISTORIES, STEPS = 500, 50
 @pytest.fixture(scope="module")
 def reality(server: Server) -> Iterator[Reality]:
     """The service, without a line of log for each of 50,000 requests."""
+    usual = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with reach(server.cluster.dsn) as reality:
         yield reality
-    structlog.reset_defaults()
+    structlog.configure(wrapper_class=usual)
 
 
 @pytest.mark.xdist_group("histories")

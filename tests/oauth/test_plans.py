@@ -1,11 +1,16 @@
-"""The check of an access token is planned once, also with many tokens in several partitions."""
+"""The checks of credentials, exchanges and refreshes are planned once, also with many tokens in several partitions."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import asyncpg
 
 from tests.cast import Actor, application
 from tollhouse.identity import store
+from tollhouse.kernel.ids import new_id
+from tollhouse.oauth import clients_store
+from tollhouse.oauth import store as oauth_store
 
 FILLED = """
     SET LOCAL session_replication_role = replica; -- the rows alone: nothing that they belong to
@@ -19,33 +24,101 @@ FILLED = """
     SELECT sha256(id::text::bytea), id, 1, now() + interval '14 minutes' FROM oauth_grants WHERE client_id = '%(client_id)s';
     INSERT INTO oauth_access_tokens -- in the partition of this moment too, if the tokens above expire in the next one
     SELECT sha256('now' || id::text::bytea), id, 1, now() FROM oauth_grants WHERE client_id = '%(client_id)s';
-    ANALYZE oauth_clients, oauth_grants, oauth_access_tokens
+    INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
+    SELECT gen_random_uuid(), merchant_id, 'test', 'Key', sha256(n::text::bytea), 1, 'hint', now()
+    FROM oauth_clients, generate_series(1, 5000) AS n WHERE id = '%(client_id)s';
+    INSERT INTO oauth_codes
+    SELECT (jsonb_populate_record(
+        NULL::oauth_codes, to_jsonb(k) || jsonb_build_object('code_hash', sha256(n::text::bytea)))).*
+    FROM oauth_codes AS k, generate_series(1, 5000) AS n WHERE k.client_id = '%(client_id)s';
+    ANALYZE oauth_clients, oauth_grants, oauth_access_tokens, api_keys, oauth_codes
 """
-HASH_OF_A_GRANT = "SELECT sha256(id::text::bytea) FROM oauth_grants WHERE client_id = $1 ORDER BY id LIMIT 1"
-PLANS = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'bearer'"
+HASHES_OF_GRANTS = "SELECT array_agg(sha256(id::text::bytea)) FROM oauth_grants WHERE client_id = $1"
+KEY_HASHES = "SELECT array_agg(key_hash) FROM api_keys WHERE hint = 'hint'"
+PLANS = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'hot'"
 MANY = 20
 
 
-async def test_a_token_is_checked_by_a_generic_plan(alice: Actor, bob: Actor) -> None:
+@asynccontextmanager
+async def filled(alice: Actor, bob: Actor) -> AsyncGenerator[tuple["asyncpg.Connection[asyncpg.Record]", str]]:
+    """A connection in a transaction with many credentials, and an application."""
     app = await application(bob)
     await app.connect(alice, "account:read")
-    now = datetime.now(UTC)
     raw = await asyncpg.connect(alice.service.dsn, statement_cache_size=0)
     try:
         await raw.execute("BEGIN")
         await raw.execute(FILLED % {"client_id": app.client_id})
-        token_hash = await raw.fetchval(HASH_OF_A_GRANT, app.client_id)
-        statement = await raw.prepare(store.BEARER, name="bearer")
-        for _ in range(MANY):
-            assert await statement.fetchrow(token_hash, now, store.HORIZON) is not None
-        [plans] = await raw.fetch(PLANS)
-        hash_text = f"'\\x{token_hash.hex()}'"
-        plan = "\n".join(
-            row[0] for row in await raw.fetch(f"EXPLAIN EXECUTE bearer({hash_text}, '{now}', '{store.HORIZON}')")
-        )
+        yield raw, app.client_id
         await raw.execute("ROLLBACK")
     finally:
         await raw.close()
+
+
+async def plan_of_many(raw: "asyncpg.Connection[asyncpg.Record]", sql: str, hashes: list[bytes], *args: object) -> str:
+    """The plan of a check of credentials, after batches of several sizes were read by generic plans."""
+    statement = await raw.prepare(sql, name="hot")
+    for count in range(MANY):
+        assert len(await statement.fetch(hashes[: count + 1], *args)) == count + 1
+    array = "ARRAY[" + ", ".join(f"'\\x{one.hex()}'::bytea" for one in hashes[:3]) + "]"
+    return await generic_plan(raw, array, *(f"'{arg}'" for arg in args))
+
+
+async def plan_of_one(raw: "asyncpg.Connection[asyncpg.Record]", sql: str, *args: object) -> str:
+    """The plan of a statement that writes nothing for these values, after it was executed by a generic plan."""
+    statement = await raw.prepare(sql, name="hot")
+    for _ in range(MANY):
+        assert await statement.fetchrow(*args) is None
+    return await generic_plan(raw, *("NULL" for _ in args))
+
+
+async def generic_plan(raw: "asyncpg.Connection[asyncpg.Record]", *spelt: str) -> str:
+    """The plan for these values."""
+    [plans] = await raw.fetch(PLANS)
     assert tuple(plans) == (MANY - 5, 5)  # PostgreSQL tries five custom plans first
+    return "\n".join(row[0] for row in await raw.fetch(f"EXPLAIN EXECUTE hot({', '.join(spelt)})"))
+
+
+async def test_tokens_are_checked_by_a_generic_plan(alice: Actor, bob: Actor) -> None:
+    now = datetime.now(UTC)
+    async with filled(alice, bob) as (raw, client_id):
+        hashes = await raw.fetchval(HASHES_OF_GRANTS, client_id)
+        plan = await plan_of_many(raw, store.BEARERS, hashes, now, store.HORIZON)
     assert "Subplans Removed" in plan
     assert "Seq Scan on oauth_access_tokens" not in plan
+    assert "Seq Scan on oauth_grants" not in plan
+
+
+async def test_api_keys_are_checked_by_a_generic_plan(alice: Actor, bob: Actor) -> None:
+    async with filled(alice, bob) as (raw, _):
+        plan = await plan_of_many(raw, store.API_KEYS, await raw.fetchval(KEY_HASHES))
+    assert "Index Scan using api_keys" in plan
+    assert "Seq Scan on api_keys" not in plan
+
+
+async def test_applications_are_read_by_a_generic_plan(alice: Actor, bob: Actor) -> None:
+    async with filled(alice, bob) as (raw, client_id):
+        statement = await raw.prepare(clients_store.FIND_MANY_CREDENTIALS, name="hot")
+        for count in range(1, MANY + 1):
+            assert len(await statement.fetch([client_id] * count)) == count
+        plan = await generic_plan(raw, f"ARRAY['{client_id}']")
+    assert "Index Scan using oauth_clients_pkey" in plan
+
+
+async def test_an_exchange_has_a_generic_plan(alice: Actor, bob: Actor) -> None:
+    now, unknown = datetime.now(UTC), bytes(32)
+    async with filled(alice, bob) as (raw, client_id):
+        binding = (client_id, unknown, "https://app.example/callback", unknown)
+        new = (new_id(), now, unknown, unknown, now, "key")
+        plan = await plan_of_one(raw, oauth_store.EXCHANGE, *binding, now, *new, unknown)
+    assert "Index Scan using oauth_codes_pkey" in plan
+    assert "Seq Scan" not in plan
+
+
+async def test_a_refresh_has_a_generic_plan(alice: Actor, bob: Actor) -> None:
+    now, unknown = datetime.now(UTC), bytes(32)
+    async with filled(alice, bob) as (raw, client_id):
+        plan = await plan_of_one(
+            raw, oauth_store.REFRESH, new_id(), client_id, 0, unknown, now, None, unknown, unknown, now, unknown
+        )
+    assert "Index Scan using oauth_grants_pkey" in plan
+    assert "Seq Scan on oauth_grants" not in plan

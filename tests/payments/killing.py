@@ -32,12 +32,30 @@ class Fuse:
 
 
 class FusedTx(Tx):
-    """A transaction whose statements burn the fuse."""
+    """A transaction whose statements burn the fuse. `defers`: as the product does; otherwise they run one by one."""
 
-    def __init__(self, tx: Tx, fuse: Fuse) -> None:
+    def __init__(self, tx: Tx, fuse: Fuse, *, defers: bool) -> None:
         super().__init__(tx.raw)
         self._tx = tx
         self._fuse = fuse
+        self.is_optimistic = defers and tx.is_optimistic
+
+    async def read_row(self, sql: str, *args: object) -> Row | None:
+        """As ever."""
+        self._fuse.step(self._tx)
+        return await self._tx.read_row(sql, *args)
+
+    async def read(self, sql: str, *args: object) -> list[Row]:
+        """As ever."""
+        self._fuse.step(self._tx)
+        return await self._tx.read(sql, *args)
+
+    async def defer(self, sql: str, *args: object, first: bool = False, verifies: bool = False) -> None:
+        """As ever; what is deferred is no step yet."""
+        if self.is_optimistic:
+            await self._tx.defer(sql, *args, first=first, verifies=verifies)
+        else:
+            await self.execute(sql, *args)
 
     async def fetchrow(self, sql: str, *args: object) -> Row | None:
         """As ever."""
@@ -61,17 +79,18 @@ class FusedTx(Tx):
 
 
 class FusedPool(Pool):
-    """A pool of such transactions; the commit is a step too."""
+    """A pool of such transactions; the commit, or the statement of all deferred writes, is a step too."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, *, defers: bool = False) -> None:
         super().__init__(dsn, 2)
         self.fuse = Fuse()
+        self.defers = defers
 
     async def transact(self, action: Callable[[Tx], Awaitable[T]]) -> T:
         """As ever."""
 
         async def fused(tx: Tx) -> T:
-            done = await action(FusedTx(tx, self.fuse))
+            done = await action(FusedTx(tx, self.fuse, defers=self.defers))
             self.fuse.step(tx)
             return done
 

@@ -8,9 +8,10 @@ from typing import Self
 
 import asyncpg
 import msgspec
+import pytest
 
 from tests.running import Service, settings_for
-from tollhouse.kernel.limits import PIPELINED_REQUESTS_MAX, REQUEST_HEADER_BYTES_MAX, REQUEST_HEADERS_MAX
+from tollhouse.kernel.limits import LINGER_BYTES_MAX, PIPELINED_REQUESTS_MAX, REQUEST_HEADER_BYTES_MAX, REQUEST_HEADERS_MAX
 from tollhouse.platform.connection_limits import ConnectionLimits
 
 ALIVE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -146,6 +147,26 @@ async def test_a_connection_without_a_request_is_closed(make_service: Make) -> N
         assert await one.rest() == b""
 
 
+async def test_a_connection_without_another_request_is_closed(make_service: Make) -> None:
+    service = make_service(TOLLHOUSE_KEEP_ALIVE_TIMEOUT_S="0.3")
+    async with Raw(service) as one:
+        await one.works()
+        assert await one.rest() == b""
+    async with Raw(service) as one:
+        await one.send(b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
+        assert (await one.answer())[0] == 404
+        await one.send(b"x")
+        assert await one.rest() == b""
+
+
+async def test_a_connection_with_a_part_of_another_request_is_not_idle(make_service: Make) -> None:
+    times = {"TOLLHOUSE_KEEP_ALIVE_TIMEOUT_S": "0.2", "TOLLHOUSE_REQUEST_HEADER_TIMEOUT_S": "0.8"}
+    async with Raw(make_service(**times)) as one:
+        await one.send(ALIVE + b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        assert (await one.answer())[0] == 200
+        await one.refused_while_sending(b"x", "request_timeout", 408)
+
+
 async def test_a_body_has_a_deadline(make_service: Make) -> None:
     for head, part in ((TOKEN, b"x"), (CHUNKED, b"1\r\nx\r\n")):
         async with Raw(make_service(**QUICK)) as one:
@@ -158,6 +179,18 @@ async def test_what_follows_an_early_answer_has_a_deadline_too(make_service: Mak
         await one.send(b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
         assert (await one.answer())[0] == 404
         assert await one.rest() == b""
+
+
+@pytest.mark.parametrize("name", ["keep-alive", "close"])
+async def test_a_client_that_still_sends_reads_its_response(service: Service, name: str) -> None:
+    head = f"POST /api/v2/oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\nConnection: {name}\r\n\r\n"
+    async with Raw(service) as one:
+        one.writer.write(head.encode() + b"x" * (LINGER_BYTES_MAX - 100_000))
+        status, headers, _ = await one.answer()
+        assert (status, headers.get("connection")) == (413, None if name == "keep-alive" else "close")
+        one.writer.write(b"x" * 8 * LINGER_BYTES_MAX)
+        async with asyncio.timeout(WITHIN_S):
+            assert await one.reader.read(-1) == b""
 
 
 async def test_a_client_that_does_not_read_is_dropped(make_service: Make) -> None:

@@ -4,6 +4,7 @@ from tests.cast import INTEGRATION, Actor, application
 from tests.forms import forms, seen, signed_out
 from tests.request_log.reading import all_written, listed, written
 from tollhouse.kernel.ids import new_id_text
+from tollhouse.platform.packed_json import unpack
 
 COFFEE = {"display_name": "Coffee for Nina", "amount": "4.20", "currency": "EUR", "metadata": {"table": "7"}}
 AT = "/test/developers/requests"
@@ -73,6 +74,20 @@ async def test_one_request_with_what_was_sent_and_answered(alice: Actor) -> None
     assert "idempotency_key_reused" in await seen(alice, f"{AT}/{found[2][0]}")
 
 
+async def test_bodies_that_earlier_versions_stored_are_shown(alice: Actor) -> None:
+    (await alice.post("/payment-links", COFFEE)).ok(201)
+    [(made, _)] = await written(alice, 1)
+    await alice.sql(
+        """UPDATE api_requests SET request_body = NULL, response_body = NULL,
+                                   asked = '{"amount":"4.20"}', answered = 'no JSON'
+           WHERE id = $1::uuid""",
+        made,
+    )
+    page = await seen(alice, f"{AT}/{made}")
+    assert '"amount": "4.20"' in page
+    assert "no JSON" in page
+
+
 async def test_what_an_application_requests_is_its_merchants(alice: Actor, bob: Actor) -> None:
     app = await application(bob)
     token = (await app.connect(alice, "account:read"))["access_token"]
@@ -126,12 +141,13 @@ async def test_no_secret_reaches_the_log(alice: Actor) -> None:
     (await alice.anonymously("GET", f"{INTEGRATION}/balances?api_key={key}", headers={"X-API-Key": key}))
     (await alice.anonymously("GET", f"{INTEGRATION}/balances/{key}", headers={"X-API-Key": key}))
     await written(alice, 4)
-    kept = "\n".join(
-        row["line"]
-        for row in await alice.sql(
-            "SELECT r::text AS line FROM api_requests r WHERE merchant_id = $1::uuid", alice.merchant_id
-        )
+    rows = await alice.sql(
+        "SELECT r::text AS line, request_body, response_body FROM api_requests r WHERE merchant_id = $1::uuid",
+        alice.merchant_id,
     )
+    bodies = [unpack(body).decode() for row in rows for body in (row["request_body"], row["response_body"]) if body]
+    kept = "\n".join([*(row["line"] for row in rows), *bodies])
     assert "/webhook/rotate-secret" in kept
+    assert '"secret":"[redacted]"' in kept
     for hidden in (secret, key, secret[6:], key[8:]):
         assert hidden not in kept

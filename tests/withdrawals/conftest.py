@@ -40,11 +40,11 @@ async def neighbour(still: Service) -> AsyncIterator[Actor]:
         yield actor
 
 
-@pytest.fixture
-async def services(still: Service) -> AsyncIterator[Services]:
-    """A house there whose connections can be cut."""
+@pytest.fixture(params=[False, True], ids=["statement by statement", "deferred"])
+async def services(still: Service, request: pytest.FixtureRequest) -> AsyncIterator[Services]:
+    """Services there whose connections can be cut."""
     services = still.create_services()
-    pool = FusedPool(still.dsn)
+    pool = FusedPool(still.dsn, defers=request.param)
     yield msgspec.structs.replace(services, db=pool)
     await pool.close()
     await services.db.close()

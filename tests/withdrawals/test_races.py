@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import msgspec
 import pytest
 
@@ -15,6 +16,7 @@ from tests.running import CATALOGUE
 from tests.withdrawals.rails import Line
 from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, fund, let_due, quote, reported, review, withdraw
 from tollhouse.http.services import Services
+from tollhouse.kernel import tokens
 from tollhouse.withdrawals import jobs
 
 
@@ -41,6 +43,27 @@ async def test_cancel_against_send(rich: Actor, services: Services, line: Line) 
         assert (answer.status, sent) in {(200, 0), (409, 1)}
         shown = await fresh(rich, new, mode="live")
         assert shown["status"] == ("processing" if sent else "canceled")
+
+
+async def test_a_twin_that_waited_for_the_balance_does_not_wait_for_the_key_too(shop: Actor) -> None:
+    await fund(shop)
+    key = str(uuid4())
+    first = await asyncpg.connect(shop.service.dsn)
+    try:
+        holding = first.transaction()
+        await holding.start()
+        await first.execute(
+            "INSERT INTO idempotency_keys (merchant_id, mode, caller, key_hash, fingerprint, created_at) "
+            "VALUES ($1::uuid, 'test', 'merchant', $2, sha256(''), now())",
+            shop.merchant_id,
+            tokens.digest(key),
+        )
+        await first.execute("SELECT FROM ledger_accounts WHERE owner = $1::uuid FOR UPDATE", shop.merchant_id)
+        (await withdraw(shop, key=key)).refused("idempotency_in_progress", 409)
+        await holding.rollback()
+    finally:
+        await first.close()
+    assert (await withdraw(shop, key=key)).status == 201
 
 
 async def test_two_workers_send_once(rich: Actor, services: Services, line: Line) -> None:

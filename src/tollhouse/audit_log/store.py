@@ -42,7 +42,7 @@ async def list_older(
     db: Pool, merchant_id: MerchantId, filters: AuditFilter, than: Position, limit: int
 ) -> list[AuditEvent]:
     """Events older than this position, newest first."""
-    rows = await db.fetch(OLDER, merchant_id, than.at, than.id, *msgspec.structs.astuple(filters), limit)
+    rows = await db.fetch_custom_plan(OLDER, merchant_id, than.at, than.id, *msgspec.structs.astuple(filters), limit)
     return [_event(row) for row in rows]
 
 

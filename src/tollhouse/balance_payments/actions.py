@@ -22,8 +22,8 @@ from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
-from tollhouse.ledger.model import JournalEntry, PostedTransaction, Posting, Source, available
-from tollhouse.ledger.post import post
+from tollhouse.ledger.model import JournalEntry, LedgerTransaction, Posting, Source, available
+from tollhouse.ledger.post import defer_post
 from tollhouse.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
 from tollhouse.orders.funds import ensure_funds
 from tollhouse.orders.store import clock_offset
@@ -58,7 +58,7 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
             available(payment.env),
             available(payment.owner),
         )
-        posted = await post(work, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,)))
+        posted = await defer_post(work, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,)))
     else:
         source = Source(SOURCE, payment.id)
         hold, posted = await holds.reserve(work, payment.env, source, payment.currency, payment.amount_minor)
@@ -214,7 +214,7 @@ async def _refund(work: Work, payment: BalancePayment, part: PartialAmount) -> B
     posting = Posting(
         "balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env)
     )
-    posted = await post(work, JournalEntry(payment.env.mode, posting.type, source, (posting,)))
+    posted = await defer_post(work, JournalEntry(payment.env.mode, posting.type, source, (posting,)))
     await _notify(work, changed, posted)
     return changed
 
@@ -243,7 +243,7 @@ async def _release_hold(work: Work, payment: BalancePayment, status: Literal["re
     return changed
 
 
-async def _notify(work: Work, payment: BalancePayment, posted: PostedTransaction) -> None:
+async def _notify(work: Work, payment: BalancePayment, posted: LedgerTransaction) -> None:
     """Record the event of the changed balance for each of the two merchants."""
     cause = Cause(SOURCE, payment.id, payment.status, payment.version)
     for env in (payment.env, payment.owner):

@@ -63,7 +63,8 @@ LIST = f"""
                                      WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) k (clock_offset)
         WHERE p.merchant_id = $1 AND p.mode = $2 AND ($3::text IS NULL OR p.client_id = $3)
     ) found
-    WHERE ($5::text[] IS NULL OR status_now = ANY($5)) AND ($6::text IS NULL OR currency = $6)
+    WHERE ($5::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($5) THEN $5 || 'reserved'::text ELSE $5 END))
+      AND ($5 IS NULL OR status_now = ANY($5)) AND ($6::text IS NULL OR currency = $6)
       AND ($7::text IS NULL OR external_id = $7)
       AND created_at >= $8 AND (created_at, id) < ($9, $10)
     ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
@@ -78,7 +79,8 @@ LIST_RECEIVED = f"""
                                              WHERE (c.merchant_id, c.mode) = (p.merchant_id, p.mode)), '0')) k (clock_offset)
         WHERE p.owner_id = $1 AND p.client_id = $2
     ) found
-    WHERE ($4::text[] IS NULL OR status_now = ANY($4)) AND ($5::text IS NULL OR mode = $5)
+    WHERE ($4::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($4) THEN $4 || 'reserved'::text ELSE $4 END))
+      AND ($4 IS NULL OR status_now = ANY($4)) AND ($5::text IS NULL OR mode = $5)
       AND created_at >= $6 AND (created_at, id) < ($7, $8)
     ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
 """
@@ -153,7 +155,10 @@ async def is_suspended(tx: Tx, client_id: ClientId) -> bool:
 
 
 async def insert(tx: Tx, payment: BalancePayment) -> bool:
-    """Insert a payment; False where another one has its external id."""
+    """Insert a payment; False where another one has its external id, unless the deferred writes find that."""
+    if tx.is_optimistic:
+        await tx.defer(BALANCE_PAYMENT.insert, *BALANCE_PAYMENT.values(payment))
+        return True
     return await tx.execute(INSERT, *BALANCE_PAYMENT.values(payment)) == 1
 
 

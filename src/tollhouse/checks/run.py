@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from tollhouse.checks import schema_store, store
 from tollhouse.kernel import clock
 from tollhouse.platform import digests_store, migrations
-from tollhouse.platform.db import CONNECTION_LOST, Tx, connect
+from tollhouse.platform.db import Tx, connect
+from tollhouse.platform.db_errors import CONNECTION_LOST
 from tollhouse.platform.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, find_violations
 from tollhouse.slices import INVARIANTS
 

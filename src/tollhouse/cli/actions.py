@@ -6,11 +6,11 @@ from uuid import UUID
 
 import msgspec
 from cyclopts import Parameter
-from rich.console import Console
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, OperatorContext
 from tollhouse.cli.database import NoDatabaseError, run_with_services
+from tollhouse.cli.options import stderr
 from tollhouse.console.model import REASON_RULE, OperatorRefusedError, is_reason
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
@@ -18,7 +18,6 @@ from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp
 
 T = TypeVar("T")
-stderr = Console(stderr=True, highlight=False)
 
 
 class UsageError(ValueError):
@@ -57,7 +56,6 @@ def _validate_reason(_: Any, value: Any) -> None:
         raise ValueError(str(REASON_RULE))
 
 
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
 Reason = Annotated[str, Parameter(help="The reason, stored in the history.", validator=_validate_reason)]
 OptionalReason = Annotated[str | None, Parameter(help="The reason, stored in the history.", validator=_validate_reason)]
 By = Annotated[

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from tollhouse.cli.actions import By, Json, OptionalReason, Reason, act, print_rows
+from tollhouse.cli.actions import By, OptionalReason, Reason, act, print_rows
+from tollhouse.cli.options import Json
 from tollhouse.console import application_actions, applications_store
 from tollhouse.console.model import ApplicationStatus
 

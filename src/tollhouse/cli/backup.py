@@ -12,8 +12,8 @@ from cyclopts import Parameter
 from tollhouse import main as root
 from tollhouse import supervisor
 from tollhouse.checks.run import Scope, check
-from tollhouse.cli.actions import stderr
 from tollhouse.cli.database import database
+from tollhouse.cli.options import stderr
 from tollhouse.kernel import clock
 from tollhouse.platform import backup, backup_store, config, embedded, migrations
 from tollhouse.platform.backup import BackupError, Manifest, OpenedBackup

@@ -12,7 +12,8 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import actions, shown_store, store
 from tollhouse.bank import payouts as payout_actions
 from tollhouse.bank.model import BankRefusedError, Decided, Imported, PayoutStatus
-from tollhouse.cli.actions import By, Json, Reason, act, print_action, print_rows, run, run_as, stderr
+from tollhouse.cli.actions import By, Reason, act, print_action, print_rows, run, run_as
+from tollhouse.cli.options import Json, stderr
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock

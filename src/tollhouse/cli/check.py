@@ -9,8 +9,8 @@ from cyclopts import App, Parameter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tollhouse.checks.run import CheckUnfinishedError, Report, Scope, check
-from tollhouse.cli.actions import Json, stderr
 from tollhouse.cli.database import database
+from tollhouse.cli.options import Json, stderr
 from tollhouse.platform import config, embedded
 
 BROKEN, UNFINISHED = 1, 2

@@ -7,8 +7,8 @@ from cyclopts import App, Parameter
 from msgspec import Struct, field
 
 from tollhouse import key_checks
-from tollhouse.cli.actions import Json, stderr
 from tollhouse.cli.database import NoDatabaseError, run_with_services
+from tollhouse.cli.options import Json, stderr
 from tollhouse.events import rotation
 from tollhouse.http.services import Services
 from tollhouse.identity import second_factor_keys

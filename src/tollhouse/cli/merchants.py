@@ -10,7 +10,6 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.cli.actions import (
     By,
-    Json,
     MerchantArgument,
     OptionalReason,
     Reason,
@@ -20,6 +19,7 @@ from tollhouse.cli.actions import (
     print_rows,
     run_as,
 )
+from tollhouse.cli.options import Json
 from tollhouse.console import actions, store
 from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services

@@ -9,13 +9,13 @@ from cyclopts import App, Parameter
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.cli.actions import (
     By,
-    Json,
     OptionalReason,
     act,
     print_recorded,
     print_rows,
     run_as,
 )
+from tollhouse.cli.options import Json
 from tollhouse.console import users, users_store
 from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services, Work

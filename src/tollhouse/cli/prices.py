@@ -4,7 +4,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from tollhouse.cli.actions import By, Json, UsageError, operator_context, print_rows
+from tollhouse.cli.actions import By, UsageError, operator_context, print_rows
+from tollhouse.cli.options import Json
 from tollhouse.conversions import prices
 from tollhouse.conversions.prices import PostedPrice
 from tollhouse.http.services import Services

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from cyclopts import App, Parameter
 
-from tollhouse.cli.actions import By, Json, OptionalReason, Reason, print_action, print_rows, run_as
+from tollhouse.cli.actions import By, OptionalReason, Reason, print_action, print_rows, run_as
+from tollhouse.cli.options import Json
 from tollhouse.console import reviews
 from tollhouse.refunds import review_store as refund_review_store
 from tollhouse.withdrawals.model import WithdrawalStatus

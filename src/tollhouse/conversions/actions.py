@@ -19,8 +19,8 @@ from tollhouse.conversions.new_conversion import (
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
-from tollhouse.ledger.model import Account, EntryType, JournalEntry, PostedTransaction, Posting, Source, available, income
-from tollhouse.ledger.post import post
+from tollhouse.ledger.model import Account, EntryType, JournalEntry, LedgerTransaction, Posting, Source, available, income
+from tollhouse.ledger.post import defer_post
 from tollhouse.orders import quotes
 from tollhouse.orders.errors import PriceChanged
 from tollhouse.orders.funds import ensure_funds
@@ -80,7 +80,7 @@ async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversio
     return conversion
 
 
-async def execute(work: Work, conversion: Conversion) -> PostedTransaction:
+async def execute(work: Work, conversion: Conversion) -> LedgerTransaction:
     """Store a checked conversion, post it and record its events. Raises `InsufficientFunds` and `BalanceLimitExceeded`."""
     made, env = conversion.exchange, conversion.env
     moves: tuple[tuple[EntryType, str, int, Account, Account], ...] = (
@@ -90,7 +90,7 @@ async def execute(work: Work, conversion: Conversion) -> PostedTransaction:
     )
     postings = tuple(Posting(kind, code, minor, debit, credit) for kind, code, minor, debit, credit in moves if minor)
     await store.insert(work.tx, conversion)
-    posted = await post(work, JournalEntry(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), postings))
+    posted = await defer_post(work, JournalEntry(env.mode, "conversion_out", Source(notify.SOURCE, conversion.id), postings))
     await notify.completed(work, conversion, posted)
     return posted
 

@@ -5,12 +5,12 @@ from tollhouse.conversions.views import conversion_view
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Work
-from tollhouse.ledger.model import PostedTransaction
+from tollhouse.ledger.model import LedgerTransaction
 
 SOURCE = "conversion"
 
 
-async def completed(work: Work, conversion: Conversion, posted: PostedTransaction) -> None:
+async def completed(work: Work, conversion: Conversion, posted: LedgerTransaction) -> None:
     """Record the events of a completed conversion and of the two balances that it changed."""
     made, url = conversion.exchange, conversion.webhook_url
     event = NewEvent(

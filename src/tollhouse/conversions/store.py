@@ -16,7 +16,7 @@ ID_BY_QUOTE = "SELECT id FROM conversions WHERE merchant_id = $1 AND mode = $2 A
 LIST = f"""
     SELECT {CONVERSION.columns} FROM conversions
     WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
-      AND ($4::text IS NULL OR $4 IN (from_currency, to_currency)) AND ($5::uuid IS NULL OR rule_id = $5)
+      AND ($4::text IS NULL OR from_currency = $4 OR to_currency = $4) AND ($5::uuid IS NULL OR rule_id = $5)
       AND ($6::text IS NULL OR external_id = $6)
       AND created_at >= $7 AND (created_at, id) < ($8, $9)
     ORDER BY created_at DESC, id DESC LIMIT $10 OFFSET $11

@@ -3,18 +3,19 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta
 from starlette.responses import Response
 
 from tollhouse.dashboard.application_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageLinks, PageQuery
+from tollhouse.http.paging import LongPageQuery
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.identity.model import Person
 from tollhouse.kernel.errors import NotFound
-from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_MAX
+from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_ROWS_MAX
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import connections, connections_store
 from tollhouse.oauth.model import ApplicationRevoked, ClientView
@@ -22,18 +23,21 @@ from tollhouse.oauth.model import ApplicationRevoked, ClientView
 OPERATIONS = Operations(PAGES)
 
 
-class ConnectionsPageQuery(Struct, frozen=True, forbid_unknown_fields=True):
+class ConnectionsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     """`?page=` of the list, and `?done=` of the flash message."""
 
-    page: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 1
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = CONNECTIONS_PER_PAGE
     done: str = ""
+
+
+FIRST_PAGE = ConnectionsPageQuery()
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/connections", guard=signed_in_page)
 async def list_page(request: Request, caller: Person, client_id: str, query: ConnectionsPageQuery) -> Response:
     """The merchants that are or were connected, newest first, 100 per page."""
     client = await get_client(request, caller, client_id)
-    return await _list_page(request, caller, client, number=query.page)
+    return await _list_page(request, caller, client, query=query)
 
 
 @OPERATIONS.add("GET", "/developers/apps/{client_id}/connections/{grant_id}", guard=signed_in_page)
@@ -74,16 +78,14 @@ async def _list_page(
     field_errors: dict[str, str] | None = None,
     *,
     error: ApplicationRevoked | None = None,
-    number: int = 1,
+    query: ConnectionsPageQuery = FIRST_PAGE,
 ) -> Response:
-    query = PageQuery(number, CONNECTIONS_PER_PAGE)
     found = await connections_store.list_connections(
         request.services.db, person.merchant_id, client.client_id, query.window, request.now
     )
-    rows = [connection for connection, _ in found]
-    newer = f"?page={number - 1}" if number > 1 else ""
-    older = f"?page={number + 1}" if len(rows) > CONNECTIONS_PER_PAGE else ""
-    context: dict[str, Any] = {"connections": rows[:CONNECTIONS_PER_PAGE], "page_links": PageLinks(number, newer, older)}
+    rows, more = query.cut(found)
+    links = msgspec.structs.replace(query, done="").links([position for _, position in rows], more=more)
+    context: dict[str, Any] = {"connections": [connection for connection, _ in rows], "page_links": links}
     if field_errors:
         return unconfirmed_page(request, person, client, "connections", field_errors, **context)
     return tab_page(request, person, client, "connections", error=error, field_errors={}, **context)

@@ -11,7 +11,7 @@ from tollhouse.balance_payments.store import BalancePaymentsQuery
 from tollhouse.balance_payments.views import payment_view
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links, status_options
+from tollhouse.http.paging import LongPageQuery, status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.guards import signed_in_page
@@ -21,7 +21,7 @@ OPERATIONS = Operations(PAGES)
 STATUSES = status_options(BalancePaymentStatus)
 
 
-class BalancePaymentsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+class BalancePaymentsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     """`?status=&page=` of the list. Empty is no filter."""
 
     status: Literal["", "reserved", "captured", "released", "expired", "partially_refunded", "refunded"] = ""
@@ -44,7 +44,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: BalanceP
         query=query,
         saved=await load_saved_filters(request, caller, env, "balance-payments", query),
         statuses=STATUSES,
-        page_links=page_links(query, more=more),
+        page_links=query.links(found, more=more),
     )
 
 

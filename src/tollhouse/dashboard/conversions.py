@@ -23,7 +23,7 @@ from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
+from tollhouse.http.paging import LongPageQuery
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
@@ -43,7 +43,7 @@ AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, InsufficientFunds, Bala
 QUOTE_RENEWED = "The quote has expired. Review the new amounts before you confirm."
 
 
-class ConversionsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+class ConversionsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     """`?currency=&page=` of the list. The currency matches either of the two; empty is no filter."""
 
     currency: str = ""
@@ -95,7 +95,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Conversi
         query=query,
         saved=await load_saved_filters(request, caller, env, "conversions", query),
         currencies=currency_options(request.services.catalogue),
-        page_links=page_links(query, more=more),
+        page_links=query.links(found, more=more),
     )
 
 

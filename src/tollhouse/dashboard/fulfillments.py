@@ -17,7 +17,7 @@ from tollhouse.fulfillments.views import FulfillmentView
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links, status_options
+from tollhouse.http.paging import LongPageQuery, status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, page, see_other
 from tollhouse.http.schema_fields import describe
@@ -33,7 +33,7 @@ STATUSES = status_options(FulfillmentStatus)
 GROUPS = (("day", "Day"), ("game", "Game"), ("product", "Product"), ("status", "Status"))
 
 
-class FulfillmentsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+class FulfillmentsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     """`?status=&product_id=&page=` of the list. Empty is no filter; an unknown product matches nothing."""
 
     status: Literal["", "pending", "processing", "completed", "partially_completed", "failed", "canceled"] = ""
@@ -80,7 +80,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Fulfillm
         saved=await load_saved_filters(request, caller, env, "fulfillments", query),
         statuses=STATUSES,
         products=_product_options(env.mode, request.services.catalogue),
-        page_links=page_links(query, more=more),
+        page_links=query.links(found, more=more),
     )
 
 

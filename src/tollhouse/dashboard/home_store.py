@@ -1,6 +1,7 @@
-"""SQL of the home page. The totals are index-only scans."""
+"""SQL of the home page. Volumes and refunds are in the running totals; failed payments are an index-only scan."""
 
 from datetime import datetime
+from typing import Literal
 
 from tollhouse.dashboard.home_model import (
     CurrencyCount,
@@ -12,17 +13,16 @@ from tollhouse.dashboard.home_model import (
 )
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.periods import Span
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.ledger.running_totals_store import NOTHING, Added, Series, add, list_totals, quarter_hour
+from tollhouse.platform.db import Pool, Tx
 
-# $3: the starts of the parts, and the end of the last one. Parts are numbered from 1.
-VOLUMES = """
-    SELECT currency, method_id, width_bucket(succeeded_at, $3::timestamptz[]) AS part,
-           count(*) AS payments, sum(credited_minor)::text AS gross
+SUCCEEDED = """
+    SELECT currency, '' AS type, true AS raised, method_id, sum(credited_minor)::text AS amount, count(*) AS count
     FROM transactions
-    WHERE merchant_id = $1 AND mode = $2
-      AND succeeded_at >= ($3::timestamptz[])[1] AND succeeded_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
-    GROUP BY 1, 2, 3
+    WHERE merchant_id = $1 AND mode = $2 AND succeeded_at >= $3 AND succeeded_at < $4
+    GROUP BY currency, method_id
 """
+# $3: the starts of the parts, and the end of the last one. Parts are numbered from 1.
 FAILED = """
     SELECT currency, width_bucket(updated_at, $3::timestamptz[]) AS part, count(*) AS count FROM transactions
     WHERE merchant_id = $1 AND mode = $2 AND status = 'failed'
@@ -31,11 +31,12 @@ FAILED = """
 """
 # Refunds of unapplied money do not reduce the merchant's balance.
 REFUNDED = """
-    SELECT currency, width_bucket(created_at, $3::timestamptz[]) AS part,
-           count(*) AS count, sum(amount_minor - unapplied_minor)::text AS refunded FROM refunds
+    SELECT currency, '' AS type, false AS raised, '' AS method_id, sum(amount_minor - unapplied_minor)::text AS amount,
+           count(*) AS count
+    FROM refunds
     WHERE merchant_id = $1 AND mode = $2 AND status = 'succeeded' AND unapplied_minor < amount_minor
-      AND created_at >= ($3::timestamptz[])[1] AND created_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
-    GROUP BY 1, 2
+      AND created_at >= $3 AND created_at < $4
+    GROUP BY currency
 """
 # The newest payments are selected before the join. A pending payment of an ended link counts as expired.
 LATEST = """
@@ -80,11 +81,14 @@ async def count_period(tx: Tx, env: MerchantEnv, span: Span) -> PeriodTotals:
         return PeriodTotals()
     values = env.merchant_id, env.mode, span.bounds
     return PeriodTotals(
-        [_volume(row) for row in await tx.fetch(VOLUMES, *values)],
+        [
+            MethodVolume(series.currency, series.method_id, part, added.count, added.minor)
+            for series, part, added in await _added(tx, env, "succeeded", span.bounds)
+        ],
         [CurrencyCount(row["currency"], row["part"], row["count"]) for row in await tx.fetch(FAILED, *values)],
         [
-            CurrencyCount(row["currency"], row["part"], row["count"], int(row["refunded"]))
-            for row in await tx.fetch(REFUNDED, *values)
+            CurrencyCount(series.currency, part, added.count, added.minor)
+            for series, part, added in await _added(tx, env, "refunded", span.bounds)
         ],
     )
 
@@ -125,5 +129,19 @@ async def get_setup_progress(tx: Tx, env: MerchantEnv) -> SetupProgress:
     )
 
 
-def _volume(row: Row) -> MethodVolume:
-    return MethodVolume(row["currency"], row["method_id"], row["part"], row["payments"], int(row["gross"]))
+async def _added(
+    tx: Tx, env: MerchantEnv, measure: Literal["succeeded", "refunded"], bounds: list[datetime]
+) -> list[tuple[Series, int, Added]]:
+    """What was added to each series in each part between these moments."""
+    totals = await list_totals(tx, env, measure, bounds)
+    within = SUCCEEDED if measure == "succeeded" else REFUNDED
+    for number, bound in enumerate(bounds):
+        if (starts_at := quarter_hour(bound)) < bound:
+            for row in await tx.fetch(within, env.merchant_id, env.mode, starts_at, bound):
+                add(totals, row, number, len(bounds))
+    return [
+        (series, part, added)
+        for series, before in totals.items()
+        for part in range(1, len(bounds))
+        if (added := before[part] - before[part - 1]) != NOTHING
+    ]

@@ -23,6 +23,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.kernel.limits import COUNTED_ROWS_MAX
 from tollhouse.ledger.model import MERCHANT_CODES, EntryType
 from tollhouse.ledger.store import Balance, list_balances
 from tollhouse.ledger.views import BalanceView, balance_view
@@ -139,7 +140,8 @@ async def export(request: Request, caller: Person, mode: str, query: LedgerPageQ
         mode=env.mode,
         here="ledger",
         query=query,
-        count=await store.count(request.services.db, env, entry_filter),
+        count=await store.count(request.services.db, env, entry_filter, COUNTED_ROWS_MAX + 1),
+        counted_max=COUNTED_ROWS_MAX,
         file=f"{path}.csv{query.address(None)}",
         name=file_name("ledger", request.now, env.mode),
         shown_list=path + query.address(None),

@@ -13,21 +13,33 @@ from tollhouse.platform.db import Pool, Row
 
 BATCH = 1_000
 
-# Both time bounds are always set, so that every plan uses the index.
 OLDER = """
     SELECT e.id, e.transaction_id, e.currency, e.account, e.type, e.delta, e.balance_after, e.version, e.created_at,
            t.source_type, t.source_id
-    FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
-    WHERE e.merchant_id = $1 AND e.mode = $2 AND (e.created_at, e.id) < ($3, $4)
+    FROM (
+      SELECT * FROM ledger_entries e
+      WHERE e.merchant_id = $1 AND e.mode = $2 AND (e.created_at, e.id) < ($3, $4)
       AND e.created_at >= $5 AND e.created_at < $6
       AND ($7 = '' OR e.currency = $7) AND ($8 = '' OR e.account = $8) AND ($9 = '' OR e.type = $9)
-    ORDER BY e.created_at DESC, e.id DESC LIMIT $10
+      AND ($11::bigint[] IS NULL OR e.account_id = ANY ($11))
+      ORDER BY e.created_at DESC, e.id DESC LIMIT $10) AS e
+    JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
+    ORDER BY e.created_at DESC, e.id DESC
 """
 PLACE = "SELECT created_at, id FROM ledger_entries WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+# Counts stop at $8.
 COUNT = """
-    SELECT count(*) AS count FROM ledger_entries e
+    SELECT count(*) AS count FROM (
+    SELECT FROM ledger_entries e
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.created_at >= $3 AND e.created_at < $4
       AND ($5 = '' OR e.currency = $5) AND ($6 = '' OR e.account = $6) AND ($7 = '' OR e.type = $7)
+      AND ($9::bigint[] IS NULL OR e.account_id = ANY ($9))
+    LIMIT $8) AS counted
+"""
+# The accounts of a currency ($3) or code ($4). With them, the entries of a rarely used one are found by its account.
+ACCOUNTS = """
+    SELECT id FROM ledger_accounts
+    WHERE owner = $1 AND mode = $2 AND ($3 = '' OR currency = $3) AND ($4 = '' OR code = $4)
 """
 CURRENCIES_USED = "SELECT DISTINCT currency FROM ledger_accounts WHERE owner = $1 AND mode = $2 ORDER BY currency"
 
@@ -57,7 +69,9 @@ async def list_older(
     db: Pool, env: MerchantEnv, entry_filter: LedgerFilter, than: Position, limit: int
 ) -> list[ListedEntry]:
     """Entries older than this position, newest first."""
-    rows = await db.fetch(OLDER, env.merchant_id, env.mode, than.at, than.id, *_of(entry_filter), limit)
+    accounts = await _list_accounts(db, env, entry_filter)
+    values = (env.merchant_id, env.mode, than.at, than.id, *_of(entry_filter), limit, accounts)
+    rows = await db.fetch_custom_plan(OLDER, *values)
     return [_entry(row) for row in rows]
 
 
@@ -67,10 +81,11 @@ async def find_place(db: Pool, env: MerchantEnv, entry_id: UUID) -> Position | N
     return None if row is None else Position(row["created_at"], row["id"])
 
 
-async def count(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> int:
-    """Count the matching entries."""
-    row = await db.fetchrow(COUNT, env.merchant_id, env.mode, *_of(entry_filter))
-    return 0 if row is None else row["count"]
+async def count(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter, count_max: int) -> int:
+    """Count the matching entries, up to `count_max`."""
+    accounts = await _list_accounts(db, env, entry_filter)
+    rows = await db.fetch_custom_plan(COUNT, env.merchant_id, env.mode, *_of(entry_filter), count_max, accounts)
+    return rows[0]["count"]
 
 
 async def currencies(db: Pool, env: MerchantEnv) -> list[str]:
@@ -83,6 +98,14 @@ def iterate_all(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> Async
     return read_in_batches(
         lambda last: list_older(db, env, entry_filter, NEWEST if last is None else last.place, BATCH), BATCH
     )
+
+
+async def _list_accounts(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> list[int] | None:
+    """The accounts of the filter's currency and account; None if it has neither."""
+    if not entry_filter.currency and not entry_filter.account:
+        return None
+    rows = await db.fetch(ACCOUNTS, env.merchant_id, env.mode, entry_filter.currency, entry_filter.account)
+    return [row["id"] for row in rows]
 
 
 def _of(entry_filter: LedgerFilter) -> tuple[object, ...]:

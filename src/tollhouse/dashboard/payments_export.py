@@ -16,6 +16,7 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
+from tollhouse.kernel.limits import COUNTED_ROWS_MAX
 from tollhouse.payment_links.choices import method_labels, project_choices
 from tollhouse.platform.db import Pool
 from tollhouse.transactions import payment_list_store
@@ -63,7 +64,8 @@ async def export(request: Request, caller: Person, mode: str, query: PaymentsQue
         person=caller,
         mode=env.mode,
         here="payments",
-        count=await payment_list_store.count_payments(db, env, filters, request.now),
+        count=await payment_list_store.count_payments(db, env, filters, request.now, COUNTED_ROWS_MAX + 1),
+        counted_max=COUNTED_ROWS_MAX,
         file=f"/{env.mode}/payments.csv{query.address(None)}",
         name=file_name("payments", request.now, env.mode),
         shown_list=path + query.address(None),

@@ -14,7 +14,7 @@ from tollhouse.environments.model import ProjectFacts, ReviewedProject
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form, flash_message
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
+from tollhouse.http.paging import LongPageQuery
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
@@ -51,7 +51,7 @@ class ProjectForm(Struct, frozen=True):
         return body.facts()
 
 
-class ProjectsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+class ProjectsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     """`?done=&page=` of the list."""
 
     done: str = ""
@@ -71,7 +71,7 @@ async def list_projects(request: Request, caller: Person, mode: str, query: Proj
         projects=[(one, stamp(one.created_at)) for one in shown],
         notice=NOTICES.get(query.done, ""),
         query=query,
-        page_links=page_links(query, more=more),
+        page_links=query.links(shown, more=more),
     )
 
 

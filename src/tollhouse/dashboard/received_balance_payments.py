@@ -15,7 +15,6 @@ from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.dashboard.balance_payments import STATUSES, BalancePaymentsPageQuery
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
@@ -62,7 +61,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Received
         payments=[payment_view(one, request.now, request.services.catalogue) for one in found],
         query=query,
         statuses=STATUSES,
-        page_links=page_links(query, more=more),
+        page_links=query.links(found, more=more),
     )
 
 

@@ -12,7 +12,6 @@ from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.http.form_errors import by_field
 from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
@@ -148,10 +147,10 @@ async def events(request: Request, caller: Person, mode: str, query: EventsPageQ
         events=shown,
         query=query,
         saved=await load_saved_filters(request, caller, env, "developers/events", query),
-        searched=store.SEARCHED_EVENTS_MAX,
+        searched=0 if store.has_index(query) else store.SEARCHED_EVENTS_MAX,
         statuses=[(status, status) for status in labels.STATUSES],
         types=[(name, name) for name in (*EVENT_TYPES, TEST_EVENT)],
-        page_links=page_links(query, more=more),
+        page_links=query.links(shown, more=more),
     )
 
 
@@ -176,7 +175,7 @@ async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID)
 
 def _subject(found: WebhookEvent) -> SubjectLink | None:
     """The page of the event's object; None for test events and for objects without a page."""
-    data = msgspec.json.decode(found.body, type=EventPayload).data
+    data = msgspec.json.decode(found.payload, type=EventPayload).data
     part = SUBJECT_PARTS.get(data.object.object)
     if part is None or data.test:
         return None
@@ -236,7 +235,7 @@ async def _event(
         here="events",
         event=found,
         subject=_subject(found),
-        payload=msgspec.json.format(found.body).decode(),
+        payload=msgspec.json.format(found.payload).decode(),
         meaning=labels.STATUSES[found.status],
         tries=sum(attempt.trigger == "automatic" for attempt in history),
         tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),

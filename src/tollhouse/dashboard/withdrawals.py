@@ -10,7 +10,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links, status_options
+from tollhouse.http.paging import LongPageQuery, status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.schema_fields import describe
@@ -30,7 +30,7 @@ OPERATIONS = Operations(PAGES)
 STATUSES = status_options(WithdrawalStatus)
 
 
-class WithdrawalsPageQuery(PageQuery, AmountFilter, frozen=True, forbid_unknown_fields=True):
+class WithdrawalsPageQuery(LongPageQuery, AmountFilter, frozen=True, forbid_unknown_fields=True):
     """The filters in the query string. Empty is no filter; an unknown value matches nothing. Amounts are as typed."""
 
     status: Literal["", "pending_review", "approved", "processing", "completed", "failed", "canceled"] = ""
@@ -84,7 +84,7 @@ async def list_page(request: Request, caller: Person, mode: str, query: Withdraw
         currencies=[(one.code, one.code) for one in catalogue.currencies.values() if one.operations.withdrawals],
         methods=_usable_methods(env, request.services.rails, catalogue),
         method_labels=_method_labels(catalogue),
-        page_links=page_links(query, more=more),
+        page_links=query.links(found, more=more),
     )
 
 

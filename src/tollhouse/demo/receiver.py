@@ -12,7 +12,7 @@ from tollhouse.demo.seed import DemoCredentials
 from tollhouse.http.static_files import ROOT as STATIC
 from tollhouse.http.static_files import static_files
 from tollhouse.http.templates import Templates
-from tollhouse.platform import http_server
+from tollhouse.platform import listening
 
 KEPT = 50
 
@@ -46,7 +46,7 @@ class WebhookReceiver:
         app.router.add_get(f"{STATIC}{{name:.+}}", _static_file)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
         await self._runner.setup()
-        await web.SockSite(self._runner, http_server.bind("127.0.0.1", port)).start()
+        await web.SockSite(self._runner, listening.bind("127.0.0.1", port)).start()
 
     async def stop(self) -> None:
         """Stop listening."""

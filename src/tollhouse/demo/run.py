@@ -15,11 +15,11 @@ READY_WITHIN_S = 60
 out = Console(highlight=False, soft_wrap=True)
 
 
-async def run(settings: Settings, how: supervisor.Serve, receiver_port: int) -> None:
-    """Serve until stopped. Raises `DemoError` when the sample cannot be made."""
+async def run(settings: Settings, how: supervisor.Serve, receiver_port: int, starter: supervisor.Starter) -> int:
+    """Serve until stopped; the exit status. Raises `DemoError` when the sample cannot be made."""
     watcher = WebhookReceiver(settings.base_url, Templates())
     await watcher.start(receiver_port)
-    serving = asyncio.create_task(supervisor.serve(settings, how))
+    serving = asyncio.create_task(supervisor.serve(settings, how, starter))
     try:
         showing = asyncio.create_task(_show(settings, watcher, receiver_port))
         await asyncio.wait({serving, showing}, return_when=asyncio.FIRST_COMPLETED)
@@ -27,7 +27,7 @@ async def run(settings: Settings, how: supervisor.Serve, receiver_port: int) -> 
             showing.result()
         else:
             showing.cancel()
-        await serving
+        return await serving
     finally:
         await watcher.stop()
         serving.cancel()

@@ -11,12 +11,14 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
+from tollhouse.platform.failure import Failure
+
 EMAIL = "demo@tollhouse.example"
 PASSWORD = "tollhouse-demo"  # noqa: S105 - the demo prints it
 SCOPES = ["account:read", "payments:read", "payments:write", "balances:read", "webhooks:read", "offline_access"]
 
 
-class DemoError(Exception):
+class DemoError(Failure):
     """The demo could not be set up; the text says which call failed, and how."""
 
 

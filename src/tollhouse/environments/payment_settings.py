@@ -107,7 +107,7 @@ class PaymentSettings(Struct, frozen=True, kw_only=True):
 async def of(db: Pool | Tx, env: MerchantEnv) -> PaymentSettings:
     """The settings of this merchant in this environment."""
     row = await settings_store.get(db, env)
-    return PaymentSettings() if row is None else _settings(row)
+    return PaymentSettings() if row is None else of_row(row)
 
 
 async def save(tx: Tx, env: MerchantEnv, new: PaymentSettings, now: datetime) -> PaymentSettings | None:
@@ -134,7 +134,10 @@ async def save(tx: Tx, env: MerchantEnv, new: PaymentSettings, now: datetime) ->
     return None if version is None else msgspec.structs.replace(new, version=version, updated_at=now)
 
 
-def _settings(row: Row) -> PaymentSettings:
+def of_row(row: Row) -> PaymentSettings:
+    """The settings of a row; the defaults if their columns are NULL."""
+    if row["version"] is None:
+        return PaymentSettings()
     return PaymentSettings(
         default_currency=row["default_currency"],
         payment_methods=msgspec.json.decode(row["payment_methods"], type=tuple[MethodChoice, ...]),

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
 
-SETTINGS = """
-    SELECT version, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
-           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at
-    FROM merchant_settings WHERE merchant_id = $1 AND mode = $2
-"""
+COLUMNS = """version, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
+           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at"""
+SETTINGS = f"SELECT {COLUMNS} FROM merchant_settings WHERE merchant_id = $1 AND mode = $2"
 # $3 is the version that was read; 1 without a row. Both branches are compare-and-set.
 SAVE = """
     INSERT INTO merchant_settings AS s (merchant_id, mode, version, default_currency, payment_methods, link_expiry_minutes,
@@ -31,7 +29,7 @@ SAVE = """
 
 async def get(db: Pool | Tx, env: MerchantEnv) -> Row | None:
     """The stored settings, if any."""
-    return await db.fetchrow(SETTINGS, env.merchant_id, env.mode)
+    return await db.read_row(SETTINGS, env.merchant_id, env.mode)
 
 
 async def save(tx: Tx, env: MerchantEnv, version: int, facts: Sequence[object]) -> int | None:

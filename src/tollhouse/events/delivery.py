@@ -19,6 +19,7 @@ from tollhouse.events.results import DATABASE_ERRORS, LEASE, AttemptResult, Resu
 from tollhouse.events.signed_request import Claim, claim_from_row
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
+from tollhouse.platform import wakeups
 from tollhouse.platform.db import Pool, Row
 from tollhouse.platform.encryption import DecryptionError
 from tollhouse.platform.log import log
@@ -38,7 +39,7 @@ AFTER_ERROR_S = 1.0
 UNWRITTEN_MAX = 500
 WALK_MAX = 200
 WALK_EVERY_S = 0.05
-"""While prompt destinations of the last walk have more rows; otherwise every poll walks."""
+"""While prompt destinations of the last walk have more rows and no commit wakes; otherwise every poll walks."""
 DEFER_ABOVE = 50
 PROMOTE_MAX = 1_000
 FIRST_KEY = -1
@@ -68,6 +69,7 @@ class DeliveryWorker:
         self._known_due: list[int] = []
         self._retries_are_prompt = False
         self._promote_at = self._walk_at = self._idle_since = time.monotonic()
+        self._poll_every_s, self._poll_every_idle_s, self._walk_every_s = POLL_EVERY_S, POLL_EVERY_IDLE_S, WALK_EVERY_S
         self._observed_ms = 0
         self._stopping = asyncio.Event()
         self._poll = asyncio.Event()
@@ -81,8 +83,9 @@ class DeliveryWorker:
             writing = asyncio.create_task(self._results.run())
             writing.add_done_callback(lambda _: self.stop())  # without the writer, nothing may be sent
             try:
-                while not self._stopping.is_set():
-                    await self._poll_once(prompt, others)
+                with wakeups.listen(self._services.settings.data_dir, self._wake):
+                    while not self._stopping.is_set():
+                        await self._poll_once(prompt, others)
             finally:
                 await self._finish(writing)
 
@@ -92,7 +95,7 @@ class DeliveryWorker:
         self._poll.set()
 
     async def _poll_once(self, prompt: Outbound, others: Outbound) -> None:
-        """Start the calls that are due, then wait until a call ends or the poll interval is over."""
+        """Start the calls that are due, then wait until an event is recorded, a call ends or the poll interval is over."""
         self._poll.clear()
         self._observe_slow_calls()
         try:
@@ -105,10 +108,15 @@ class DeliveryWorker:
             self._idle_since = time.monotonic()
         if more:
             return
-        if 0 < started < SMALL_CLAIM:
+        if started < SMALL_CLAIM:
             await asyncio.sleep(COALESCE_S)
         is_idle = time.monotonic() - self._idle_since > IDLE_AFTER_S
-        await self._wait(POLL_EVERY_IDLE_S if is_idle else POLL_EVERY_S)
+        await self._wait(self._poll_every_idle_s if is_idle else self._poll_every_s)
+
+    def _wake(self) -> None:
+        """Look for an event that was just recorded: at every destination, whatever is known to be due."""
+        self._walk_at = time.monotonic()
+        self._poll.set()
 
     async def _wait(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -213,7 +221,7 @@ class DeliveryWorker:
         whole = len(keys) < WALK_MAX
         self._walk_from[lane] = FIRST_KEY if whole else keys[-1]
         if lane is Lane.FIRST:
-            self._known_due, self._walk_at = keys, time.monotonic() + WALK_EVERY_S
+            self._known_due, self._walk_at = keys, time.monotonic() + self._walk_every_s
         return keys, whole
 
     async def _deliver(self, outbound: Outbound, claim: Claim, row: Row) -> None:

@@ -16,6 +16,8 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import HELD_S
+from tollhouse.platform.packed_json import pack
+from tollhouse.platform.wakeups import wakeups
 
 API_VERSION = "v2"
 HELD_FOR = timedelta(seconds=HELD_S)
@@ -38,7 +40,7 @@ class NewEvent(Struct, frozen=True):
 
 
 async def record(work: Work, env: MerchantEnv, event: NewEvent) -> UUID:
-    """Insert the event, and its delivery if it is to be sent, in one statement. Returns the event's id.
+    """Insert the event, and its delivery if it is to be sent, with the deferred writes. Returns the event's id.
 
     The destination is the request's address, else the saved one in compatibility mode. Recording the same change of an
     object twice violates a constraint.
@@ -61,7 +63,8 @@ async def record_test(work: Work, env: MerchantEnv, url: str, event_type: EventT
 
 async def _insert(work: Work, env: MerchantEnv, event: NewEvent, *, source: Literal["request", "test"]) -> UUID:
     event_id = event.source_id if source == "test" else new_id()
-    await work.tx.fetchrow(
+    wake_sender(work, event.destination_url)
+    await work.tx.defer(
         store.RECORD,
         event_id,
         env.merchant_id,
@@ -70,7 +73,7 @@ async def _insert(work: Work, env: MerchantEnv, event: NewEvent, *, source: Lite
         event.source_type,
         event.source_id,
         event.sequence,
-        encode_payload(event_id, env, event, work.now),
+        pack(encode_payload(event_id, env, event, work.now)),
         event.destination_url,
         None if event.destination_url is None else destination_key(env, event.destination_url),
         source,
@@ -81,8 +84,14 @@ async def _insert(work: Work, env: MerchantEnv, event: NewEvent, *, source: Lite
     return event_id
 
 
+def wake_sender(work: Work, destination_url: str | None) -> None:
+    """Wake the sender when the connection is returned, if the event may have a destination."""
+    if destination_url is not None or work.services.settings.deprecated_webhooks:
+        work.tx.on_release = wakeups(work.services.settings.data_dir).send
+
+
 def encode_payload(event_id: UUID, env: MerchantEnv, event: NewEvent, now: datetime) -> bytes:
-    """The payload as it is stored, signed and sent."""
+    """The payload as it is signed and sent."""
     return ENCODER.encode(
         {
             "id": event_id,

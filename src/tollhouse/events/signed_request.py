@@ -13,6 +13,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Row
 from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
+from tollhouse.platform.packed_json import unpack
 
 USER_AGENT = "Tollhouse-Webhooks/2"
 
@@ -72,12 +73,12 @@ def destination_url(claim: Claim, row: Row, *, deprecated_webhooks: bool) -> str
 
 
 def sign(keys: KeyRing, claim: Claim, row: Row, url: str) -> SignedRequest:
-    """Sign the stored body. Raises `DecryptionError` without a usable secret: nothing is sent unsigned."""
+    """Sign the stored body. Raises `DecryptionError` without a usable secret, `ValueError` if the body is damaged."""
     if row["version"] is None:
         raise DecryptionError("no active secret")
     env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
     secret = secrets.decrypt(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
-    body: bytes = row["body"]
+    body = unpack(row["body"])
     headers = unsigned_headers(claim.event_id, row["type"], claim.mode, row["attempts"] + 1) | {
         "X-Service-Signature": signature(secret, body),
         **standard_headers(secret, claim.event_id, int(claim.started_at.timestamp()), body),

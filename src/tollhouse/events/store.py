@@ -9,39 +9,8 @@ from msgspec import Struct
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Tx
 
-# One statement decides the destination, whether the event is sent, and whether a secret can sign it. Without a secret it is
-# held; if its transaction overlaps the activation of one, the worker's sweep releases it.
-RECORD = """
-    WITH found AS (
-        SELECT n.delivery_disabled_at IS NOT NULL AS disabled,
-               CASE WHEN $9::text IS NOT NULL THEN $11::text WHEN $12 AND $4 = ANY (n.event_types) THEN 'saved'
-                    ELSE 'none' END AS source,
-               n.url, n.destination_key
-        FROM (VALUES (1)) AS always LEFT JOIN webhook_environments n ON n.merchant_id = $2 AND n.mode = $3
-    ), route AS (
-        SELECT source,
-               CASE source WHEN 'saved' THEN url ELSE $9 END AS url,
-               CASE source WHEN 'saved' THEN destination_key ELSE $10::bigint END AS destination_key,
-               CASE source WHEN 'test' THEN 'test' ELSE 'automatic' END AS trigger,
-               CASE WHEN source = 'none' OR disabled THEN 'skipped'
-                    WHEN EXISTS (SELECT FROM webhook_secrets s
-                                 WHERE s.merchant_id = $2 AND s.mode = $3 AND s.state = 'active') THEN 'pending'
-                    ELSE 'held' END AS status
-        FROM found
-    ), once AS (
-        INSERT INTO webhook_event_keys (source_id, source_type, type, sequence) VALUES ($6, $5, $4, $7)
-    ), event AS (
-        INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_url,
-                                    destination_source, status, next_attempt_at, created_at)
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, url, source, status, CASE status WHEN 'pending' THEN now() END, $13
-        FROM route
-    ), held AS (
-        INSERT INTO webhook_deliveries_later (event_id, merchant_id, mode, destination_key, run_at, trigger, held)
-        SELECT $1, $2, $3, destination_key, now() + $14::interval, trigger, true FROM route WHERE status = 'held'
-    )
-    INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, run_at, automatic_at, trigger)
-    SELECT $1, $2, $3, destination_key, now(), now(), trigger FROM route WHERE status = 'pending'
-"""
+RECORD = "SELECT webhook_events_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+RECORD_BALANCE = "SELECT webhook_events_record_balance($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 
 RELEASE_HELD = """
     WITH released AS (

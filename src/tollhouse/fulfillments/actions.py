@@ -17,7 +17,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
-from tollhouse.ledger.model import PostedTransaction, Source, income, payable
+from tollhouse.ledger.model import LedgerTransaction, Source, income, payable
 from tollhouse.orders.errors import InvalidProject, InvalidState
 from tollhouse.orders.funds import ensure_funds
 from tollhouse.orders.store import ensure_external_id_unused
@@ -131,7 +131,7 @@ async def _record_audit(work: Work, fulfillment: Fulfillment, action: AuditEvent
     await record.event(work, fulfillment.env, action, subject=fulfillment.id, changed=about)
 
 
-async def _notify(work: Work, fulfillment: Fulfillment, posted: PostedTransaction) -> None:
+async def _notify(work: Work, fulfillment: Fulfillment, posted: LedgerTransaction) -> None:
     cause = Cause(SOURCE, fulfillment.id, fulfillment.status, fulfillment.version)
     env, code, url = fulfillment.env, fulfillment.currency, fulfillment.webhook_url
     await notify_balance(work, env, code, posted, cause, url)

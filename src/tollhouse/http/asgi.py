@@ -80,6 +80,8 @@ class AsgiApplication:
         self._recognize = recognize
         self._hooks = (after_start, before_stop)
         self._always = security_headers(services.settings)
+        self._same_origin = (*self._always, SAME_ORIGIN)
+        self._cross_origin = (*self._always, CROSS_ORIGIN, *CORS)
         self._base = BasePath(path_of(services.settings))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,7 +107,7 @@ class AsgiApplication:
         except Exception as exc:  # noqa: BLE001 - the last line, as in `_serve`
             response = self._refuse(request, exc, html=request.wants_html)
             response.raw_headers.append(NO_STORE)
-        response.raw_headers += [(b"x-request-id", request.request_id.encode()), SAME_ORIGIN, *self._always]
+        response.raw_headers += [(b"x-request-id", request.request_id.encode()), *self._same_origin]
         await response(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -129,7 +131,7 @@ class AsgiApplication:
         if request.method == "HEAD" and "GET" in methods and methods["GET"].surface.head:
             operation = methods["GET"]
         surface = next(iter(methods.values())).surface if methods else None
-        if operation is not None:
+        if operation is not None and not operation.surface.cors:  # other sites call it, so it has no pages
             paths = self._routes.page_paths(request.path, operation)
             request.page_path, request.switch_path, request.cancel_path = paths
             request.is_of_both_modes = operation.full_path.startswith(IN_BOTH_MODES)
@@ -149,7 +151,7 @@ class AsgiApplication:
         log.info(
             "answered",
             method=request.method,
-            route=f"{operation.surface.name} {operation.full_path}" if operation else "none",
+            route=operation.name if operation else "none",
             status=response.status_code,
             duration_ms=round(duration_us / 1000, 1),
         )
@@ -211,16 +213,15 @@ class AsgiApplication:
         if b"cache-control" not in [name for name, _ in headers]:
             headers.append(NO_STORE)
         headers.append((b"x-request-id", request.request_id.encode()))
-        headers += self._always
-        if CROSS_ORIGIN not in headers:
-            headers.append(CROSS_ORIGIN if cors else SAME_ORIGIN)
-        if operation is not None and operation.deprecated is not None:
-            headers += operation.deprecated.headers
         if cors:
-            headers += CORS
+            headers += self._cross_origin
             if request.method == "OPTIONS":
                 headers.append((b"access-control-allow-methods", ", ".join(sorted({*methods, "OPTIONS"})).encode()))
                 headers += PREFLIGHT
+        else:
+            headers += self._always if CROSS_ORIGIN in headers else self._same_origin
+        if operation is not None and operation.deprecated is not None:
+            headers += operation.deprecated.headers
         if request.is_mode_in_path:
             headers = [_keep_mode(request, name, value) for name, value in headers]
         response.raw_headers = self._base.headers(headers)

@@ -37,7 +37,9 @@ class IdempotencyStore(Protocol):
         """Claim the key, or return the response of its first request. Raises an error for another fingerprint."""
         ...
 
-    async def store_response(self, tx: Tx, caller: Any, key: str, stored: StoredResponse) -> None:
+    async def store_response(
+        self, tx: Tx, caller: Any, key: str, fingerprint: bytes, stored: StoredResponse, now: datetime
+    ) -> None:
         """Store the response under the claimed key."""
         ...
 
@@ -112,7 +114,8 @@ class Dispatcher:
         if isinstance(response, ApiError):
             raise TypeError("an operation with a key raises its refusals, so that the key is released")
         body = ENCODER.encode(response)
-        await self._idempotency.store_response(tx, supply["caller"], key, StoredResponse(operation.status, body))
+        stored = StoredResponse(operation.status, body)
+        await self._idempotency.store_response(tx, supply["caller"], key, fingerprint, stored, request.now)
         return JsonResponse(body, operation.status)
 
 

@@ -9,22 +9,19 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
-from uuid import UUID
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from msgspec import Meta, Struct
 
 from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.paging import EARLIEST, FIRST, NEWEST, Position, Window
+from tollhouse.http.paging import EARLIEST, FIRST, NEWEST, Position, Window, decode_position, position_of
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, DEEP_ROWS_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 
 T = TypeVar("T")
-TAG_BYTES, PLACE_BYTES = 6, 24
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
+TAG_BYTES = 6
 PAGE = Meta(ge=1, description="Page number, 1 by default. Pages reach the first 10,000 rows; use `cursor` to read further.")
 CURSOR = Meta(description="The `next_cursor` of the previous response, instead of `page`.")
 SINCE = Meta(tz=True, description="Only objects created at or after this time.")
@@ -86,25 +83,6 @@ class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 AnyQuery = CatalogueQuery | ListQuery | ConnectionsQuery
 
 
-class CreatedRow(Protocol):
-    """An entry of a list: newest first, by id at the same time."""
-
-    @property
-    def id(self) -> UUID:
-        """The id."""
-        ...
-
-    @property
-    def created_at(self) -> datetime:
-        """The creation time."""
-        ...
-
-
-def position_of(row: CreatedRow) -> Position:
-    """The position of a row."""
-    return Position(row.created_at, row.id)
-
-
 class PageRequest(Struct, frozen=True):
     """The requested part of a list. `after` is the position of the cursor."""
 
@@ -120,13 +98,13 @@ class PageRequest(Struct, frozen=True):
         """The rows for the store to read."""
         before = Position(self.until, FIRST)
         if self.after is not None:
-            before = min(before, _place(self.after) or before, key=lambda place: (place.at, place.id))
+            before = min(before, decode_position(self.after) or before, key=lambda place: (place.at, place.id))
         return Window(self.since, before.at, before.id, self.limit + 1, self.offset)
 
     def cut(self, rows: Sequence[T], place: Callable[[T], Position] = position_of) -> tuple[list[T], bool, str | None]:
         """The rows to show, whether there are more, and the cursor of the next part."""
         shown, more = list(rows[: self.limit]), len(rows) > self.limit
-        return shown, more, self._cursor(_bytes_of(place(shown[-1]))) if more else None
+        return shown, more, self._cursor(place(shown[-1]).encoded) if more else None
 
     def pick(self, every: Sequence[T], name: Callable[[T], str]) -> tuple[list[T], bool, str | None]:
         """The same for all entries of a catalogue, by name. Raises `ValidationFailed` if the cursor's entry is missing."""
@@ -184,7 +162,7 @@ def _cursor_errors(query: AnyQuery, context: ValidationContext) -> Iterator[Fiel
     if query.page is not None:
         yield FieldError("page", "not_with_cursor", messages.NOT_WITH_CURSOR)
     after = _after(query.cursor, context)
-    if after is None or (not isinstance(query, CatalogueQuery) and _place(after) is None):
+    if after is None or (not isinstance(query, CatalogueQuery) and decode_position(after) is None):
         yield FieldError("cursor", "invalid_cursor", messages.A_CURSOR)
 
 
@@ -208,16 +186,3 @@ def _after(cursor: str, context: ValidationContext) -> bytes | None:
         return None
     is_valid = raw[:TAG_BYTES] == _tag(context) and base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor
     return raw[TAG_BYTES:] if is_valid else None
-
-
-def _bytes_of(place: Position) -> bytes:
-    return ((place.at - EPOCH) // MICROSECOND).to_bytes(8, signed=True) + place.id.bytes
-
-
-def _place(after: bytes) -> Position | None:
-    if len(after) != PLACE_BYTES:
-        return None
-    try:
-        return Position(EPOCH + int.from_bytes(after[:8], signed=True) * MICROSECOND, UUID(bytes=after[8:]))
-    except OverflowError:
-        return None

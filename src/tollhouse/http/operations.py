@@ -99,7 +99,10 @@ class Deprecated(Struct, frozen=True):
 
 
 class Operation(Struct, frozen=True):
-    """One row of the table. `body` is the handler's parameter type, `accepts` the type that a sent body must fit."""
+    """One row of the table. `body` is the handler's parameter type, `accepts` the type that a sent body must fit.
+
+    `full_path` is the path from the root, `name` the surface and that path.
+    """
 
     surface: Surface
     method: str
@@ -120,16 +123,18 @@ class Operation(Struct, frozen=True):
     body_bytes_max: int
     deprecated: Deprecated | None
     recent_authentication: RecentAuthentication
+    full_path: str = ""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        """Compute what each request needs."""
+        structs.force_setattr(self, "full_path", self.surface.prefix + self.path)
+        structs.force_setattr(self, "name", f"{self.surface.name} {self.full_path}")
 
     @property
     def in_transaction(self) -> bool:
         """Whether the handler runs in a transaction that is committed when it returns."""
         return not {"work", "tx"}.isdisjoint(self.needs)
-
-    @property
-    def full_path(self) -> str:
-        """The path from the root."""
-        return self.surface.prefix + self.path
 
     @property
     def body_optional(self) -> bool:

@@ -1,8 +1,14 @@
-"""Pages of lists: `page` and `limit`, newest first, with `has_more` determined by reading one more row."""
+"""Pages of lists: `page` and `limit`, newest first, with `has_more` determined by reading one more row.
 
-from collections.abc import Collection
-from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar, get_args
+Numbered pages reach the first 10,000 rows. The pages behind them continue after a position, so that every page costs the
+same however long the list is.
+"""
+
+import base64
+import binascii
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Protocol, TypeVar, get_args
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -10,9 +16,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.http.statuses import words_of
-from tollhouse.kernel.limits import PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
+from tollhouse.kernel.limits import DEEP_ROWS_MAX, PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 
 T = TypeVar("T")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+POSITION_BYTES, POSITION_LENGTH = 24, 32
 
 
 class Position(Struct, frozen=True):
@@ -21,8 +30,42 @@ class Position(Struct, frozen=True):
     at: datetime
     id: UUID
 
+    @property
+    def encoded(self) -> bytes:
+        """24 bytes: microseconds since 1970, and the id."""
+        return ((self.at - EPOCH) // MICROSECOND).to_bytes(8, signed=True) + self.id.bytes
 
-PAGE_PARAMETERS = frozenset({"page", "before"})
+
+def decode_position(encoded: bytes) -> Position | None:
+    """The position of its 24 bytes; None if they are not one."""
+    if len(encoded) != POSITION_BYTES:
+        return None
+    try:
+        return Position(EPOCH + int.from_bytes(encoded[:8], signed=True) * MICROSECOND, UUID(bytes=encoded[8:]))
+    except OverflowError:
+        return None
+
+
+class CreatedRow(Protocol):
+    """An entry of a list: newest first, by id at the same time."""
+
+    @property
+    def id(self) -> UUID:
+        """The id."""
+        ...
+
+    @property
+    def created_at(self) -> datetime:
+        """The creation time."""
+        ...
+
+
+def position_of(row: CreatedRow | Position) -> Position:
+    """The position of a row."""
+    return row if isinstance(row, Position) else Position(row.created_at, row.id)
+
+
+PAGE_PARAMETERS = frozenset({"page", "before", "after"})
 EARLIEST, FIRST = datetime(1, 1, 1, tzinfo=UTC), UUID(int=0)
 NEWEST = Position(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
 
@@ -42,6 +85,9 @@ def all_rows(limit: int) -> Window:
     return Window(EARLIEST, NEWEST.at, NEWEST.id, limit, 0)
 
 
+NO_ROWS = all_rows(0)
+
+
 class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """`?page=&limit=` of a list."""
 
@@ -52,11 +98,6 @@ class PageQuery(Struct, frozen=True, forbid_unknown_fields=True):
     def offset(self) -> int:
         """The number of rows to skip."""
         return (self.page - 1) * self.limit
-
-    @property
-    def window(self) -> Window:
-        """The rows for the store to read."""
-        return Window(EARLIEST, NEWEST.at, NEWEST.id, self.fetch, self.offset)
 
     @property
     def fetch(self) -> int:
@@ -74,6 +115,35 @@ class PageLinks(Struct, frozen=True):
     number: int
     newer: str
     older: str
+
+
+class LongPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """The same for a list of any length. A page behind the numbered ones has the position `after` which it begins."""
+
+    after: Annotated[str, Meta(max_length=POSITION_LENGTH)] | None = None
+
+    @property
+    def deepest(self) -> int:
+        """The last page that can be found by its number."""
+        return DEEP_ROWS_MAX // self.limit
+
+    @property
+    def window(self) -> Window:
+        """The rows for the store to read. None of a page that cannot be found by its number."""
+        if self.page <= self.deepest:
+            return Window(EARLIEST, NEWEST.at, NEWEST.id, self.fetch, self.offset)
+        after = None if self.after is None else decode_position(_bytes_of(self.after))
+        return NO_ROWS if after is None else Window(EARLIEST, after.at, after.id, self.fetch, 0)
+
+    def links(self, shown: Sequence[CreatedRow | Position], *, more: bool) -> PageLinks:
+        """The links to the neighboring pages, with the same filters."""
+        links = page_links(self, more=more)
+        if self.page > self.deepest:
+            links = PageLinks(self.page, "?" + urlencode(filters_of(self) | {"page": self.deepest}), links.older)
+        if more and self.page >= self.deepest:
+            after = base64.urlsafe_b64encode(position_of(shown[-1]).encoded).decode()
+            links = PageLinks(self.page, links.newer, f"{links.older}&{urlencode({'after': after})}")
+        return links
 
 
 def filters_of(query: Struct) -> dict[str, Any]:
@@ -113,3 +183,10 @@ def page_links(query: PageQuery, *, more: bool) -> PageLinks:
 def status_options(kind: Any) -> list[tuple[str, str]]:
     """The options of a filter: each status or type of a Literal with its label."""
     return [(status, words_of(status)) for status in get_args(kind)]
+
+
+def _bytes_of(after: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(after)
+    except (binascii.Error, ValueError):
+        return b""

@@ -48,6 +48,9 @@ class ErrorLayout(Struct, frozen=True):
     values: dict[str, Any] = {}
 
 
+ERROR_LAYOUT = ErrorLayout()
+
+
 class Request:
     """One HTTP request. `now` is its time for every check and write, `raw` its body, within the operation's size limit.
 
@@ -115,7 +118,7 @@ class Request:
         self.actor = SYSTEM
         self.zone: tzinfo = UTC
         self.mode: Mode | None = None
-        self.error_layout = ErrorLayout()
+        self.error_layout = ERROR_LAYOUT
         self.page_path = ""
         self.cancel_path = ""
         self.switch_path = ""

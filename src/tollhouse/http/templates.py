@@ -5,13 +5,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
 from importlib import resources
-from types import CodeType
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup
 
+from tollhouse.http.compiled_templates import CompiledTemplates
 from tollhouse.http.error_summary import error_summary
 from tollhouse.http.highlight import json_code
 from tollhouse.http.icons import icon
@@ -46,7 +45,7 @@ CACHED_READERS_MAX = 64
 
 
 class Templates:
-    """All templates. Each is compiled once for each language, on first use."""
+    """All templates. Each is compiled once for each language: by the installation, otherwise on first use."""
 
     def __init__(self, now: Callable[[], datetime] = clock.now) -> None:
         self._now = now
@@ -54,12 +53,19 @@ class Templates:
             {part: FileSystemLoader(str(resources.files(f"tollhouse.{part}") / "templates")) for part in PARTS}
         )
         self._texts = cache(Texts)
-        self._code = {language: MemoryBytecodeCache() for language in LANGUAGES}
+        self._code = {language: CompiledTemplates(language) for language in LANGUAGES}
         self._pages = lru_cache(CACHED_READERS_MAX)(self._of)
 
     def render(self, page: str, language: str = ENGLISH, zone: tzinfo = UTC, /, **context: Any) -> str:
         """The HTML of `page` with this context, in the time zone `zone`. A missing variable is an error."""
         return self._pages(language, zone).get_template(page).render(**context)
+
+    def compile_all(self) -> None:
+        """Compile all templates in all languages, and store them."""
+        for language in LANGUAGES:
+            pages = self._pages(language, UTC)
+            for name in pages.list_templates():
+                pages.get_template(name)
 
     def _of(self, language: str, zone: tzinfo) -> Environment:
         texts = self._texts(language)
@@ -145,19 +151,3 @@ def _with_role(tag: re.Match[str]) -> str:
 def iso(when: str | datetime) -> str:
     """A time in UTC for programs."""
     return when if isinstance(when, str) else stamp(when)
-
-
-class MemoryBytecodeCache(BytecodeCache):
-    """The compiled code of each template in memory, shared by all time zones."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], CodeType] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        """Load the code of this source if it was stored."""
-        bucket.code = self._kept.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Store the code of this source."""
-        if bucket.code is not None:
-            self._kept[bucket.key, bucket.checksum] = bucket.code

@@ -1,7 +1,8 @@
 """Idempotency keys: the claim of a key, the action and the stored response are one transaction.
 
-A concurrent request with the same key waits for the unique index of the claim, two seconds at most. An error rolls the claim
-back, so that a corrected request may reuse its key: only successful responses are stored.
+An optimistic run claims the key with its deferred writes. If another request holds it, or the action refuses, the action
+runs again and claims it first: it then waits for the unique index of the claim, two seconds at most. An error rolls the
+claim back, so that a corrected request may reuse its key: only successful responses are stored.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.kernel.tokens import digest
-from tollhouse.platform.db import Tx
+from tollhouse.platform.db import Row, Tx
 
 SEE_OTHER = 303
 
@@ -49,22 +50,36 @@ class DatabaseIdempotencyStore:
 
         Raises `IdempotencyKeyReused` and `IdempotencyInProgress`.
         """
+        if tx.is_optimistic:
+            earlier = await tx.read_row(store.READ, *_primary_key(caller, key))
+            if earlier is not None:
+                return _stored_response(earlier, fingerprint)
+            tx.retries_errors = True  # what refuses this request may be what the first one with the key has done
+            return None
+        if tx.has_waited:
+            await tx.run("SET LOCAL lock_timeout = '10ms'")
         try:
             claimed = await tx.execute(store.CLAIM, *_primary_key(caller, key), fingerprint, now)
         except asyncpg.LockNotAvailableError:
             raise IdempotencyInProgress from None
+        if tx.has_waited:
+            await tx.run("SET LOCAL lock_timeout TO DEFAULT")
         if claimed:
             return None
         earlier = await tx.fetchrow(store.READ, *_primary_key(caller, key))
         if earlier is None:  # the first request was rolled back between the two statements
             raise IdempotencyInProgress
-        if earlier["fingerprint"] != fingerprint:
-            raise IdempotencyKeyReused
-        return StoredResponse(earlier["status"], earlier["answer"])
+        return _stored_response(earlier, fingerprint)
 
-    async def store_response(self, tx: Tx, caller: Caller, key: str, stored: StoredResponse) -> None:
-        """Store the response of the claimed key."""
-        await tx.execute(store.STORE_RESPONSE, *_primary_key(caller, key), stored.status, stored.body)
+    async def store_response(
+        self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, stored: StoredResponse, now: datetime
+    ) -> None:
+        """Store the response of the claimed key. In an optimistic run this claims it, before the other deferred writes."""
+        primary_key = _primary_key(caller, key)
+        if tx.is_optimistic:
+            await tx.defer(store.STORE, *primary_key, fingerprint, stored.status, stored.body, now, first=True)
+        else:
+            await tx.execute(store.STORE_RESPONSE, *primary_key, stored.status, stored.body)
 
 
 IDEMPOTENCY = DatabaseIdempotencyStore()
@@ -82,8 +97,15 @@ async def create_once(work: Work, env: MerchantEnv, key: str, form: Any, create:
     if earlier is not None:
         return UUID(earlier.body.decode())
     created_id = await create()
-    await IDEMPOTENCY.store_response(work.tx, merchant, key, StoredResponse(SEE_OTHER, str(created_id).encode()))
+    stored = StoredResponse(SEE_OTHER, str(created_id).encode())
+    await IDEMPOTENCY.store_response(work.tx, merchant, key, fingerprint, stored, work.now)
     return created_id
+
+
+def _stored_response(earlier: Row, fingerprint: bytes) -> StoredResponse:
+    if earlier["fingerprint"] != fingerprint:
+        raise IdempotencyKeyReused
+    return StoredResponse(earlier["status"], earlier["answer"])
 
 
 def _primary_key(caller: Caller, key: str) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ READ = """
     SELECT fingerprint, status, answer FROM idempotency_keys
     WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4
 """
+STORE = "SELECT idempotency_keys_store($1, $2, $3, $4, $5, $6, $7, $8)"
 STORE_RESPONSE = """
     UPDATE idempotency_keys SET status = $5, answer = $6
     WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4

@@ -1,11 +1,12 @@
 """Limits of failed attempts and of requests.
 
 Failures are counted in the database, for all processes: they protect secrets and are rare. Requests are counted in the
-memory of each process, which must cost little.
+memory that the processes of one `tollhouse serve` share, which must cost little.
 """
 
 import asyncio
 import math
+import mmap
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, IPv6Network
@@ -22,6 +23,10 @@ MINUTE = timedelta(minutes=1)
 SHORTEST = timedelta(seconds=1)
 NETWORK_BITS = 64
 """An IPv6 client usually controls a /64 network."""
+NUMBER_BYTES = 8
+NAME_MASK = 2**64 - 1
+"""The random half of the ID of a credential."""
+PLACES_TRIED = 8
 
 
 class RateLimited(ApiError):
@@ -112,35 +117,32 @@ class ErrorDelay:
 
 
 class RequestMeter:
-    """Requests per credential and minute, in the memory of this process."""
+    """Requests per credential and minute, in memory that this process shares with its forks.
 
-    def __init__(self) -> None:
-        self._minutes: dict[UUID, _Minute] = {}
-        self._cleanup_at: datetime | None = None
+    The memory is fixed: `places` credentials in a minute, and beyond that the ones whose minute ends first are forgotten.
+    Processes that count at the same moment may lose a request: this protects capacity, not a secret.
+    A place has the name of a credential, the end of its minute in seconds since 1970, and its requests in it.
+    """
 
-    def __len__(self) -> int:
-        """The number of credentials in memory."""
-        return len(self._minutes)
+    def __init__(self, places: int = 65_536) -> None:
+        memory = memoryview(mmap.mmap(-1, 3 * NUMBER_BYTES * places))
+        columns = (memory[first : first + NUMBER_BYTES * places] for first in range(0, len(memory), NUMBER_BYTES * places))
+        names, ends_at, requests = columns
+        self._names, self._ends_at, self._requests = names.cast("Q"), ends_at.cast("d"), requests.cast("Q")
+        self._places = places
 
     def count(self, credential: UUID, limit: int, now: datetime) -> None:
         """Count a request. Raises `RateLimited` beyond `limit` requests in the minute that the first one began."""
-        minute = self._minutes.get(credential)
-        if minute is None or now >= minute.ends_at:
-            self._remove_ended(now)
-            self._minutes[credential] = _Minute(now + MINUTE)
-        elif minute.requests >= limit:
-            raise RateLimited(minute.ends_at - now)
-        else:
-            minute.requests += 1
-
-    def _remove_ended(self, now: datetime) -> None:
-        if self._cleanup_at is None or now >= self._cleanup_at:
-            self._minutes = {name: minute for name, minute in self._minutes.items() if now < minute.ends_at}
-            self._cleanup_at = now + MINUTE
-
-
-class _Minute(Struct):
-    """The current minute of a credential."""
-
-    ends_at: datetime
-    requests: int = 1
+        name, at = credential.int & NAME_MASK, now.timestamp()
+        first = free = name % self._places
+        for place in range(first, first + PLACES_TRIED):
+            one = place % self._places
+            ends_at = self._ends_at[one]
+            if self._names[one] == name and at < ends_at:
+                if self._requests[one] >= limit:
+                    raise RateLimited(timedelta(seconds=round(ends_at - at, 6)))
+                self._requests[one] += 1
+                return
+            if ends_at < self._ends_at[free]:
+                free = one
+        self._names[free], self._ends_at[free], self._requests[free] = name, at + MINUTE.total_seconds(), 1

@@ -15,13 +15,13 @@ from tollhouse.ledger.model import (
     Hold,
     HoldNotActive,
     JournalEntry,
-    PostedTransaction,
+    LedgerTransaction,
     Posting,
     Source,
     available,
     reserved,
 )
-from tollhouse.ledger.post import post
+from tollhouse.ledger.post import defer_post
 
 
 class HoldCapture(Struct, frozen=True):
@@ -34,12 +34,12 @@ class HoldCapture(Struct, frozen=True):
 
 async def reserve(
     work: Work, env: MerchantEnv, source: Source, currency: str, amount_minor: int
-) -> tuple[Hold, PostedTransaction]:
+) -> tuple[Hold, LedgerTransaction]:
     """Reserve money of the available balance for `source`, which can have one hold. Raises `InsufficientFunds`."""
     hold = Hold(new_id(), env, currency, source, amount_minor, 0, 0)
     posting = Posting("hold", currency, amount_minor, available(env), reserved(env))
     await store.insert_hold(work.tx, hold, work.now)
-    return hold, await post(work, JournalEntry(env.mode, "hold", source, (posting,)))
+    return hold, await defer_post(work, JournalEntry(env.mode, "hold", source, (posting,)))
 
 
 async def capture(
@@ -49,7 +49,7 @@ async def capture(
     captures: Sequence[HoldCapture],
     *,
     extra_postings: tuple[Posting, ...] = (),
-) -> tuple[Hold, PostedTransaction]:
+) -> tuple[Hold, LedgerTransaction]:
     """Capture these amounts, and post `extra_postings` in the same ledger transaction. Raises `HoldNotActive`."""
     hold = await store.capture_hold(work.tx, env, hold_id, sum(one.amount_minor for one in captures), work.now)
     return await _post(work, env, hold, captures, extra_postings)
@@ -57,13 +57,13 @@ async def capture(
 
 async def capture_and_release(
     work: Work, env: MerchantEnv, hold_id: UUID, captures: Sequence[HoldCapture]
-) -> tuple[Hold, PostedTransaction]:
+) -> tuple[Hold, LedgerTransaction]:
     """Capture these amounts and release the rest in one ledger transaction. Raises `HoldNotActive`."""
     hold = await store.settle_hold(work.tx, env, hold_id, sum(one.amount_minor for one in captures), work.now)
     return await _post(work, env, hold, captures, _release_postings(hold))
 
 
-async def release(work: Work, env: MerchantEnv, hold_id: UUID) -> tuple[Hold, PostedTransaction]:
+async def release(work: Work, env: MerchantEnv, hold_id: UUID) -> tuple[Hold, LedgerTransaction]:
     """Release what is still held. Raises `HoldNotActive`."""
     hold = await store.release_hold(work.tx, env, hold_id, work.now)
     return await _post(work, env, hold, (), _release_postings(hold))
@@ -81,9 +81,9 @@ async def _post(
     hold: Hold | None,
     captures: Sequence[HoldCapture],
     extra_postings: tuple[Posting, ...],
-) -> tuple[Hold, PostedTransaction]:
+) -> tuple[Hold, LedgerTransaction]:
     if hold is None:
         raise HoldNotActive
     captured = (Posting(one.type, hold.currency, one.amount_minor, reserved(env), one.credit) for one in captures)
     postings = (*captured, *extra_postings)
-    return hold, await post(work, JournalEntry(env.mode, postings[0].type, hold.source, postings))
+    return hold, await defer_post(work, JournalEntry(env.mode, postings[0].type, hold.source, postings))

@@ -112,9 +112,9 @@ I10_DEBT = """
     FROM ledger_accounts a JOIN ledger_accounts d ON (d.owner, d.mode, d.currency) = (a.owner, a.mode, a.currency)
     WHERE a.guarded AND a.code = 'available' AND d.code = 'debt' AND a.balance > 0 AND d.balance > 0
 """
-# A report's opening is what there is now, less everything since. So its lines add up, over any interval and over two that
-# meet, when three things hold: it all began with nothing, no entry is older than its transaction, and what moves between a
-# merchant's own accounts moves no total.
+# A report is made of differences of running totals. So its lines add up, over any interval and over two that meet, when
+# four things hold: it all began with nothing, no entry is older than its transaction, running totals are sums of entries,
+# and what moves between a merchant's own accounts moves no total.
 I12_BEGINNING = """
     SELECT format('%s %s of %s: the balances make %s, all entries %s', mode, currency, owner, sum(total), sum(moved)) AS line
     FROM (SELECT owner, mode, currency, CASE code WHEN 'debt' THEN -balance ELSE balance END AS total, 0 AS moved
@@ -127,6 +127,36 @@ I12_TIMES = """
     SELECT format('entry %s is older than its transaction', e.id) AS line
     FROM ledger_entries e JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
     WHERE t.id = ANY ($1::uuid[]) AND e.created_at < t.created_at
+"""
+# Of each series and quarter hour.
+I12_TOTALS = """
+    SELECT format('%s %s %s of %s from %s: entries make %s in %s transactions, the running total says %s in %s', mode,
+                  currency, type, merchant_id, starts_at, coalesce(e.amount, 0), coalesce(e.count, 0), coalesce(k.amount, 0),
+                  coalesce(k.count, 0)) AS line
+    FROM (SELECT merchant_id, mode, currency, type, raised, method_id, project_id, quarter_hour(at) AS starts_at,
+                 sum(amount) AS amount, count(DISTINCT transaction_id) AS count
+          FROM running_entries GROUP BY 1, 2, 3, 4, 5, 6, 7, 8) AS e
+    FULL JOIN (
+          SELECT s.merchant_id, s.mode, s.currency, s.type, s.raised, s.method_id, s.project_id, r.starts_at,
+                 r.amount - lag(r.amount, 1, 0) OVER series AS amount,
+                 r.count - lag(r.count, 1, 0::bigint) OVER series AS count
+          FROM running_series s
+          JOIN (SELECT id AS series_id, starts_at, amount, count FROM running_series
+                UNION ALL SELECT series_id, starts_at, amount, count FROM running_totals) AS r ON r.series_id = s.id
+          WHERE s.measure = 'entries' WINDOW series AS (PARTITION BY s.id ORDER BY r.starts_at)) AS k
+        USING (merchant_id, mode, currency, type, raised, method_id, project_id, starts_at)
+    WHERE (coalesce(e.amount, 0), coalesce(e.count, 0)) <> (coalesce(k.amount, 0), coalesce(k.count, 0))
+"""
+I12_LAST = """
+    SELECT format('%s %s of %s: the balances make %s, the running totals %s', e.mode, e.currency, e.merchant_id, a.total,
+                  s.total) AS line
+    FROM (SELECT DISTINCT merchant_id, mode, currency FROM ledger_entries WHERE transaction_id = ANY ($1::uuid[])) e
+    CROSS JOIN LATERAL (SELECT sum(CASE code WHEN 'debt' THEN -balance ELSE balance END) AS total FROM ledger_accounts
+                        WHERE owner = e.merchant_id AND mode = e.mode AND currency = e.currency) a
+    CROSS JOIN LATERAL (SELECT coalesce(sum(amount), 0) AS total FROM running_series
+                        WHERE merchant_id = e.merchant_id AND mode = e.mode AND currency = e.currency
+                          AND measure = 'entries') s
+    WHERE a.total <> s.total
 """
 I12_INNER = """
     SELECT format('transaction %s: %s moved the total of %s by %s', transaction_id, type, merchant_id, sum(moved)) AS line
@@ -203,6 +233,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I10", "debt is repaid first", I10_DEBT),
     Invariant("I12", "reports start at zero", I12_BEGINNING, costly=True),
     Invariant("I12", "reports include every entry", I12_TIMES, "ledger"),
+    Invariant("I12", "running totals are the sums of their entries", I12_TOTALS, costly=True),
+    Invariant("I12", "running totals make the balance", I12_LAST, "ledger"),
     Invariant("I12", "reports ignore internal movements", I12_INNER, "ledger"),
     Invariant("I12", "reports count a transaction once", I12_COUNTS, "ledger"),
     Invariant("I13", "a transition posts once", I13_ONCE, "ledger"),

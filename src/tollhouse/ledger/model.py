@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 from uuid import UUID
 
 from msgspec import Struct
@@ -125,6 +125,34 @@ class PostedTransaction(Struct, frozen=True):
         return PostedTransaction(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
 
 
+class ExpectedEntry(Struct, frozen=True):
+    """An entry of a deferred ledger transaction. Its balance, sequence and time are known when it is written."""
+
+    id: UUID
+    transaction_id: UUID
+    merchant_id: MerchantId
+    currency: str
+    account: MerchantCode
+    type: EntryType
+    delta_minor: int
+    source: Source
+    client_id: str | None
+
+
+class DeferredTransaction(Struct, frozen=True):
+    """A ledger transaction that is written with the other deferred writes, and the entries it has unless debt is repaid."""
+
+    id: UUID
+    entries: tuple[ExpectedEntry, ...]
+
+    def for_merchant(self, env: MerchantEnv) -> "DeferredTransaction":
+        """Only the entries of one merchant."""
+        return DeferredTransaction(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
+
+
+LedgerTransaction = PostedTransaction | DeferredTransaction
+
+
 class Hold(Struct, frozen=True):
     """Money reserved for one source; what is neither captured nor released is still held."""
 
@@ -213,6 +241,32 @@ def payable(name: str) -> Account:
 def equity(kind: Literal["adjustment", "test_funding"]) -> Account:
     """Corrections by operators, and test money."""
     return Account(f"equity:{kind}")
+
+
+def expected_entries(
+    transaction_id: UUID, journal_entry: JournalEntry, entry_ids: Sequence[UUID], client_id: str | None
+) -> tuple[ExpectedEntry, ...]:
+    """The entries that `ledger_post` writes for these postings, in its order, unless debt is repaid."""
+    sides = (
+        (posting, account, is_credit)
+        for posting in journal_entry.postings
+        for account, is_credit in ((posting.credit, True), (posting.debit, False))
+    )
+    touched = [(posting, account, account.merchant_id, credit) for posting, account, credit in sides if account.merchant_id]
+    return tuple(
+        ExpectedEntry(
+            entry_id,
+            transaction_id,
+            merchant_id,
+            posting.currency,
+            cast("MerchantCode", account.code),
+            "balance_payment_in" if posting.type == "balance_payment_out" and is_credit else posting.type,
+            posting.amount_minor if is_credit != (account.code == "debt") else -posting.amount_minor,
+            journal_entry.source,
+            client_id,
+        )
+        for entry_id, (posting, account, merchant_id, is_credit) in zip(entry_ids, touched, strict=False)
+    )
 
 
 def new_entry_ids(postings: Sequence[Posting]) -> list[UUID]:

@@ -10,6 +10,7 @@ from tollhouse.ledger.model import (
     BalanceLimitExceeded,
     InsufficientFunds,
     JournalEntry,
+    LedgerTransaction,
     PostedTransaction,
 )
 from tollhouse.platform.db import Tx
@@ -33,6 +34,13 @@ async def post(work: Work, journal_entry: JournalEntry) -> PostedTransaction:
         if error is None:
             raise
         raise error from violation
+
+
+async def defer_post(work: Work, journal_entry: JournalEntry) -> LedgerTransaction:
+    """Write a journal entry with the deferred writes, or now if this run does not defer. Raises what `post` raises."""
+    if work.tx.is_optimistic:
+        return await store.defer_post(work.tx, journal_entry, work.actor.client_id, work.now)
+    return await post(work, journal_entry)
 
 
 async def fits_balance_limit(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int) -> bool:

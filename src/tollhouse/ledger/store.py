@@ -12,6 +12,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.model import (
     HOLD,
+    DeferredTransaction,
     EntryType,
     Hold,
     JournalEntry,
@@ -19,6 +20,7 @@ from tollhouse.ledger.model import (
     MerchantCode,
     PostedTransaction,
     Source,
+    expected_entries,
     new_entry_ids,
 )
 from tollhouse.platform.db import Pool, Row, Tx
@@ -31,6 +33,12 @@ POST = """
     )
     SELECT id, transaction_id, merchant_id, currency, account, type, delta, balance_after, version, created_at
     FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+"""
+POST_DEFERRED = """
+    SELECT count(*) FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+"""
+RECORD_APPLICATION = """
+    INSERT INTO ledger_transaction_applications (transaction_id, mode, oauth_client_id) VALUES ($1, $2, $3)
 """
 # One statement, hence one snapshot: accounts and holds agree.
 BALANCES = """
@@ -66,8 +74,13 @@ ENTRIES = f"""
     WHERE e.merchant_id = $1 AND e.mode = $2 AND ($3::text IS NULL OR e.currency = $3)
       AND ($4::text IS NULL OR e.account = $4) AND ($5::text IS NULL OR e.type = $5)
       AND ($6::text IS NULL OR t.source_type = $6) AND ($7::uuid IS NULL OR t.source_id = $7)
-      AND e.created_at >= $8 AND (e.created_at, e.id) < ($9, $10)
+      AND e.created_at >= $8 AND (e.created_at, e.id) < ($9, $10) AND ($13::bigint[] IS NULL OR e.account_id = ANY ($13))
     ORDER BY e.created_at DESC, e.id DESC LIMIT $11 OFFSET $12
+"""
+# The accounts of a currency ($3) or code ($4). With them, the entries of a rarely used one are found by its account.
+ACCOUNTS = """
+    SELECT id FROM ledger_accounts
+    WHERE owner = $1 AND mode = $2 AND ($3::text IS NULL OR currency = $3) AND ($4::text IS NULL OR code = $4)
 """
 ENTRY = f"""
     SELECT {ENTRY_COLUMNS}
@@ -158,9 +171,26 @@ class EntryFilter(Struct, frozen=True):
 
 async def post(tx: Tx, journal_entry: JournalEntry, client_id: str | None, now: datetime) -> PostedTransaction:
     """Write a journal entry, requested by this application if any, in one round trip."""
-    transaction_id, postings, source = new_id(), journal_entry.postings, journal_entry.source
+    transaction_id = new_id()
     rows = await tx.fetch(
-        POST,
+        POST, *_values(transaction_id, journal_entry, new_entry_ids(journal_entry.postings), now), client_id
+    )
+    return PostedTransaction(transaction_id, tuple(_entry(row, journal_entry.source, client_id) for row in rows))
+
+
+async def defer_post(tx: Tx, journal_entry: JournalEntry, client_id: str | None, now: datetime) -> DeferredTransaction:
+    """Write a journal entry with the other deferred writes."""
+    transaction_id, entry_ids = new_id(), new_entry_ids(journal_entry.postings)
+    await tx.defer(POST_DEFERRED, *_values(transaction_id, journal_entry, entry_ids, now))
+    if client_id is not None:
+        await tx.defer(RECORD_APPLICATION, transaction_id, journal_entry.mode, client_id)
+    return DeferredTransaction(transaction_id, expected_entries(transaction_id, journal_entry, entry_ids, client_id))
+
+
+def _values(transaction_id: UUID, journal_entry: JournalEntry, entry_ids: list[UUID], now: datetime) -> tuple[object, ...]:
+    """The parameters of `ledger_post`."""
+    postings, source = journal_entry.postings, journal_entry.source
+    return (
         transaction_id,
         journal_entry.mode,
         journal_entry.kind,
@@ -175,15 +205,13 @@ async def post(tx: Tx, journal_entry: JournalEntry, client_id: str | None, now: 
         [posting.debit.code for posting in postings],
         [posting.credit.merchant_id for posting in postings],
         [posting.credit.code for posting in postings],
-        new_entry_ids(postings),
-        client_id,
+        entry_ids,
     )
-    return PostedTransaction(transaction_id, tuple(_entry(row, source, client_id) for row in rows))
 
 
 async def list_balances(db: Pool | Tx, env: MerchantEnv, currency: str | None = None) -> list[Balance]:
     """The balances of a merchant in every currency with entries, in one snapshot."""
-    rows = await db.fetch(BALANCES, env.merchant_id, env.mode, currency)
+    rows = await db.read(BALANCES, env.merchant_id, env.mode, currency)
     return [Balance(*row.values()) for row in rows]
 
 
@@ -195,8 +223,11 @@ async def get_balance(db: Pool | Tx, env: MerchantEnv, currency: str) -> Balance
 
 async def list_entries(db: Pool, env: MerchantEnv, entry_filter: EntryFilter, window: Window) -> list[LedgerEntry]:
     """A page of a merchant's entries, newest first."""
-    values = (*msgspec.structs.astuple(entry_filter), *msgspec.structs.astuple(window))
-    rows = await db.fetch_custom_plan(ENTRIES, env.merchant_id, env.mode, *values)
+    values, accounts = (*msgspec.structs.astuple(entry_filter), *msgspec.structs.astuple(window)), None
+    if entry_filter.currency is not None or entry_filter.account is not None:
+        found = await db.fetch(ACCOUNTS, env.merchant_id, env.mode, entry_filter.currency, entry_filter.account)
+        accounts = [row["id"] for row in found]
+    rows = await db.fetch_custom_plan(ENTRIES, env.merchant_id, env.mode, *values, accounts)
     return [_entry(row) for row in rows]
 
 
@@ -237,7 +268,7 @@ async def insert_hold(tx: Tx, hold: Hold, now: datetime) -> None:
     """Insert a hold. Its source can have one."""
     env, source = hold.env, hold.source
     values = (hold.currency, source.type, source.id, hold.amount_minor)
-    await tx.execute(INSERT_HOLD, hold.id, env.merchant_id, env.mode, *values, now)
+    await tx.defer(INSERT_HOLD, hold.id, env.merchant_id, env.mode, *values, now)
 
 
 async def capture_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:

@@ -10,7 +10,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example, example_id
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
-from tollhouse.ledger.model import EntryType, LedgerEntry, MerchantCode
+from tollhouse.ledger.model import EntryType, ExpectedEntry, LedgerEntry, MerchantCode
 from tollhouse.ledger.store import Balance
 
 DESCRIPTIONS: dict[EntryType, str] = {
@@ -141,6 +141,28 @@ def balance_view(balance: Balance, env: MerchantEnv, decimals: int) -> BalanceVi
 
 def entry_view(entry: LedgerEntry, env: MerchantEnv, decimals: int) -> EntryView:
     """An entry as responses and events show it."""
+    return expected_entry_view(
+        entry,
+        env,
+        decimals,
+        balance_after=format_minor(entry.balance_after_minor, decimals),
+        balance_after_minor=entry.balance_after_minor,
+        sequence=entry.sequence,
+        created_at=stamp(entry.created_at),
+    )
+
+
+def expected_entry_view(
+    entry: LedgerEntry | ExpectedEntry,
+    env: MerchantEnv,
+    decimals: int,
+    *,
+    balance_after: str,
+    balance_after_minor: int,
+    sequence: int,
+    created_at: Timestamp,
+) -> EntryView:
+    """An entry with the members that are known only when it is written."""
     is_increase = entry.delta_minor > 0
     grows_by_debit = entry.account == "debt"
     return EntryView(
@@ -151,15 +173,15 @@ def entry_view(entry: LedgerEntry, env: MerchantEnv, decimals: int) -> EntryView
         amount=format_minor(abs(entry.delta_minor), decimals),
         amount_minor=abs(entry.delta_minor),
         signed_amount_minor=entry.delta_minor,
-        balance_after=format_minor(entry.balance_after_minor, decimals),
-        balance_after_minor=entry.balance_after_minor,
+        balance_after=balance_after,
+        balance_after_minor=balance_after_minor,
         currency=entry.currency,
         type=entry.type,
         source=EntrySource(entry.source.type, entry.source.id),
         oauth_client_id=entry.client_id,
         description=DESCRIPTIONS[entry.type],
-        sequence=entry.sequence,
-        created_at=stamp(entry.created_at),
+        sequence=sequence,
+        created_at=created_at,
         mode=env.mode,
         livemode=env.livemode,
     )

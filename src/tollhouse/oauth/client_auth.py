@@ -12,9 +12,9 @@ from tollhouse.identity import throttle
 from tollhouse.identity.throttle import FailureLimit
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.ids import ClientId
 from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient
-from tollhouse.platform.db import Pool, Tx
 
 PARAMETERS = ("client_id", "client_secret", "client_assertion", "client_assertion_type")
 NO_HASH = bytes(32)
@@ -24,48 +24,17 @@ NO_HASH = bytes(32)
 class SentCredentials(NamedTuple):
     """The credentials of a request. A public client sends no secret."""
 
-    client_id: str
+    client_id: ClientId
     secret: str | None
 
-
-async def verify(db: Pool | Tx, request: Request, form: Form, *, while_suspended: bool = False) -> VerifiedClient:
-    """Authenticate the client.
-
-    Raises `InvalidRequest` for more than one method, `InvalidClient`, or `TooManyFailures` after too many failures. An
-    unknown client and a wrong secret get the same response. A paused client can authenticate, but its codes and tokens are
-    invalid. A suspended one can only `while_suspended`.
-    """
-    sent = _sent_credentials(request, form)
-    client = await clients_store.find_credentials(db, sent.client_id)
-    matches = _matches(sent.secret, client.secret_hash if client else NO_HASH)
-    if client is None or not matches or client.status == "revoked":
-        await _count_failure(db, request, sent.client_id)
-        raise InvalidClient(detail="unknown" if client is None else "wrong secret" if not matches else "revoked")
-    if client.suspended and not while_suspended:
-        raise InvalidClient("This application is suspended.", detail="suspended")
-    return VerifiedClient(client.client_id)
+    @property
+    def secret_hash(self) -> bytes | None:
+        """The digest of the secret, as applications store it."""
+        return None if self.secret is None else tokens.digest(self.secret)
 
 
-async def _count_failure(db: Pool | Tx, request: Request, client_id: str) -> None:
-    """Count a failure. Raises `TooManyFailures`.
-
-    Successes are never limited: 256 bits cannot be guessed, and clients can share an address.
-    """
-    settings = request.services.settings
-    limit = settings.rate_client_auth_per_min * settings.rate_limits
-    name = f"{throttle.network_of(request.address)} {client_id}"
-    wait = await throttle.record_failure(db, [FailureLimit("client", name, limit, throttle.MINUTE)], request.now)
-    if wait is not None:
-        raise TooManyFailures(wait)
-
-
-def _matches(secret: str | None, secret_hash: bytes | None) -> bool:
-    if secret_hash is None:
-        return secret is None
-    return hmac.compare_digest(tokens.digest(secret or ""), secret_hash)
-
-
-def _sent_credentials(request: Request, form: Form) -> SentCredentials:
+def sent_credentials(request: Request, form: Form) -> SentCredentials:
+    """The credentials that were sent. Raises `InvalidRequest` for more than one method, or `InvalidClient`."""
     header = request.headers.getlist("authorization")
     client_id, secret = form.one("client_id"), form.one("client_secret")
     assertion = form.one("client_assertion") or form.one("client_assertion_type")
@@ -82,7 +51,44 @@ def _sent_credentials(request: Request, form: Form) -> SentCredentials:
         return sent
     if client_id is None:
         raise InvalidClient(detail="no credential")
-    return SentCredentials(client_id, secret)
+    return SentCredentials(ClientId(client_id), secret)
+
+
+async def verify(request: Request, sent: SentCredentials, *, while_suspended: bool = False) -> VerifiedClient:
+    """Authenticate the client.
+
+    Raises `InvalidClient`, or `TooManyFailures` after too many failures. An unknown client and a wrong secret get the same
+    response. A paused client can authenticate, but its codes and tokens are invalid. A suspended one can only
+    `while_suspended`.
+    """
+    client = await clients_store.find_credentials(request.services.db, sent.client_id)
+    matches = _matches(sent.secret, client.secret_hash if client else NO_HASH)
+    if client is None or not matches or client.status == "revoked":
+        await _count_failure(request, sent.client_id)
+        raise InvalidClient(detail="unknown" if client is None else "wrong secret" if not matches else "revoked")
+    if client.suspended and not while_suspended:
+        raise InvalidClient("This application is suspended.", detail="suspended")
+    return VerifiedClient(client.client_id)
+
+
+async def _count_failure(request: Request, client_id: str) -> None:
+    """Count a failure. Raises `TooManyFailures`.
+
+    Successes are never limited: 256 bits cannot be guessed, and clients can share an address.
+    """
+    settings = request.services.settings
+    limit = settings.rate_client_auth_per_min * settings.rate_limits
+    name = f"{throttle.network_of(request.address)} {client_id}"
+    failure_limit = FailureLimit("client", name, limit, throttle.MINUTE)
+    wait = await throttle.record_failure(request.services.db, [failure_limit], request.now)
+    if wait is not None:
+        raise TooManyFailures(wait)
+
+
+def _matches(secret: str | None, secret_hash: bytes | None) -> bool:
+    if secret_hash is None:
+        return secret is None
+    return hmac.compare_digest(tokens.digest(secret or ""), secret_hash)
 
 
 def _parse_basic(header: str) -> SentCredentials:
@@ -92,7 +98,7 @@ def _parse_basic(header: str) -> SentCredentials:
         raise InvalidClient(detail="not Basic")
     try:
         client_id, colon, secret = base64.b64decode(encoded.strip(" "), validate=True).partition(b":")
-        credentials = SentCredentials(forms.decode(client_id), forms.decode(secret))
+        credentials = SentCredentials(ClientId(forms.decode(client_id)), forms.decode(secret))
     except (binascii.Error, ValueError, InvalidRequest):
         raise InvalidClient(detail="malformed Basic") from None
     if not colon:

@@ -55,7 +55,7 @@ LOCK = """
     SELECT id, name, client_type, status, version, scope_mask, suspended_at FROM oauth_clients
     WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
 """
-# Exchanges and refreshes take this lock shared. A separate statement, so that the next one sees their writes.
+# `oauth_client_for_exchange` takes this lock shared. A separate statement, so that the next one sees their writes.
 EXCHANGE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 UPDATE = """
     UPDATE oauth_clients SET name = $4, description = $5, website_url = $6, redirect_uris = $7, scope_mask = $8,
@@ -103,6 +103,12 @@ FIND_REGISTERED = """
 FIND_CREDENTIALS = """
     SELECT c.id, c.status, c.secret_hash, c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
     FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+"""
+
+# For many ids `$1`: see `identity/store.py`.
+FIND_MANY_CREDENTIALS = f"""
+    SELECT asked.position, found.* FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS asked (id, position)
+    CROSS JOIN LATERAL ({FIND_CREDENTIALS.replace("$1", "asked.id")} OFFSET 0) AS found
 """
 
 
@@ -209,9 +215,9 @@ async def find_registered(db: Pool, client_id: str) -> RegisteredClient | None:
     return RegisteredClient(ClientId(row["id"]), row["status"], tuple(uris), scopes, row["auth_epoch"], row["suspended"])
 
 
-async def find_credentials(db: Pool | Tx, client_id: str) -> ClientCredentials | None:
-    """What client authentication is checked against."""
-    row = await db.fetchrow(FIND_CREDENTIALS, client_id)
+async def find_credentials(db: Pool, client_id: str) -> ClientCredentials | None:
+    """What client authentication is checked against, read together with that of other requests."""
+    row = await db.fetchrow_in_batch(FIND_MANY_CREDENTIALS, client_id) if CLIENT_ID.fullmatch(client_id) else None
     return ClientCredentials(ClientId(row["id"]), row["status"], row["secret_hash"], row["suspended"]) if row else None
 
 

@@ -13,6 +13,7 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.platform.db_errors import OutcomeUnknown
 
 ClientType = Literal["confidential", "public"]
 ClientStatus = Literal["enabled", "paused", "revoked"]
@@ -230,6 +231,12 @@ class InvalidScope(ApiError):
     """400: a scope is unknown, not registered or not granted, or there is none besides `offline_access`."""
 
     code, message = "invalid_scope", "`scope` contains an unknown scope, or one that is not allowed here."
+
+
+class TokensUnknown(OutcomeUnknown):
+    """503: the connection to the database was lost before it confirmed the tokens. They may have been issued."""
+
+    message = "The outcome is unknown. Do not send the code or refresh token again. Ask the merchant to connect again."
 
 
 class UnsupportedGrantType(ApiError):

@@ -49,7 +49,7 @@ async def give_back(request: Request) -> Response:
     """
     form = request.form()
     form.require_no_repeats(PARAMETERS)
-    client = await client_auth.verify(request.services.db, request, form, while_suspended=True)
+    client = await client_auth.verify(request, client_auth.sent_credentials(request, form), while_suspended=True)
     token = form.one("token")
     if token is None:
         raise InvalidRequest("`token` is required.")

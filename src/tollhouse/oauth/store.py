@@ -1,8 +1,9 @@
 """SQL of grants and tokens: code exchange, refresh and revocation, each one compare-and-set.
 
 Under READ COMMITTED the loser of a race waits for the winner's row lock and then matches no row, so there is one winner
-and no serialization failure. Updating an application's settings takes `EXCHANGE_LOCK_SHARED` exclusively, so that no grant
-keeps a removed scope; it is a separate statement so that the next one gets a newer snapshot.
+and no serialization failure. Exchange and refresh are one statement each, which commits itself. An update of an
+application's settings takes the lock of `oauth_client_for_exchange` exclusively, so that no new grant has a removed scope.
+A refresh needs no such lock: it changes no scopes of its grant, and waits for its row if they are being removed.
 """
 
 from datetime import datetime
@@ -12,16 +13,16 @@ from msgspec import Struct
 
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import IssuedToken, RevokedGrant
+from tollhouse.oauth.model import IssuedToken, RevokedGrant, TokensUnknown
 from tollhouse.oauth.refresh_tokens import RefreshToken
-from tollhouse.platform.db import Row, Tx
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.db_errors import CONNECTION_LOST
 
-EXCHANGE_LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))"
 # 262144 is offline_access, bit 18 of a scope mask; ~262144 is every other scope.
 EXCHANGE = """
-    WITH client AS (
-        SELECT c.id, c.auth_epoch, c.grant_epoch, c.scope_mask FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
-        WHERE c.id = $1 AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL
+    WITH client AS MATERIALIZED (
+        SELECT id, auth_epoch, grant_epoch, scope_mask FROM oauth_client_for_exchange($1)
+        WHERE (SELECT secret_hash FROM oauth_clients WHERE id = $1) IS NOT DISTINCT FROM $12::bytea
     ), code AS (
         UPDATE oauth_codes k SET used_at = $5, grant_id = $6
         FROM client
@@ -56,7 +57,7 @@ REFRESH = """
         UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
         FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
-          AND c.suspended_at IS NULL AND o.suspended_at IS NULL
+          AND c.secret_hash IS NOT DISTINCT FROM $10::bytea AND c.suspended_at IS NULL AND o.suspended_at IS NULL
           AND g.grant_epoch = c.grant_epoch AND g.refresh_generation = $3 AND g.refresh_hash = $4
           AND g.revoked_at IS NULL AND g.expires_at >= $5::timestamptz + interval '1 s'
           AND g.scope_mask & c.scope_mask & 262144 <> 0
@@ -127,10 +128,14 @@ class NewTokens(Struct, frozen=True):
     token_expires_at: datetime
 
 
-async def exchange(tx: Tx, binding: CodeBinding, new: NewGrant, now: datetime) -> IssuedToken | None:
-    """Use the code and insert its grant; None if the code is unknown, used or expired, or its binding does not match."""
-    await tx.execute(EXCHANGE_LOCK_SHARED, binding.client_id)
-    row = await tx.fetchrow(EXCHANGE, *msgspec.structs.astuple(binding), now, *msgspec.structs.astuple(new))
+async def exchange(
+    db: Pool, binding: CodeBinding, new: NewGrant, now: datetime, secret_hash: bytes | None
+) -> IssuedToken | None:
+    """Use the code and insert its grant; None if the code is unknown, used or expired, or its binding does not match.
+
+    None also for another secret than that of the application.
+    """
+    row = await _write(db, EXCHANGE, *msgspec.structs.astuple(binding), now, *msgspec.structs.astuple(new), secret_hash)
     return _issued_token(row) if row else None
 
 
@@ -139,10 +144,15 @@ async def revoke_by_replayed_code(tx: Tx, binding: CodeBinding, now: datetime) -
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_CODE, *msgspec.structs.astuple(binding), now))
 
 
-async def refresh(tx: Tx, client_id: ClientId, token: RefreshToken, new: NewTokens, now: datetime) -> IssuedToken | None:
-    """Replace the current refresh token with new tokens; None if it is not current or a scope was not granted."""
-    await tx.execute(EXCHANGE_LOCK_SHARED, client_id)
-    row = await tx.fetchrow(
+async def refresh(
+    db: Pool, client_id: ClientId, token: RefreshToken, new: NewTokens, now: datetime, secret_hash: bytes | None
+) -> IssuedToken | None:
+    """Replace the current refresh token with new tokens; None if it is not current or a scope was not granted.
+
+    None also for another secret than that of the application.
+    """
+    row = await _write(
+        db,
         REFRESH,
         token.grant_id,
         client_id,
@@ -153,6 +163,7 @@ async def refresh(tx: Tx, client_id: ClientId, token: RefreshToken, new: NewToke
         new.refresh_hash,
         new.token_hash,
         new.token_expires_at,
+        secret_hash,
     )
     return _issued_token(row) if row else None
 
@@ -177,6 +188,14 @@ async def revoke_by_access_token(tx: Tx, client_id: ClientId, token_hash: bytes,
 async def revoke_by_refresh_token(tx: Tx, client_id: ClientId, grant_id: GrantId, now: datetime) -> RevokedGrant | None:
     """Revoke the grant of a refresh token of this application, whether current or replaced."""
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_REFRESH, client_id, grant_id, now))
+
+
+async def _write(db: Pool, sql: str, *args: object) -> Row | None:
+    """The row of a statement that commits itself. Raises `TokensUnknown` if the connection is lost before its answer."""
+    try:
+        return await db.fetchrow(sql, *args)
+    except CONNECTION_LOST as error:
+        raise TokensUnknown(detail=f"statement: {type(error).__name__}") from error
 
 
 def _revoked_grant(row: Row | None) -> RevokedGrant | None:

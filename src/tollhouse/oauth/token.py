@@ -1,8 +1,11 @@
 """The token endpoint: code exchange and refresh (RFC 6749 sections 4.1.3 and 6).
 
+The usual request is one statement, which checks the application's secret by its digest too. If it does nothing, the
+application is authenticated as at the other endpoint, and the reason is looked for: errors of the application come first.
 A replay revokes the whole grant. Its error is returned, not raised, so that the revocation is committed.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -21,6 +24,7 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import client_auth, connections, pkce, refresh_tokens, store
+from tollhouse.oauth.client_auth import SentCredentials
 from tollhouse.oauth.model import (
     InvalidClient,
     InvalidGrant,
@@ -32,6 +36,7 @@ from tollhouse.oauth.model import (
     UnsupportedGrantType,
     VerifiedClient,
 )
+from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.oauth.store import CodeBinding, NewGrant, NewTokens
 from tollhouse.platform.db import Tx
 
@@ -77,16 +82,29 @@ async def issue(request: Request) -> Response | ApiError:
         raise InvalidRequest("`grant_type` is required.")
     if grant_type not in {"authorization_code", "refresh_token"}:
         raise UnsupportedGrantType
-    exchange_or_refresh = _exchange if grant_type == "authorization_code" else _refresh
-    # One database connection for both: under load, each request for one waits.
-    async with request.services.db.connection() as tx:
-        client = await client_auth.verify(tx, request, form)
-        response = await exchange_or_refresh(tx, request, client, form)
+    sent = client_auth.sent_credentials(request, form)
+    try:
+        attempt = (_exchange if grant_type == "authorization_code" else _refresh)(request, sent, form)
+    except ApiError:
+        await client_auth.verify(request, sent)
+        raise
+    response = await attempt.issue()
+    if response is None:
+        client = await client_auth.verify(request, sent)
+        # Once more, now that the secret is known to be right: it may have been replaced in between.
+        response = await attempt.issue() or await request.services.db.transact(lambda tx: attempt.refuse(tx, client))
     return response if isinstance(response, ApiError) else json_response(response, headers={"Pragma": "no-cache"})
 
 
-async def _exchange(tx: Tx, request: Request, client: VerifiedClient, form: Form) -> TokenResponse | ApiError:
-    binding = _code_binding(client, form)
+class TokenAttempt(Struct, frozen=True):
+    """An exchange or a refresh: `issue` writes, or returns None if it must not; `refuse` then finds the error."""
+
+    issue: Callable[[], Awaitable[TokenResponse | None]]
+    refuse: Callable[[Tx, VerifiedClient], Awaitable[ApiError]]
+
+
+def _exchange(request: Request, sent: SentCredentials, form: Form) -> TokenAttempt:
+    binding = _code_binding(sent, form)
     settings, now = request.services.settings, request.now
     grant_id = GrantId(new_id())
     access_token = tokens.mint(tokens.ACCESS_TOKEN_PREFIX)
@@ -100,23 +118,25 @@ async def _exchange(tx: Tx, request: Request, client: VerifiedClient, form: Form
         request.services.keys.in_use,
     )
 
-    async def exchange(tx: Tx) -> IssuedToken | ApiError:
-        issued = await store.exchange(tx, binding, new, now)
-        if issued is not None:
-            return issued
-        replayed = await store.revoke_by_replayed_code(tx, binding, now)
-        if replayed is None:
-            return InvalidGrant(detail="code unknown, used, expired or not matching")
-        await _record_replay(tx, request, client, replayed, "code replayed")
-        return InvalidGrant(detail="code replayed, grant revoked")
+    async def exchange() -> TokenResponse | None:
+        issued = await store.exchange(request.services.db, binding, new, now, sent.secret_hash)
+        if issued is None:
+            return None
+        return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
 
-    issued = await tx.transact(exchange)
-    if isinstance(issued, ApiError):
-        return issued
-    return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
+    return TokenAttempt(exchange, lambda tx, client: _refuse_code(tx, request, client, binding))
 
 
-def _code_binding(client: VerifiedClient, form: Form) -> CodeBinding:
+async def _refuse_code(tx: Tx, request: Request, client: VerifiedClient, binding: CodeBinding) -> InvalidGrant:
+    """The error of a code that cannot be exchanged. If it was, its grant is revoked."""
+    replayed = await store.revoke_by_replayed_code(tx, binding, request.now)
+    if replayed is None:
+        return InvalidGrant(detail="code unknown, used, expired or not matching")
+    await _record_replay(tx, request, client, replayed, "code replayed")
+    return InvalidGrant(detail="code replayed, grant revoked")
+
+
+def _code_binding(sent: SentCredentials, form: Form) -> CodeBinding:
     code, redirect_uri, verifier = form.one("code"), form.one("redirect_uri"), form.one("code_verifier")
     if code is None:
         raise InvalidRequest("`code` is required.")
@@ -130,21 +150,21 @@ def _code_binding(client: VerifiedClient, form: Form) -> CodeBinding:
         raise InvalidGrant("`code_verifier` is required.")
     if not tokens.is_well_formed(tokens.AUTHORIZATION_CODE_PREFIX, code):
         raise InvalidGrant(detail="not a code")
-    return CodeBinding(client.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
+    return CodeBinding(sent.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
 
 
-async def _refresh(tx: Tx, request: Request, client: VerifiedClient, form: Form) -> TokenResponse | ApiError:
-    sent = form.one("refresh_token")
-    if sent is None:
+def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttempt:
+    encoded = form.one("refresh_token")
+    if encoded is None:
         raise InvalidRequest("`refresh_token` is required.")
     requested = _requested_scopes(form)
-    token = refresh_tokens.parse(request.services.keys, sent)
+    keys, now = request.services.keys, request.now
+    token = refresh_tokens.parse(keys, encoded)
     if token is None:
         raise InvalidGrant(detail="not a refresh token")
-    now = request.now
     access_token = tokens.mint(tokens.ACCESS_TOKEN_PREFIX)
     stays_offline = requested is None or scopes.OFFLINE.within(requested)
-    next_token = refresh_tokens.mint(request.services.keys, token.grant_id, token.generation + 1) if stays_offline else None
+    next_token = refresh_tokens.mint(keys, token.grant_id, token.generation + 1) if stays_offline else None
     new = NewTokens(
         requested,
         tokens.digest(next_token) if next_token else None,
@@ -152,23 +172,25 @@ async def _refresh(tx: Tx, request: Request, client: VerifiedClient, form: Form)
         now + clock.seconds(request.services.settings.access_token_ttl),
     )
 
-    async def refresh(tx: Tx) -> IssuedToken | ApiError:
-        issued = await store.refresh(tx, client.client_id, token, new, now)
-        if issued is not None:
-            return issued
-        replayed = await store.revoke_by_replayed_refresh_token(tx, client.client_id, token, now)
-        if replayed is not None:
-            await _record_replay(tx, request, client, replayed, "refresh token replayed")
-            return InvalidGrant(
-                "The refresh token was replaced and used again, so the grant was revoked. The merchant must connect again.",
-                detail="refresh token replayed, grant revoked",
-            )
-        if await store.is_current_refresh_token(tx, client.client_id, token, now):
-            return InvalidScope("`scope` must contain only granted scopes. Omit it to keep them all.")
-        return InvalidGrant(detail="refresh token not current")
+    async def refresh() -> TokenResponse | None:
+        issued = await store.refresh(request.services.db, sent.client_id, token, new, now, sent.secret_hash)
+        return None if issued is None else _response(issued, now, access_token, next_token)
 
-    issued = await tx.transact(refresh)
-    return issued if isinstance(issued, ApiError) else _response(issued, now, access_token, next_token)
+    return TokenAttempt(refresh, lambda tx, client: _refuse_refresh(tx, request, client, token))
+
+
+async def _refuse_refresh(tx: Tx, request: Request, client: VerifiedClient, token: RefreshToken) -> ApiError:
+    """The error of a refresh token that cannot be used. If it was replaced, its grant is revoked."""
+    replayed = await store.revoke_by_replayed_refresh_token(tx, client.client_id, token, request.now)
+    if replayed is not None:
+        await _record_replay(tx, request, client, replayed, "refresh token replayed")
+        return InvalidGrant(
+            "The refresh token was replaced and used again, so the grant was revoked. The merchant must connect again.",
+            detail="refresh token replayed, grant revoked",
+        )
+    if await store.is_current_refresh_token(tx, client.client_id, token, request.now):
+        return InvalidScope("`scope` must contain only granted scopes. Omit it to keep them all.")
+    return InvalidGrant(detail="refresh token not current")
 
 
 async def _record_replay(tx: Tx, request: Request, client: VerifiedClient, revoked: RevokedGrant, reason: str) -> None:

@@ -51,5 +51,5 @@ async def ensure_external_id_unused(tx: Tx, id_by_external_id: str, env: Merchan
 
 async def clock_offset(db: Pool | Tx, env: MerchantEnv) -> timedelta:
     """How far the merchant has advanced its test clock; zero in live mode."""
-    row = None if env.livemode else await db.fetchrow(GET_CLOCK_OFFSET, env.merchant_id, env.mode)
+    row = None if env.livemode else await db.read_row(GET_CLOCK_OFFSET, env.merchant_id, env.mode)
     return timedelta() if row is None else row["ahead"]

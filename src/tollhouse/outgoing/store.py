@@ -17,6 +17,7 @@ ADD_TO_DAY = """
     WHERE $6::bigint IS NULL OR d.amount_minor + excluded.amount_minor <= $6
     RETURNING d.amount_minor
 """
+REQUIRE_DAY = "SELECT withdrawal_days_add($1, $2, $3, $4, $5, $6)"
 SUM_OF_DAY = "SELECT amount_minor FROM withdrawal_days WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4"
 SUBTRACT_FROM_DAY = """
     UPDATE withdrawal_days SET amount_minor = amount_minor - $5
@@ -24,7 +25,7 @@ SUBTRACT_FROM_DAY = """
 """
 TODAY = """
     SELECT (($3::timestamptz + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))
-            AT TIME ZONE 'UTC')::date
+            AT TIME ZONE 'UTC')::date AS today
 """
 INSERT = OUTGOING_TRANSFER.insert
 GET = f"SELECT {OUTGOING_TRANSFER.columns} FROM outgoing_transfers WHERE id = $1"
@@ -55,12 +56,21 @@ LOCK_ACTIVE_MERCHANTS = "SELECT id FROM merchants WHERE id = ANY ($1::uuid[]) AN
 
 async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
     """The day in UTC, by the merchant's test clock."""
-    return await tx.fetchval(TODAY, env.merchant_id, env.mode, now)
+    row = await tx.read_row(TODAY, env.merchant_id, env.mode, now)
+    if row is None:
+        raise AssertionError("the statement has one row")
+    return row["today"]
 
 
 async def add_to_day(tx: Tx, env: MerchantEnv, count: DailyCount, limit_minor: int | None) -> bool:
-    """Add to a day's total. False, and nothing is added, if that would exceed the limit."""
+    """Add to a day's total. False, and nothing is added, if that would exceed the limit.
+
+    An optimistic run leaves that to the deferred writes, where it is a serialization failure.
+    """
     what = (count.method_id, count.day, count.amount_minor, limit_minor)
+    if tx.is_optimistic:
+        await tx.defer(REQUIRE_DAY, env.merchant_id, env.mode, *what)
+        return True
     return await tx.fetchval(ADD_TO_DAY, env.merchant_id, env.mode, *what) is not None
 
 
@@ -76,7 +86,7 @@ async def subtract_from_day(tx: Tx, env: MerchantEnv, count: DailyCount) -> None
 
 async def insert(tx: Tx, new: OutgoingTransfer) -> None:
     """Insert a transfer."""
-    await tx.execute(INSERT, *OUTGOING_TRANSFER.values(new))
+    await tx.defer(INSERT, *OUTGOING_TRANSFER.values(new))
 
 
 async def get(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:

@@ -4,14 +4,12 @@ from datetime import timedelta
 
 import msgspec
 
-from tollhouse.environments import payment_settings, projects
 from tollhouse.http.services import Work
 from tollhouse.identity.model import Person
 from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import InvalidProject
-from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store
 from tollhouse.payment_links.model import LinkCreator, PaymentLink, new_link_token
 from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest, check
@@ -32,19 +30,18 @@ async def open_link(
 
     Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
     """
-    offset = await clock_offset(work.tx, env)
+    terms = await store.get_terms(work.tx, env, new.project_id)
+    offset = terms.clock_offset
     priced = check(new, env, work.services.settings, work.now + offset, work.services.catalogue)
     await require_verified_email(work.tx, work.services.settings, env, person)
-    project = await projects.seller(work.tx, env, new.project_id)
-    if project is None:
+    if terms.project_id is None:
         raise InvalidProject
-    settings = await payment_settings.of(work.tx, env)
     # Nothing below this line may refuse.
     link = PaymentLink(
         id=new_id(),
         env=env,
         token=new_link_token(),
-        project_id=project.id,
+        project_id=terms.project_id,
         display_name=new.display_name.strip(),
         amount_minor=priced.amount_minor,
         currency=priced.currency.code,
@@ -57,12 +54,12 @@ async def open_link(
         created_by=created_by,
         created_at=work.now,
         updated_at=work.now,
-        expires_at=new.expires_at or work.now + offset + timedelta(minutes=settings.link_expiry_minutes),
+        expires_at=new.expires_at or work.now + offset + timedelta(minutes=terms.settings.link_expiry_minutes),
         clock_offset=offset,
         **{name: getattr(new, name) for name in OPTIONAL_TEXTS},
     )
     if new.expires_at is None and created_by.type == "dashboard":
-        least = lifetime_min(link, settings, work.services.rails, work.services.catalogue)
+        least = lifetime_min(link, terms.settings, work.services.rails, work.services.catalogue)
         link = msgspec.structs.replace(link, expires_at=max(link.expires_at, work.now + offset + least))
     await store.insert(work.tx, link)
     return link

@@ -1,6 +1,6 @@
 """SQL of payment links."""
 
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Literal
 from uuid import UUID
 
@@ -8,7 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds
-from tollhouse.http.paging import Window
+from tollhouse.environments import payment_settings, settings_store
+from tollhouse.environments.payment_settings import PaymentSettings
+from tollhouse.http.paging import NEWEST, Position, Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.zones import zone_of
@@ -18,6 +20,15 @@ from tollhouse.platform.db import Pool, Tx
 INSERT = LINK.insert
 GET = f"SELECT {LINK.columns} FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 LOCK = f"{GET} FOR NO KEY UPDATE"
+# What a new link depends on: the test clock, two approved projects at most (those of `$3`, or any), and the settings.
+TERMS = f"""
+    SELECT coalesce((SELECT c.ahead FROM test_clocks c WHERE c.merchant_id = $1 AND c.mode = $2), '0') AS ahead,
+           ARRAY(SELECT p.id FROM projects p
+                 WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = 'approved' AND ($3::uuid IS NULL OR p.id = $3)
+                 LIMIT 2) AS project_ids,
+           {settings_store.COLUMNS}
+    FROM (VALUES (1)) AS always LEFT JOIN merchant_settings s ON s.merchant_id = $1 AND s.mode = $2
+"""
 # The customer knows the token only; merchant and mode come from the row.
 FIND_LINK = f"""
     SELECT {LINK.columns_of("l")}, m.business_name, m.time_zone, m.suspended_at
@@ -27,7 +38,8 @@ FIND_LINK = f"""
 LIST = f"""
     SELECT {LINK.columns} FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
-      AND ($4::text[] IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
+      AND ($4::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($4) THEN $4 || 'active'::text ELSE $4 END))
+      AND ($4 IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
                (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
                THEN 'expired' ELSE status END = ANY($4))
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
@@ -35,23 +47,23 @@ LIST = f"""
       AND created_at >= $8 AND (created_at, id) < ($9, $10)
     ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
 """
-# The dashboard's list by keyset. `$7` is the external id or the customer's email.
+POSITION = "SELECT created_at, id FROM payment_links WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+# The dashboard's list by keyset. `$7` is the external id or the customer's email. Exact amounts are found by their index.
 SEARCH = f"""
     SELECT {LINK.columns} FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
-      AND ($4::text IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
+      AND ($4::text IS NULL OR status = ANY(CASE $4 WHEN 'expired' THEN ARRAY['expired', 'active'] ELSE ARRAY[$4] END))
+      AND ($4 IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
                (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
                THEN 'expired' ELSE status END = $4)
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
-      AND ($7::text IS NULL OR external_id = $7 OR customer_email = $7)
-      AND ($8::text[] IS NULL OR EXISTS (
+      AND ($7::text IS NULL OR external_id = $7 OR lower(customer_email) = lower($7) AND customer_email = $7)
+      AND ($8::text[] IS NULL OR currency = ANY ($8) AND EXISTS (
            SELECT FROM unnest($8, $9::bigint[], $10::bigint[]) AS a (code, least, most)
            WHERE a.code = currency AND amount_minor BETWEEN a.least AND a.most))
-      AND (created_at, id) < (
-          coalesce((SELECT b.created_at FROM payment_links b WHERE b.merchant_id = $1 AND b.mode = $2 AND b.id = $11),
-                   'infinity'),
-          coalesce($11::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-    ORDER BY created_at DESC, id DESC LIMIT $12
+      AND ($9 IS NULL OR $9 IS DISTINCT FROM $10 OR amount_minor = ANY ($9))
+      AND (created_at, id) < ($11, $12)
+    ORDER BY created_at DESC, id DESC LIMIT $13
 """
 # The caller has locked the link and checked its expiry against the test clock.
 CLOSE_IF_ACTIVE = """
@@ -63,18 +75,7 @@ RECORD_ATTEMPT = """
     UPDATE payment_links SET latest_transaction_id = $4, updated_at = $5, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
-# A payment in time may come after the link has expired. One that is accepted later leaves the link's status.
-RECORD_PAYMENT = """
-    UPDATE payment_links SET payments_count = least(payments_count + 1, max_payments),
-        amount_paid_minor = amount_paid_minor + $5,
-        latest_transaction_id = $4, updated_at = $6, version = version + 1,
-        status = CASE WHEN $7 AND status IN ('active', 'expired') AND payments_count + 1 = max_payments THEN 'completed'
-                 ELSE status END,
-        completed_at = CASE WHEN $7 AND status IN ('active', 'expired') AND payments_count + 1 = max_payments THEN $6
-                       ELSE completed_at END
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3
-    RETURNING customer_email IS NOT NULL AS has_email
-"""
+RECORD_PAYMENT = "SELECT payment_links_count_payment($1, $2, $3, $4, $5, $6, $7)"
 LIST_DUE = """
     SELECT l.merchant_id, l.mode, l.id FROM payment_links l WHERE l.status = 'active' AND l.expires_at <= $1
     ORDER BY l.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
@@ -117,6 +118,17 @@ class Credited(Struct, frozen=True):
     in_time: bool
 
 
+class LinkTerms(Struct, frozen=True):
+    """What a new link depends on: the offset of the test clock, the approved project, and the payment settings.
+
+    The project is the one of the request; without one, the only one. None if there is none.
+    """
+
+    clock_offset: timedelta
+    project_id: UUID | None
+    settings: PaymentSettings
+
+
 class CheckoutLink(Struct, frozen=True):
     """A link with its merchant's name and time zone, and whether the merchant is suspended."""
 
@@ -126,9 +138,18 @@ class CheckoutLink(Struct, frozen=True):
     suspended: bool
 
 
+async def get_terms(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> LinkTerms:
+    """What a new link depends on; `project_id` as in its request."""
+    row = await tx.read_row(TERMS, env.merchant_id, env.mode, project_id)
+    if row is None:
+        raise AssertionError("the statement has one row")
+    project_ids = row["project_ids"]
+    return LinkTerms(row["ahead"], project_ids[0] if len(project_ids) == 1 else None, payment_settings.of_row(row))
+
+
 async def insert(tx: Tx, link: PaymentLink) -> None:
     """Insert a link."""
-    await tx.execute(INSERT, *LINK.values(link))
+    await tx.defer(INSERT, *LINK.values(link))
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
@@ -166,7 +187,9 @@ async def search_links(
 ) -> list[PaymentLink]:
     """A page of links after the link `before`, newest first. None: the first page."""
     values = (*msgspec.structs.astuple(filters)[:-1], *msgspec.structs.astuple(filters.amounts))
-    rows = await db.fetch_custom_plan(SEARCH, env.merchant_id, env.mode, now, *values, before, limit)
+    row = None if before is None else await db.fetchrow(POSITION, env.merchant_id, env.mode, before)
+    after = NEWEST if row is None else Position(row["created_at"], row["id"])
+    rows = await db.fetch_custom_plan(SEARCH, env.merchant_id, env.mode, now, *values, after.at, after.id, limit)
     return [LINK.read(row) for row in rows]
 
 
@@ -182,13 +205,10 @@ async def record_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: d
     await tx.execute(RECORD_ATTEMPT, link.env.merchant_id, link.env.mode, link.id, transaction_id, now)
 
 
-async def record_payment(tx: Tx, env: MerchantEnv, link_id: UUID, payment: Credited, now: datetime) -> bool:
-    """Count a payment. The last one, in time, completes the link. Returns whether the link has the customer's address."""
+async def record_payment(tx: Tx, env: MerchantEnv, link_id: UUID, payment: Credited, now: datetime) -> None:
+    """Count a payment. The last one, in time, completes the link."""
     paid = (payment.transaction_id, payment.amount_minor, now, payment.in_time)
-    row = await tx.fetchrow(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, *paid)
-    if row is None:
-        raise AssertionError("links are never deleted")
-    return row["has_email"]
+    await tx.defer(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, *paid)
 
 
 async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.platform import embedded
+from tollhouse.platform.failure import Failure
 
 FORMAT = 1
 MANIFEST, DUMP, KEYS = "manifest.json", "database.dump", "secret-keys"
@@ -28,7 +29,7 @@ LOCK_WAIT = "60s"
 ENDINGS = ".tar"
 
 
-class BackupError(Exception):
+class BackupError(Failure):
     """A backup cannot be written or used; the text says why."""
 
 

@@ -37,6 +37,11 @@ class CoalescingTransport:
             return
         self._transport.write(data)
 
+    def write_response(self, data: bytes) -> None:
+        """Write a complete response: its head and its body."""
+        self.written += len(data)
+        self._transport.write(data)
+
     def flush(self) -> None:
         """Write a head without a body."""
         if self._head is not None:

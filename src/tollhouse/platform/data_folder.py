@@ -4,6 +4,7 @@ postgres/     the embedded database
 secret-keys   the key ring
 state         `used` once a database exists: then no new one is created silently
 lock          held by the one supervisor
+workers/      sockets at which workers are woken
 """
 
 import os
@@ -14,6 +15,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from tollhouse.platform.failure import Failure
 from tollhouse.platform.log import log
 
 KEYS, STATE, DATABASE = "secret-keys", "state", "postgres"
@@ -25,7 +27,7 @@ NO_ID = 0xFFFFFFFF
 SEARCH = 1
 
 
-class EmbeddedError(Exception):
+class EmbeddedError(Failure):
     """The embedded database is not available; the text says why and what to do."""
 
 

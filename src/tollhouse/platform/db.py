@@ -1,4 +1,4 @@
-"""PostgreSQL: a thin pool of connections with pinned prepared statements, and the transaction.
+"""PostgreSQL: a thin pool of connections with pinned prepared statements.
 
 Connections are reused last-in-first-out, without a round trip. So nothing may persist on them: no SET other than
 SET LOCAL, no session locks, no LISTEN. A connection that is returned broken or inside a transaction is closed.
@@ -8,151 +8,30 @@ server's: when it passes, its connection and the idle ones are closed.
 """
 
 import asyncio
-import math
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
-from asyncpg.prepared_stmt import PreparedStatement
 
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform.db_errors import CONNECTION_LOST, STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
+from tollhouse.platform.batched_query import BatchedQuery
+from tollhouse.platform.db_errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
 from tollhouse.platform.partitions import Partitions, is_missing
+from tollhouse.platform.transaction import STATEMENT_DEADLINE_S, Row, Tx
 
-Row = asyncpg.Record
 T = TypeVar("T")
 NAME = "tollhouse"
-RETRIES = 3
 STATEMENT_TIMEOUT_MS = 5_000
 IDLE_IN_TRANSACTION_MS = 5_000
 LOCK_TIMEOUT_MS = 2_000
 CONNECT_TIMEOUT_S = 5.0
 ACQUIRE_TIMEOUT_S = 5.0
-STATEMENT_DEADLINE_S = 7.0
-"""Longer than the server's own limit, after which the connection stays usable."""
 WATCH_EVERY_S = 0.25
 KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPALIVE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
 """Socket options by name, in seconds except the last: TCP drops a silent server after 30 seconds."""
-
-
-class Tx:
-    """A connection, inside or outside a transaction. Statements are prepared once per connection.
-
-    `deadline` is the deadline of the current statement by the clock of the event loop.
-    """
-
-    def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", statement_timeout_s: float = STATEMENT_DEADLINE_S) -> None:
-        self.raw = raw
-        self.deadline = math.inf
-        self._statement_timeout_s = statement_timeout_s
-        self._time = asyncio.get_running_loop().time
-        self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
-
-    async def fetchrow(self, sql: str, *args: object) -> Row | None:
-        """The first row, or None."""
-        self.deadline = self._time() + self._statement_timeout_s
-        try:
-            return await (await self._statement(sql)).fetchrow(*args)
-        finally:
-            self.deadline = math.inf
-
-    async def fetch(self, sql: str, *args: object) -> list[Row]:
-        """All rows."""
-        self.deadline = self._time() + self._statement_timeout_s
-        try:
-            return await (await self._statement(sql)).fetch(*args)
-        finally:
-            self.deadline = math.inf
-
-    async def fetch_custom_plan(self, sql: str, *args: object) -> list[Row]:
-        """All rows of a statement that is planned for these values: for lists, most of whose filters are unset."""
-        self.deadline = self._time() + self._statement_timeout_s
-        try:
-            return await (await self.raw.prepare(sql, name="")).fetch(*args)
-        finally:
-            self.deadline = math.inf
-
-    async def fetchval(self, sql: str, *args: object) -> Any:
-        """The first column of the first row, or None."""
-        self.deadline = self._time() + self._statement_timeout_s
-        try:
-            return await (await self._statement(sql)).fetchval(*args)
-        finally:
-            self.deadline = math.inf
-
-    async def execute(self, sql: str, *args: object) -> int:
-        """Run a statement; the number of rows written or returned."""
-        self.deadline = self._time() + self._statement_timeout_s
-        try:
-            statement = await self._statement(sql)
-            await statement.fetch(*args)
-        finally:
-            self.deadline = math.inf
-        tag = (statement.get_statusmsg() or "").split()
-        return int(tag[-1]) if tag and tag[-1].isdigit() else 0
-
-    async def run(self, sql: str) -> None:
-        """Run statements without arguments, unprepared."""
-        self.deadline = self._time() + self._statement_timeout_s
-        try:
-            await self.raw.execute(sql)
-        finally:
-            self.deadline = math.inf
-
-    async def begin(self) -> None:
-        """Open a READ COMMITTED transaction."""
-        await self.run("BEGIN")
-
-    async def commit(self) -> None:
-        """Commit the open transaction. Raises `OutcomeUnknown` if the connection is lost before the confirmation."""
-        try:
-            await self.run("COMMIT")
-        except CONNECTION_LOST as error:
-            raise OutcomeUnknown(detail=f"commit: {type(error).__name__}") from error
-
-    async def roll_back(self) -> None:
-        """Roll the open transaction back."""
-        await self.run("ROLLBACK")
-
-    @asynccontextmanager
-    async def snapshot(self) -> AsyncGenerator[None]:
-        """A read-only transaction with one snapshot for all statements."""
-        await self.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        try:
-            yield
-        finally:
-            await self.roll_back()
-
-    async def transact(self, action: Callable[["Tx"], Awaitable[T]]) -> T:
-        """Run `action` in a transaction, up to three more times after a deadlock or serialization failure."""
-        for again in range(RETRIES, -1, -1):
-            try:
-                return await self._transact_once(action)
-            except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
-                if not again:
-                    raise
-        raise AssertionError("unreachable")
-
-    async def _transact_once(self, action: Callable[["Tx"], Awaitable[T]]) -> T:
-        await self.begin()
-        try:
-            response = await action(self)
-        except BaseException:
-            await self.roll_back()
-            raise
-        await self.commit()
-        return response
-
-    async def _statement(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
-        statement = self._prepared.get(sql)
-        if statement is None:
-            # Named, because the driver plans unnamed statements at every call if its own cache is off.
-            statement = self._prepared[sql] = await self.raw.prepare(sql, name=f"s{len(self._prepared)}")
-        return statement
 
 
 class Pool:
@@ -181,6 +60,7 @@ class Pool:
         self._room = asyncio.Semaphore(connections)
         self._watching: asyncio.TimerHandle | None = None
         self._closed = False
+        self._batched: dict[str, BatchedQuery] = {}
 
     def connection(self) -> "PooledConnection":
         """A connection outside any transaction: each statement commits by itself."""
@@ -195,10 +75,25 @@ class Pool:
         async with self.connection() as tx:
             return await tx.fetchrow(sql, *args)
 
+    async def read_row(self, sql: str, *args: object) -> Row | None:
+        """As `fetchrow`, for a statement that only reads."""
+        return await self.fetchrow(sql, *args)
+
     async def fetch(self, sql: str, *args: object) -> list[Row]:
         """Run one statement; all rows."""
         async with self.connection() as tx:
             return await tx.fetch(sql, *args)
+
+    async def read(self, sql: str, *args: object) -> list[Row]:
+        """As `fetch`, for a statement that only reads."""
+        return await self.fetch(sql, *args)
+
+    async def fetchrow_in_batch(self, sql: str, key: object, *args: object) -> Row | None:
+        """The row of this key, or None, read together with those of other keys: see `BatchedQuery`."""
+        query = self._batched.get(sql)
+        if query is None:
+            query = self._batched[sql] = BatchedQuery(self.fetch, sql)
+        return await query.fetchrow(key, *args)
 
     async def fetch_custom_plan(self, sql: str, *args: object) -> list[Row]:
         """Run one statement, planned for these values: see `Tx.fetch_custom_plan`."""
@@ -268,6 +163,9 @@ class Pool:
             else:
                 self._idle.append(tx)
         self._room.release()
+        on_release, tx.on_release = tx.on_release, None
+        if on_release is not None and error is None:
+            on_release()
 
     async def _wait_for_room(self) -> None:
         if not self._room.locked():

@@ -33,6 +33,8 @@ UNUSABLE = (
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
 """Errors after which a connection is closed instead of reused."""
+CONFLICTS = (asyncpg.IntegrityConstraintViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+"""Errors of deferred writes after which the action runs again, without deferring."""
 UNAVAILABLE = (
     *CONNECTION_LOST,
     *STANDBY,

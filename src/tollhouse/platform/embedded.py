@@ -24,8 +24,9 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from tollhouse.platform import data_folder, roles
+from tollhouse.platform import data_folder, database_configuration, roles
 from tollhouse.platform.data_folder import EmbeddedError
+from tollhouse.platform.memory_limit import memory_bytes
 
 MAJOR = 18
 STARTS_WITHIN_S = 60
@@ -285,12 +286,21 @@ def _readable_binaries(carried: Path, folder: Path) -> Path:
     copy = folder / f"server-{inode.st_size}-{int(inode.st_mtime)}"
     if not copy.exists():
         half = folder / f"half-{secrets.token_hex(4)}"
-        shutil.copytree(package, half / package.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        unused = shutil.ignore_patterns("__pycache__", "include")
+        shutil.copytree(package, half / package.name, symlinks=True, ignore=unused, copy_function=_link_or_copy)
         libraries = package.with_name(f"{package.name}.libs")  # the programs look for it beside the package
         if libraries.exists():
-            shutil.copytree(libraries, half / libraries.name)
+            shutil.copytree(libraries, half / libraries.name, copy_function=_link_or_copy)
         half.rename(copy)
     return copy / package.name / carried.name
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    """A hard link, as these files are never written to; a copy on another file system."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _make_sockets(cluster: Cluster) -> None:
@@ -336,12 +346,20 @@ def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> No
         raise EmbeddedError(f"{program} failed: {done.stderr.decode(errors='replace').strip()}")
 
 
+def _write_configuration(cluster: Cluster) -> Path:
+    file = cluster.folder / database_configuration.FILE
+    aside = file.with_suffix(".new")
+    aside.write_text(database_configuration.configuration(f"{cluster.data.name}/postgresql.conf", memory_bytes()))
+    aside.chmod(0o644)
+    return aside.replace(file)
+
+
 def _launch(cluster: Cluster) -> "subprocess.Popen[bytes]":
     settings = {
+        "config_file": str(_write_configuration(cluster)),
         "listen_addresses": "",
         "unix_socket_directories": str(cluster.sockets),
         "unix_socket_permissions": "0700",
-        "max_connections": "200",
         "logging_collector": "off",
         "log_timezone": "UTC",
     }

@@ -7,7 +7,9 @@ connections. The limits of all connections together are in `connection_limits.py
 import asyncio
 from enum import Enum, auto
 from typing import Any, cast
+from urllib.parse import unquote
 
+import httptools
 import msgspec
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
@@ -25,6 +27,7 @@ from tollhouse.kernel.limits import (
 )
 from tollhouse.platform.coalescing_transport import CoalescingTransport
 from tollhouse.platform.connection_limits import ConnectionLimits
+from tollhouse.platform.http_cycle import HttpCycle
 from tollhouse.platform.log import log
 from tollhouse.platform.security_headers import SAME_ORIGIN, security_headers
 
@@ -37,8 +40,11 @@ class Receiving(Enum):
     BODY = auto()
 
 
+FORWARDED = b"x-forwarded-"
+
+
 class HttpProtocol(HttpToolsProtocol):
-    """One connection."""
+    """One connection. Only requests with headers of a proxy are passed to `behind_proxy`, which reads them."""
 
     def __init__(
         self,
@@ -48,10 +54,14 @@ class HttpProtocol(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         limits: ConnectionLimits,
+        behind_proxy: Any,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._limits = limits
         self._settings = limits.settings
+        self._behind_proxy = behind_proxy
+        self._is_forwarded = False
+        self._idle_until: float | None = None
         self._receiving = Receiving.NOTHING
         self._receive_by: float | None = None
         self._head_bytes = 0
@@ -59,7 +69,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._framing_bytes = 0
         self._dropped_bytes = 0
         self._error: ApiError | None = None
-        self._refused = False
+        self._lingers = False
         self._stalled: tuple[float, int] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -98,6 +108,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Parser: a request starts."""
         if self._receiving is not Receiving.HEAD:
             self._begin_head()
+        self._is_forwarded = False
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -106,7 +117,12 @@ class HttpProtocol(HttpToolsProtocol):
             return
         if len(self.headers) >= REQUEST_HEADERS_MAX:
             self._fail(RequestHeadersTooLarge())
-        super().on_header(name, value)
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        elif name.startswith(FORWARDED):
+            self._is_forwarded = True
+        self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Parser: the head is complete; call the application."""
@@ -114,7 +130,43 @@ class HttpProtocol(HttpToolsProtocol):
             self._fail(InvalidRequest())
         self._receiving, self._body_bytes, self._framing_bytes = Receiving.BODY, 0, 0
         self._receive_by = self.loop.time() + self._settings.request_body_timeout_s
-        super().on_headers_complete()
+        parser: Any = self.parser
+        self._complete_scope(parser)
+        before = self._current
+        cycle = self.cycle = HttpCycle(
+            self.tasks,
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=self.scope["http_version"] != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        application: Any = self._behind_proxy if self._is_forwarded else cast("Any", self.app)
+        if before is None or before.response_complete:
+            self._start_asgi_task(cycle, application)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, application))
+
+    def _complete_scope(self, parser: Any) -> None:
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        self.scope["method"] = parser.get_method().decode("ascii")
+        self.scope["http_version"] = parser.get_http_version()
+        self.scope["path"] = unquote(path) if "%" in path else path
+        self.scope["raw_path"] = url.path
+        self.scope["query_string"] = url.query or b""
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        task = self.loop.create_task(cycle.run_asgi(app))
+        cast("HttpCycle", cycle).task = task
+        self.tasks.add(task)
 
     def on_body(self, body: bytes) -> None:
         """Parser: a part of the body. After the response has been sent it is discarded, up to a limit."""
@@ -127,17 +179,27 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Parser: the request is complete."""
         self._receiving, self._receive_by, self._head_bytes, self._dropped_bytes = Receiving.NOTHING, None, 0, 0
-        if not self.cycle.response_complete:
+        if self.cycle.response_complete:
+            self._wait_for_request()
+        else:
             self._limits.works(self)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """The response is complete: start the next pipelined request or wait for one."""
         self._output.end_response()
-        begins_next = bool(self.pipeline)
-        super().on_response_complete()
-        if not begins_next:
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.cycle.response_complete and not self.cycle.keep_alive:
+            self._linger()
+        elif self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
             self._limits.waits(self)
+            if self._receiving is Receiving.NOTHING:
+                self._wait_for_request()
 
     def send_400_response(self, msg: str) -> None:
         """The parser failed: respond in the format of the service."""
@@ -147,23 +209,38 @@ class HttpProtocol(HttpToolsProtocol):
         """Close the connection if one of its deadlines has passed."""
         if self._receive_by is not None and now >= self._receive_by:
             self._check_receive_deadline(now)
+        if self._idle_until is not None and now >= self._idle_until:
+            self._idle_until = None
+            self._output.close()
         self._check_reader(now)
 
     def abort(self) -> None:
         """Close the connection immediately and discard the unsent part of a response."""
         self._output.reset()
 
+    def _wait_for_request(self) -> None:
+        self._idle_until = self.loop.time() + self.timeout_keep_alive
+
     def _begin_head(self) -> None:
-        self._receiving, self._head_bytes, self._body_bytes = Receiving.HEAD, 0, 0
+        self._receiving, self._head_bytes, self._body_bytes, self._idle_until = Receiving.HEAD, 0, 0, None
         self._receive_by = self.loop.time() + self._settings.request_header_timeout_s
 
     def _over(self, coming_bytes: int) -> bool:
-        """Whether input is discarded: what a rejected client still sends, up to a limit."""
-        if self._refused:
+        """Whether input is discarded: what a client still sends after its response. Beyond a limit it is not read."""
+        if self._lingers:
             self._dropped_bytes += coming_bytes
         if self._dropped_bytes > LINGER_BYTES_MAX:
-            self.abort()
-        return self._refused or self._output.is_closing()
+            self._linger()
+            self.flow.pause_reading()
+        return self._lingers or self._output.is_closing()
+
+    def _linger(self) -> None:
+        """Close soon. The kernel resets a connection that is closed while the client sends, and its response may be lost."""
+        if self._lingers:
+            return
+        self._lingers, self._receive_by = True, None
+        self._output.end_writing()
+        self._limits.linger(self)
 
     def _fail(self, error: ApiError) -> None:
         """Stop the parser, which then reports a 400. Raises what it expects from a failed callback."""
@@ -212,10 +289,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _refuse(self, error: ApiError) -> None:
         """Respond without the application, and close the connection."""
-        if self._refused:
+        if self._lingers or self._output.is_closing():
             return
-        self._refused, self._receive_by = True, None
-        self._unset_keepalive_if_required()
         if self._busy:
             self.abort()
             return
@@ -229,9 +304,8 @@ class HttpProtocol(HttpToolsProtocol):
             self._output.end_response()
             self._output.write(self._answer(error, request_id))
             log.info("answered", route="none", status=error.status, code=error.code, request_id=request_id)
-        self._output.end_writing()
         self.flow.resume_reading()
-        self._limits.linger(self)
+        self._linger()
 
     def _answer(self, error: ApiError, request_id: str) -> bytes:
         body = msgspec.json.encode({"error": error.code, "error_description": str(error.message), "request_id": request_id})

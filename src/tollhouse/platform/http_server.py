@@ -1,65 +1,32 @@
-"""The HTTP server of a web process: the listening socket and uvicorn."""
+"""The HTTP server of a web process: uvicorn, with our own protocol."""
 
 import asyncio
-import errno
-import socket
 from functools import partial
 from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn._types import ASGI3Application
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tollhouse.platform.config import Settings
 from tollhouse.platform.connection_limits import ConnectionLimits
 from tollhouse.platform.http_protocol import HttpProtocol
 
-BACKLOG = 2048
 STOP_WITHIN_S = 10
-
-
-class ListenError(Exception):
-    """The address cannot be used; the text says why and what to do."""
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A bound TCP socket that does not listen yet. Raises `ListenError`."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise ListenError(_explain(error, host, port)) from None
-    return listener
-
-
-def listen(listener: socket.socket) -> None:
-    """Start listening. Raises `ListenError` if another process has listened there since it was bound."""
-    try:
-        listener.listen(BACKLOG)
-    except OSError as error:
-        host, port = cast("tuple[str, int]", listener.getsockname()[:2])
-        raise ListenError(_explain(error, host, port)) from None
-
-
-def inherited_socket(descriptor: int) -> socket.socket:
-    """The listening socket of a supervisor with this descriptor, with its address family.
-
-    `uvicorn --fd` treats it as a Unix socket and does not set `TCP_NODELAY` on its connections.
-    """
-    return socket.socket(fileno=descriptor)
 
 
 def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
     """A server of this application; `run` or `serve` gets its listening sockets."""
-    protocol = partial(HttpProtocol, limits=ConnectionLimits(settings))
+    proxies = [str(network) for network in settings.trusted_proxies]
+    behind_proxy = ProxyHeadersMiddleware(cast("ASGI3Application", application), proxies)
+    protocol = partial(HttpProtocol, limits=ConnectionLimits(settings), behind_proxy=behind_proxy)
     return uvicorn.Server(
         uvicorn.Config(
             application,
             http=cast("type[asyncio.Protocol]", protocol),
             timeout_keep_alive=cast("int", settings.keep_alive_timeout_s),
-            forwarded_allow_ips=[str(network) for network in settings.trusted_proxies],
+            proxy_headers=False,
             log_config=None,
             access_log=False,
             server_header=False,
@@ -67,14 +34,3 @@ def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
             timeout_graceful_shutdown=STOP_WITHIN_S,
         )
     )
-
-
-def _explain(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return (
-            f"Port {port} on {host} is already in use, perhaps by another Tollhouse process. Stop that program, "
-            f"or choose another port, for example --port {port + 1}."
-        )
-    if error.errno == errno.EACCES:
-        return f"Port {port} on {host} is reserved for the system administrator. Choose a port above 1023, for example 8000."
-    return f"Cannot listen on {host}, port {port}: {error.strerror or error}. Check --host and --port."

@@ -10,6 +10,7 @@ import os
 import select
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 LINES_MAX = 10_000
@@ -19,6 +20,9 @@ WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 """Up to this length a write to a pipe is atomic: lines of several processes do not mix."""
 END_WITHIN_S = 2.0
 FLUSH_WITHIN_S = 1.0
+GATHER_S = 0.02
+"""After writing, the thread waits this long for more lines: waking it for each line would cost each request more than the
+line. A line after silence is written at once."""
 
 
 class LogSink:
@@ -28,6 +32,7 @@ class LogSink:
         self._descriptor = descriptor
         self._describe_loss = describe_loss
         self._waiting: SimpleQueue[bytes | threading.Event] = SimpleQueue()
+        self._hurry: SimpleQueue[None] = SimpleQueue()
         self._counting = threading.RLock()
         self._lost = 0
         self._untold = 0
@@ -35,6 +40,15 @@ class LogSink:
         self._stuck = False
         self._closed = False
         self._writer: threading.Thread | None = None
+        os.register_at_fork(after_in_child=self._begin_in_child)
+
+    def _begin_in_child(self) -> None:
+        """A fork has no threads, and writes only its own lines."""
+        self._waiting, self._hurry = SimpleQueue(), SimpleQueue()
+        self._counting = threading.RLock()
+        self._lost = self._untold = 0
+        self._stuck = False
+        self._writer = None
 
     @property
     def lost(self) -> int:
@@ -62,6 +76,7 @@ class LogSink:
             return
         written = threading.Event()
         self._waiting.put(written)
+        self._hurry.put(None)
         self._stuck = not written.wait(within_s)
 
     def close(self) -> None:
@@ -84,18 +99,28 @@ class LogSink:
 
     def _write_on(self) -> None:
         while True:
-            lines: list[bytes] = []
-            ends: list[threading.Event] = []
-            self._take(self._waiting.get(), lines, ends)
-            while not ends and sum(map(len, lines)) < WRITE_BYTES:
-                try:
-                    self._take(self._waiting.get_nowait(), lines, ends)
-                except Empty:
-                    break
-            while lines:
-                self._write(self._next_piece(lines))
-            for end in ends:
-                end.set()
+            self._write_waiting(self._waiting.get())
+            while not self._waiting.empty():
+                self._write_waiting(self._waiting.get())
+            with suppress(Empty):
+                self._hurry.get(timeout=GATHER_S)
+
+    def _write_waiting(self, first: bytes | threading.Event) -> None:
+        """Write this line and those that fit in one write with it."""
+        lines: list[bytes] = []
+        ends: list[threading.Event] = []
+        self._take(first, lines, ends)
+        size = 0
+        while not ends and size < WRITE_BYTES:
+            size += len(lines[-1])
+            try:
+                self._take(self._waiting.get_nowait(), lines, ends)
+            except Empty:
+                break
+        while lines:
+            self._write(self._next_piece(lines))
+        for end in ends:
+            end.set()
 
     @staticmethod
     def _take(one: bytes | threading.Event, lines: list[bytes], ends: list[threading.Event]) -> None:

@@ -18,6 +18,7 @@ import asyncpg
 
 from tollhouse.platform import roles
 from tollhouse.platform.db import Pool, Tx, connect
+from tollhouse.platform.failure import Failure
 
 LOCK_KEY = 0x746F6C6C  # "toll"
 NUMBERED = re.compile(r"(?P<number>[0-9]{4})_[a-z_]+\.sql")
@@ -77,7 +78,7 @@ class Migration(NamedTuple):
             start = end
 
 
-class MigrationsDisagreeError(Exception):
+class MigrationsDisagreeError(Failure):
     """The migrations of the database are not those of this version. The text says what to do."""
 
 

@@ -1,6 +1,7 @@
 """Partitions are created ahead: at the start, hourly, and whenever the clock passes the existing ones."""
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ NO_PARTITION = "no partition of relation"
 class Database(Protocol):
     """A pool or a transaction."""
 
-    async def fetchrow(self, query: str, /, *args: Any) -> asyncpg.Record | None:
+    def fetchrow(self, query: str, /, *args: Any) -> Awaitable[asyncpg.Record | None]:
         """The first row."""
         ...
 

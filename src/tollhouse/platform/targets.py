@@ -7,7 +7,6 @@ from typing import Literal
 
 import idna
 from msgspec import Struct
-from yarl import URL
 
 from tollhouse.kernel.limits import URL_CHARS_MAX
 from tollhouse.platform.config import Settings
@@ -50,11 +49,6 @@ class Target(Struct, frozen=True):
     def literal(self) -> IPv4Address | None:
         """The host if it is an IP address."""
         return IPv4Address(self.host) if NUMBER.fullmatch(self.host.rpartition(".")[2]) else None
-
-    @property
-    def url(self) -> URL:
-        """The URL to call. Path and query are sent byte for byte: an empty query keeps its question mark."""
-        return URL.build(scheme=self.scheme, host=self.host, port=self.port, path=self.target or "/", encoded=True)
 
 
 class AddressPolicy:

@@ -1,5 +1,7 @@
 """The background job that sends receipts to the customers of links that have their address."""
 
+from datetime import timedelta
+
 from tollhouse.http.services import Services, Work
 from tollhouse.identity.credentials import email_key
 from tollhouse.kernel import clock
@@ -11,15 +13,20 @@ from tollhouse.receipts.mails import receipt_email
 from tollhouse.receipts.mails_store import WaitingMail
 
 BATCH = 50
+RETRY_AFTER = timedelta(minutes=1)
+RETRY_AFTER_MAX = timedelta(days=1)
+DOUBLINGS_MAX = 11
 
 
 async def send_waiting(services: Services) -> None:
     """Send the receipts of links with the customer's address, each once."""
-    for waiting in await mails_store.list_waiting(services.db, BATCH):
+    for waiting in await mails_store.list_waiting(services.db, BATCH, clock.now()):
         try:
             await _send_waiting(services, waiting)
         except Exception as error:  # noqa: BLE001 - a receipt that cannot be made must not stop the others
-            log.error("receipt_mail_failed", exc_info=error)
+            log.error("receipt_mail_failed", transaction_id=str(waiting.transaction_id), exc_info=error)
+            delay = min(RETRY_AFTER * 2 ** min(waiting.attempts, DOUBLINGS_MAX), RETRY_AFTER_MAX)
+            await mails_store.schedule_retry(services.db, waiting, clock.now() + delay)
 
 
 async def _send_waiting(services: Services, waiting: WaitingMail) -> None:
@@ -30,10 +37,14 @@ async def _send_waiting(services: Services, waiting: WaitingMail) -> None:
         raise AssertionError("the payment was credited, and its link has an address")
 
     async def action(work: Work) -> None:
-        key = email_key(address)
-        withheld = not waiting.env.livemode and not await mails_store.is_verified_user(work.tx, waiting.env, key)
-        if await mails_store.mark_handled(work.tx, waiting.transaction_id, now, withheld=withheld) and not withheld:
-            message = receipt_email(receipt, address, waiting.language, services.catalogue)
+        recipient = (
+            address
+            if waiting.env.livemode
+            else await mails_store.find_verified_address(work.tx, waiting.env, email_key(address))
+        )
+        is_first = await mails_store.mark_handled(work.tx, waiting.transaction_id, now, withheld=recipient is None)
+        if is_first and recipient is not None:
+            message = receipt_email(receipt, recipient, waiting.language, services.catalogue)
             await outbox.enqueue(work.tx, message, now)
 
     await services.transact(action, now)

@@ -46,9 +46,10 @@ async def send_from_page(request: Request, receipt: Receipt, recipient: str, req
     env, db, transaction_id = receipt.payment.env, request.services.db, receipt.payment.transaction_id
     if requested_by == "payer":  # before the lookup, so that nobody can try out many addresses
         await count_request(request, "receipt", str(transaction_id))
-    if not env.livemode and not await mails_store.is_verified_user(db, env, email_key(email)):
+    address = email if env.livemode else await mails_store.find_verified_address(db, env, email_key(email))
+    if address is None:
         raise ValidationFailed(FieldError("email", "not_verified", NOT_VERIFIED))
-    message = receipt_email(receipt, email, language_of(request), request.services.catalogue)
+    message = receipt_email(receipt, address, language_of(request), request.services.catalogue)
 
     async def action(work: Work) -> None:
         if not await mails_store.insert(work.tx, env, transaction_id, requested_by, work.now):

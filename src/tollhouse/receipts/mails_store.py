@@ -15,17 +15,21 @@ MAILS_MAX = 3
 RequestedBy = Literal["payer", "merchant"]
 # Nothing can be sent before the payment is credited, so this one is always the first.
 REQUEST = """
-    INSERT INTO receipt_mails (transaction_id, ordinal, merchant_id, mode, requested_by, requested_at)
-    VALUES ($3, 1, $1, $2, 'payment', $4) ON CONFLICT DO NOTHING
+    INSERT INTO receipt_mails (transaction_id, ordinal, merchant_id, mode, requested_by, requested_at, next_attempt_at)
+    VALUES ($3, 1, $1, $2, 'payment', $4, $4) ON CONFLICT DO NOTHING
 """
 LIST_WAITING = """
-    SELECT m.merchant_id, m.mode, m.transaction_id, coalesce(t.payer_language, 'en') AS language
+    SELECT m.merchant_id, m.mode, m.transaction_id, coalesce(t.payer_language, 'en') AS language, m.attempts
     FROM receipt_mails m JOIN transactions t ON t.id = m.transaction_id
-    WHERE m.handled_at IS NULL ORDER BY m.requested_at LIMIT $1
+    WHERE m.handled_at IS NULL AND m.next_attempt_at <= $2 ORDER BY m.next_attempt_at LIMIT $1
 """
 MARK_HANDLED = """
-    UPDATE receipt_mails SET handled_at = $2, withheld = $3
+    UPDATE receipt_mails SET handled_at = $2, withheld = $3, next_attempt_at = NULL
     WHERE transaction_id = $1 AND requested_by = 'payment' AND handled_at IS NULL
+"""
+SCHEDULE_RETRY = """
+    UPDATE receipt_mails SET attempts = $2 + 1, next_attempt_at = $3
+    WHERE transaction_id = $1 AND requested_by = 'payment' AND handled_at IS NULL AND attempts = $2
 """
 LOCK_RECEIPT = "SELECT transaction_id FROM receipts WHERE transaction_id = $1 FOR UPDATE"
 INSERT = """
@@ -37,17 +41,18 @@ LIST = """
     SELECT requested_by, requested_at, withheld FROM receipt_mails
     WHERE transaction_id = $1 AND handled_at IS NOT NULL ORDER BY ordinal
 """
-IS_VERIFIED_USER = """
-    SELECT true FROM users WHERE merchant_id = $1 AND email_key = $2 AND verified_at IS NOT NULL
+FIND_VERIFIED_ADDRESS = """
+    SELECT email FROM users WHERE merchant_id = $1 AND email_key = $2 AND verified_at IS NOT NULL
 """
 
 
 class WaitingMail(Struct, frozen=True):
-    """A receipt that the worker has to send, and the language of the customer."""
+    """A receipt that the worker has to send, the language of the customer, and how often it could not be made."""
 
     env: MerchantEnv
     transaction_id: UUID
     language: str
+    attempts: int
 
 
 class ReceiptMail(Struct, frozen=True):
@@ -60,16 +65,22 @@ class ReceiptMail(Struct, frozen=True):
 
 async def request(tx: Tx, env: MerchantEnv, transaction_id: UUID, now: datetime) -> None:
     """Have the worker send the receipt of a payment that is being credited. A second time it has no effect."""
-    await tx.execute(REQUEST, env.merchant_id, env.mode, transaction_id, now)
+    await tx.defer(REQUEST, env.merchant_id, env.mode, transaction_id, now)
 
 
-async def list_waiting(db: Pool, limit: int) -> list[WaitingMail]:
-    """The receipts to send, oldest first."""
-    rows = await db.fetch(LIST_WAITING, limit)
+async def list_waiting(db: Pool, limit: int, now: datetime) -> list[WaitingMail]:
+    """The receipts to send, the longest due first."""
     return [
-        WaitingMail(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["transaction_id"], row["language"])
-        for row in rows
+        WaitingMail(
+            MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["transaction_id"], row["language"], row["attempts"]
+        )
+        for row in await db.fetch(LIST_WAITING, limit, now)
     ]
+
+
+async def schedule_retry(db: Pool, waiting: WaitingMail, at: datetime) -> None:
+    """Try to make this receipt again then."""
+    await db.execute(SCHEDULE_RETRY, waiting.transaction_id, waiting.attempts, at)
 
 
 async def mark_handled(tx: Tx, transaction_id: UUID, now: datetime, *, withheld: bool) -> bool:
@@ -89,6 +100,7 @@ async def list_mails(db: Pool, transaction_id: UUID) -> list[ReceiptMail]:
     return [ReceiptMail(row["requested_by"], row["requested_at"], row["withheld"]) for row in rows]
 
 
-async def is_verified_user(db: Pool | Tx, env: MerchantEnv, email_key: str) -> bool:
-    """Whether this is the verified address of a user of the merchant."""
-    return await db.fetchrow(IS_VERIFIED_USER, env.merchant_id, email_key) is not None
+async def find_verified_address(db: Pool | Tx, env: MerchantEnv, email_key: str) -> str | None:
+    """The verified address of a user of the merchant as it was verified; None if there is none."""
+    row = await db.fetchrow(FIND_VERIFIED_ADDRESS, env.merchant_id, email_key)
+    return None if row is None else row["email"]

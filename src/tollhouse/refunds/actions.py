@@ -19,14 +19,14 @@ from tollhouse.ledger.holds import HoldCapture
 from tollhouse.ledger.model import (
     Account,
     JournalEntry,
-    PostedTransaction,
+    LedgerTransaction,
     Posting,
     Source,
     available,
     rail,
     unapplied,
 )
-from tollhouse.ledger.post import ensure_balance_limit, post
+from tollhouse.ledger.post import defer_post, ensure_balance_limit
 from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
@@ -99,7 +99,7 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     changed = await _change(work.tx, current, refund, "refunded", work.now, refunded=refund.amount_minor, freed=True)
     extra_postings = _from_unapplied(current, refund, out)
     if refund.hold_id is None:
-        posted = await post(work, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), extra_postings))
+        posted = await defer_post(work, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), extra_postings))
     else:
         of_merchant = refund.amount_minor - refund.unapplied_minor
         captures = (HoldCapture("refund", of_merchant, out),)
@@ -148,7 +148,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
         else None
     )
     postings = tuple(posting for posting in (to_merchant, back) if posting is not None)
-    posted = await post(work, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings))
+    posted = await defer_post(work, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings))
     await gate.close_by_id(work.tx, refund.id, work.now)
     await _notify_balance(work, changed, refund, posted)
     return refund
@@ -245,6 +245,6 @@ def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:
     return tuple(changed if one.id == changed.id else one for one in refunds)
 
 
-async def _notify_balance(work: Work, transaction: Transaction, refund: Refund, posted: PostedTransaction | None) -> None:
+async def _notify_balance(work: Work, transaction: Transaction, refund: Refund, posted: LedgerTransaction | None) -> None:
     if posted is not None:
         await notify.moved(work, transaction, posted, Cause(SOURCE, refund.id, refund.status, refund.version))

@@ -12,7 +12,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import debts
 from tollhouse.ledger.debts import Charge
 from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, available, income, rail
-from tollhouse.ledger.post import post
+from tollhouse.ledger.post import defer_post
 from tollhouse.orders.errors import InvalidState
 from tollhouse.refunds import actions, store
 from tollhouse.refunds.errors import ChargedBack
@@ -95,6 +95,6 @@ async def _post(
     kind: EntryType,
     postings: tuple[Posting, ...],
 ) -> None:
-    posted = await post(work, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings))
+    posted = await defer_post(work, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings))
     cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)
     await notify.moved(work, transaction, posted, cause)

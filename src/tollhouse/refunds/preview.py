@@ -32,13 +32,13 @@ class RefundPreview(Struct, frozen=True):
 async def preview_refund(
     work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, may_withdraw: bool
 ) -> RefundPreview:
-    """Validate a refund and lock its payment.
+    """Validate a refund and lock its payment, or have it verified.
 
     Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` raises, `RefundTooLarge`,
     the limits of an amount, and `InsufficientFunds`.
     """
     rails = work.services.rails
-    current = await settlement.lock(work.tx, env, transaction_id)
+    current = await settlement.lock_or_verify(work.tx, env, transaction_id)
     asked_minor = check(
         new, work.services.catalogue.currencies[current.currency], rails.find(current.rail, current.env.mode)
     )

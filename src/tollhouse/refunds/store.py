@@ -85,7 +85,7 @@ async def insert(tx: Tx, transaction: Transaction, refund: Refund) -> None:
     due_at = None if refund.review == "required" else refund.created_at
     env, rail = transaction.env, transaction.rail
     values = REFUND.values(refund, merchant_id=env.merchant_id, mode=env.mode, rail=rail, next_look_at=due_at)
-    await tx.execute(INSERT, *values)
+    await tx.defer(INSERT, *values)
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:

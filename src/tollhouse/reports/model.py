@@ -16,7 +16,6 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.zones import midnight
-from tollhouse.ledger.model import EntryType
 
 GroupBy = Literal["none", "day", "month"]
 LineName = Literal[
@@ -36,7 +35,7 @@ LineName = Literal[
     "adjustments",
 ]
 LINES: tuple[LineName, ...] = LineName.__args__  # pyright: ignore[reportAttributeAccessIssue]
-LINE_OF: Mapping[EntryType, LineName] = {
+LINE_OF: Mapping[str, LineName] = {
     "payment": "payments_gross",
     "payment_fee": "payment_fees",
     "refund": "refunds",
@@ -59,10 +58,8 @@ LINE_OF: Mapping[EntryType, LineName] = {
 PAYMENT_LINES: frozenset[LineName] = frozenset(
     {"payments_gross", "payment_fees", "refunds", "chargebacks", "chargeback_fees"}
 )
-PAYMENT_TYPES: tuple[EntryType, ...] = tuple(kind for kind, line in LINE_OF.items() if line in PAYMENT_LINES)
+PAYMENT_TYPES: tuple[str, ...] = tuple(kind for kind, line in LINE_OF.items() if line in PAYMENT_LINES)
 """Entry types that belong to a payment, and so to its method."""
-INTERNAL_TYPES: frozenset[EntryType] = frozenset({"hold", "release", "settlement"})
-"""Movements between a merchant's own accounts, which change no total."""
 
 SPAN_MAX = timedelta(days=366)
 DEFAULT_SPAN = timedelta(days=30)
@@ -221,7 +218,7 @@ class FinancialReport(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
-def line_of(entry_type: EntryType, *, raised: bool) -> LineName:
+def line_of(entry_type: str, *, raised: bool) -> LineName:
     """The line of an entry. A refunded balance payment reduces the line of its side."""
     if entry_type == "balance_payment_refund":
         return "balance_payments_out" if raised else "balance_payments_in"

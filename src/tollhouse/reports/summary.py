@@ -3,16 +3,17 @@
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.ledger.running_totals_store import NOTHING, Totals, list_entry_totals
+from tollhouse.platform.db import Pool, Tx
 from tollhouse.reports import store
 from tollhouse.reports.model import (
-    INTERNAL_TYPES,
     LINES,
     PAYMENT_TYPES,
     FinancialReport,
@@ -28,7 +29,8 @@ from tollhouse.reports.model import (
 from tollhouse.reports.selection import ReportSelection
 
 Key = tuple[str, int]
-"""Currency and period number."""
+"""Currency and period number, from 0."""
+FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 async def summaries(
@@ -76,29 +78,25 @@ async def _of(tx: Tx, env: MerchantEnv, selection: ReportSelection) -> list[Summ
 
 
 async def _method_rows(tx: Tx, env: MerchantEnv, selection: ReportSelection) -> list[MethodSummary]:
-    span = (selection.interval.start, selection.interval.end)
-    return _by_method(await store.by_method(tx, env, None, span, selection.project_id, PAYMENT_TYPES))
+    moments = [selection.interval.start, selection.interval.end]
+    return _by_method(await list_entry_totals(tx, env, moments, project_id=selection.project_id))
 
 
 async def _summaries(
     tx: Tx, env: MerchantEnv, interval: Interval, periods: list[Interval], currency: str | None, project_id: UUID | None
 ) -> list[Summary]:
-    moments = [*(period.start for period in periods), interval.end]
-    if project_id is None:
-        moves = await store.moves(tx, env, currency, moments)
-        duplicates = await store.count_duplicates(tx, env, currency, moments, sorted(INTERNAL_TYPES))
-        totals = await store.totals(tx, env, currency)
-    else:
-        moves, duplicates = await store.moves_of_project(tx, env, currency, moments, project_id), []
-        totals = _totals(moves)
+    moments = [*(period.start for period in periods), interval.end, FOREVER]
+    totals = await list_entry_totals(tx, env, moments, currency, project_id)
+    codes = {series.currency for series in totals}
     if currency is not None:
-        totals.setdefault(currency, 0)
-    lines, counts = _by_line(moves, duplicates)
+        codes.add(currency)
+    if project_id is None:
+        codes |= await store.list_currencies(tx, env, currency)
+    openings, lines, counts = _by_line(totals, len(periods))
     found: list[Summary] = []
-    for code, total_minor in sorted(totals.items()):
-        since_minor = sum(sum(lines[code, number].values()) for number in range(1, len(moments) + 1))
-        opening_minor = total_minor - since_minor
-        for number, period in enumerate(periods, 1):
+    for code in sorted(codes):
+        opening_minor = openings[code]
+        for number, period in enumerate(periods):
             row = Summary(code, period, opening_minor, _all_lines(lines[code, number]), _all_lines(counts[code, number]))
             found.append(row)
             opening_minor = row.closing_minor
@@ -119,35 +117,33 @@ def report(
     )
 
 
-def _totals(moves: list[Row]) -> dict[str, int]:
-    totals: dict[str, int] = defaultdict(int)
-    for row in moves:
-        totals[row["currency"]] += int(row["moved"])
-    return totals
-
-
 def _by_line(
-    moves: list[Row], duplicates: list[Row]
-) -> tuple[dict[Key, dict[LineName, int]], dict[Key, dict[LineName, int]]]:
+    totals: Totals, periods: int
+) -> tuple[dict[str, int], dict[Key, dict[LineName, int]], dict[Key, dict[LineName, int]]]:
+    """The opening balances by currency; the changes and the transactions by line."""
+    openings: dict[str, int] = defaultdict(int)
     lines: dict[Key, dict[LineName, int]] = defaultdict(lambda: defaultdict(int))
     counts: dict[Key, dict[LineName, int]] = defaultdict(lambda: defaultdict(int))
-    for row in moves:
-        key, line = (row["currency"], row["period"]), line_of(row["type"], raised=row["raised"])
-        lines[key][line] += int(row["moved"])
-        counts[key][line] += 0 if row["type"] in INTERNAL_TYPES else row["transactions"]
-    for row in duplicates:
-        counts[row["currency"], row["period"]][line_of(row["type"], raised=row["raised"])] -= row["transactions"]
-    return lines, counts
+    for series, before in totals.items():
+        line = line_of(series.type, raised=series.raised)
+        openings[series.currency] += before[0].minor
+        for number in range(periods):
+            added = before[number + 1] - before[number]
+            lines[series.currency, number][line] += added.minor
+            counts[series.currency, number][line] += added.count
+    return openings, lines, counts
 
 
-def _by_method(moves: list[Row]) -> list[MethodSummary]:
+def _by_method(totals: Totals) -> list[MethodSummary]:
     """By currency, largest volume first."""
     sums: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for row in moves:
-        line = line_of(row["type"], raised=True)
-        counted = sums[row["currency"], row["method_id"]]
-        counted[line] += int(row["moved"])
-        counted["payments"] += row["entries"] if row["type"] == "payment" else 0
+    for series, (before, after) in totals.items():
+        added = after - before
+        if not series.method_id or series.type not in PAYMENT_TYPES or added == NOTHING:
+            continue
+        counted = sums[series.currency, series.method_id]
+        counted[line_of(series.type, raised=True)] += added.minor
+        counted["payments"] += added.count if series.type == "payment" else 0
     found = [
         MethodSummary(
             currency=currency,

@@ -11,13 +11,16 @@ from tollhouse.kernel.ids import Mode
 
 
 class LoggedRequest(Struct, frozen=True):
-    """A request as stored, redacted. `credential` is an API key's id or a client ID. In the order of `INSERT`."""
+    """A request as stored, redacted. `credential` is an API key's id or a client ID. In the order of `INSERT`.
 
-    id: UUID
+    `id` and `request_id` are UUIDs.
+    """
+
+    id: str
     merchant_id: UUID
     mode: Mode
     created_at: datetime
-    request_id: UUID
+    request_id: str
     method: str
     path: str
     query: str

@@ -16,7 +16,6 @@ from tollhouse.http.operations import Operation
 from tollhouse.http.request import Request
 from tollhouse.http.services import Services
 from tollhouse.identity.model import Caller
-from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Pool
@@ -120,13 +119,15 @@ def _logged_request(
     keys = request.headers.getlist("idempotency-key")
     declared = () if operation.query is None else operation.query.__struct_encode_fields__
     return LoggedRequest(
-        id=parse_id(request.server_request_id) or new_id(),
+        id=request.server_request_id,
         merchant_id=caller.env.merchant_id,
         mode=caller.env.mode,
         created_at=request.now,
-        request_id=parse_id(request.request_id) or new_id(),
+        request_id=request.request_id,
         method=request.method,
-        path=redaction.redact_path(request.path.removeprefix(operation.surface.prefix)),
+        path=redaction.redact_path(request.path.removeprefix(operation.surface.prefix))
+        if request.params
+        else operation.path,
         query=redaction.redact_query(request.query, declared),
         status=response.status_code,
         error=_code(body) if is_error else None,

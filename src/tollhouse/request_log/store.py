@@ -10,6 +10,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Pool, Row
+from tollhouse.platform.packed_json import pack, unpack
 from tollhouse.request_log.model import (
     CausingRequest,
     CredentialLabel,
@@ -22,14 +23,16 @@ from tollhouse.request_log.model import (
 SEARCHED_REQUESTS_MAX = 20_000
 CREDENTIALS_MAX = 200
 SAME_KEY_MAX = 20
+CHANGES_AT_ONCE_MAX = 20
+"""Changes of one merchant at the same microsecond that are looked through for the one of an object."""
 
 INSERT = """
     INSERT INTO api_requests
         (id, merchant_id, mode, created_at, request_id, method, path, query, status, error, duration_us, credential,
-         grant_id, key_hash, replayed, asked, answered)
+         grant_id, key_hash, replayed, request_body, response_body)
     SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::uuid[], $6::text[], $7::text[],
                          $8::text[], $9::int[], $10::text[], $11::int[], $12::text[], $13::uuid[], $14::bytea[],
-                         $15::boolean[], $16::text[], $17::text[])
+                         $15::boolean[], $16::bytea[], $17::bytea[])
 """
 # $3: the oldest id shown, $4: the last id of the previous page.
 NEWEST = """
@@ -52,20 +55,18 @@ FILTERED = """
 """
 ONE = """
     SELECT id, created_at, method, path, status, error, duration_us, credential, key_hash, replayed, request_id, query,
-           grant_id, asked, answered
+           grant_id, request_body, response_body, asked, answered
     FROM api_requests WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND id >= $4
 """
-# Changes that succeeded at one of the times $3, with ids from $4 to before $5 at the same position, of an object of $6.
-CAUSES = """
-    SELECT r.id, r.created_at, r.method, r.path
+# Changes that succeeded at one of the times $3, with ids from $4 to before $5 at the same position.
+CHANGES_AT = """
+    SELECT r.id, r.created_at, r.method, r.path, r.response_body, r.answered
     FROM unnest($3::timestamptz[], $4::uuid[], $5::uuid[]) AS moment (at, first, behind)
     CROSS JOIN LATERAL (
-        SELECT id, created_at, method, path FROM api_requests
+        SELECT id, created_at, method, path, response_body, answered FROM api_requests
         WHERE merchant_id = $1 AND mode = $2 AND id >= moment.first AND id < moment.behind AND created_at = moment.at
           AND method <> 'GET' AND status < 400 AND NOT replayed
-          AND EXISTS (SELECT FROM unnest($6::text[]) AS object (id)
-                      WHERE strpos(path, object.id) > 0 OR strpos(answered, object.id) > 0)
-        LIMIT 1) r
+        LIMIT $6) r
 """
 # The credentials of this environment, for the filter.
 CREDENTIALS = """
@@ -83,7 +84,7 @@ CLOCK_TOLERANCE = timedelta(seconds=5)
 
 async def insert(db: Pool, entries: Sequence[LoggedRequest]) -> None:
     """Insert requests in one statement."""
-    columns = zip(*(msgspec.structs.astuple(entry) for entry in entries), strict=True)
+    columns = zip(*(_values(entry) for entry in entries), strict=True)
     await db.execute(INSERT, *(list(column) for column in columns))
 
 
@@ -111,8 +112,8 @@ async def get(db: Pool, env: MerchantEnv, request: UUID, since: datetime) -> Req
         request_id=row["request_id"],
         query=row["query"],
         grant_id=row["grant_id"],
-        request_body=row["asked"],
-        response_body=row["answered"],
+        request_body=_body(row["request_body"], row["asked"]),
+        response_body=_body(row["response_body"], row["answered"]),
         same_key=same_key[:SAME_KEY_MAX],
     )
 
@@ -129,9 +130,16 @@ async def list_causes(
     """The requests since then that changed one of these objects at one of these times."""
     kept = [at for at in set(times) if at >= since]
     bounds = ([first_id(at - CLOCK_TOLERANCE) for at in kept], [first_id(at + CLOCK_TOLERANCE) for at in kept])
+    if not kept:
+        return []
+    rows = await db.fetch_custom_plan(CHANGES_AT, env.merchant_id, env.mode, kept, *bounds, CHANGES_AT_ONCE_MAX)
     named = [str(one) for one in object_ids]
-    rows = await db.fetch_custom_plan(CAUSES, env.merchant_id, env.mode, kept, *bounds, named) if kept else []
-    return [CausingRequest(**row) for row in rows]
+    causes = {
+        row["created_at"]: CausingRequest(row["id"], row["created_at"], row["method"], row["path"])
+        for row in reversed(rows)
+        if _names(row["path"], named) or _names(_body(row["response_body"], row["answered"]) or "", named)
+    }
+    return list(causes.values())
 
 
 def first_id(moment: datetime) -> UUID:
@@ -152,6 +160,24 @@ async def _list_matching(
         SEARCHED_REQUESTS_MAX,
     )
     return [_row(row) for row in await db.fetch(FILTERED, *span, *values)]
+
+
+def _values(entry: LoggedRequest) -> tuple[object, ...]:
+    """The values of `INSERT`."""
+    *values, request_body, response_body = msgspec.structs.astuple(entry)
+    return (*values, _packed(request_body), _packed(response_body))
+
+
+def _packed(body: str | None) -> bytes | None:
+    return None if body is None else pack(body.encode())
+
+
+def _body(packed: bytes | None, plain: str | None) -> str | None:
+    return plain if packed is None else unpack(packed).decode()
+
+
+def _names(text: str, ids: Sequence[str]) -> bool:
+    return any(one in text for one in ids)
 
 
 def _row(row: Row) -> RequestRow:

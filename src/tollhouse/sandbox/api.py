@@ -24,7 +24,8 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.ledger.model import BalanceLimitExceeded, JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
-from tollhouse.ledger.views import BalanceView
+from tollhouse.ledger.store import get_balance
+from tollhouse.ledger.views import BalanceView, balance_view
 from tollhouse.orders.errors import InvalidState
 from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store as link_store
@@ -35,7 +36,6 @@ from tollhouse.refunds import store as refund_store
 from tollhouse.sandbox import simulator, store
 from tollhouse.sandbox.simulator import Outcome, Simulated
 from tollhouse.transactions import link_closing
-from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.views import RefundView, TransactionView, refund_view, transaction_view
 
 OPERATIONS = Operations(INTEGRATION)
@@ -108,10 +108,7 @@ class ClockView(Struct, frozen=True, kw_only=True):
 )
 async def simulate_transaction(caller: Caller, transaction_id: UUID, body: Simulation, work: Work) -> TransactionView:
     """Simulate a transaction. You decide what the customer and the bank do."""
-    found = await transaction_store.get(work.tx, caller.env, transaction_id)
-    if found is None:
-        raise NotFound
-    return await _play(Simulated(work, caller.env, transaction_id), body, found.currency, work.services.catalogue)
+    return await _play(Simulated(work, caller.env, transaction_id), body)
 
 
 @OPERATIONS.add(
@@ -127,7 +124,7 @@ async def simulate_link(caller: Caller, link_id: UUID, body: Simulation, work: W
     if link is None:
         raise NotFound
     attempt_id = await simulator.attempt(work.tx, link, work.now, work.services.catalogue)
-    return await _play(Simulated(work, caller.env, attempt_id), body, link.currency, work.services.catalogue)
+    return await _play(Simulated(work, caller.env, attempt_id), body)
 
 
 @OPERATIONS.add(
@@ -181,7 +178,8 @@ async def fund(caller: Caller, body: Funding, work: Work) -> BalanceView:
     posting = Posting("test_funding", known.code, amount_minor, equity("test_funding"), available(caller.env))
     posted = await post(work, JournalEntry("test", "test_funding", Source(SOURCE, funding_id), (posting,)))
     cause = Cause(SOURCE, funding_id, "succeeded", 1)
-    return await notify_balance(work, caller.env, known.code, posted, cause, None)
+    await notify_balance(work, caller.env, known.code, posted, cause, None)
+    return balance_view(await get_balance(work.tx, caller.env, known.code), caller.env, known.decimals)
 
 
 @OPERATIONS.add(
@@ -204,8 +202,9 @@ async def advance_clock(caller: Caller, body: ClockAdvance, work: Work) -> Clock
     return _clock(env, offset, work.now)
 
 
-async def _play(simulated: Simulated, body: Simulation, code: str, catalogue: Catalogue) -> TransactionView:
-    """Simulate the outcome. Raises `ValidationFailed`, and `InvalidState` if it is impossible."""
+async def _play(simulated: Simulated, body: Simulation) -> TransactionView:
+    """Simulate the outcome. Raises `NotFound`, `ValidationFailed`, and `InvalidState` if it is impossible."""
+    catalogue, code = simulated.work.services.catalogue, (await simulated.lock()).currency
     amount_minor = None if body.amount is None else _minor(body.amount, catalogue.currencies[code])
     played = await simulated.play(body.outcome, amount_minor, body.failure_code)
     return transaction_view(played, simulated.work.now, catalogue)

@@ -53,6 +53,14 @@ class Simulated:
         self.work = work
         self.env = env
         self.id = transaction_id
+        self._locked: Transaction | None = None
+        self._settled: Transaction | None = None
+
+    async def lock(self) -> Transaction:
+        """Lock the transaction, or have it verified by the deferred writes. Raises `NotFound`."""
+        if self._locked is None:
+            self._locked = await settlement.lock_or_verify(self.work.tx, self.env, self.id)
+        return self._locked
 
     async def play(  # noqa: C901 - one line for each outcome
         self, outcome: Outcome, amount_minor: int | None = None, decline: Decline | None = None
@@ -61,7 +69,7 @@ class Simulated:
 
         Raises `NotFound`, and `InvalidState` if its state does not allow the outcome.
         """
-        current = await settlement.lock(self.work.tx, self.env, self.id)
+        current = await self.lock()
         match outcome:
             case "succeed":
                 await self._succeed(current, amount_minor)
@@ -85,11 +93,11 @@ class Simulated:
                 await self._charge_back(current, amount_minor)
             case "chargeback_won" | "chargeback_lost":
                 await self._decide(won=outcome == "chargeback_won")
-        return await settlement.lock(self.work.tx, self.env, self.id)
+        return self._settled or await settlement.lock(self.work.tx, self.env, self.id)
 
     async def pay(self) -> None:
         """Pay the remaining amount, ignoring magic amounts."""
-        current = await settlement.lock(self.work.tx, self.env, self.id)
+        current = await self.lock()
         if current.is_open:
             await self._pay(_left(current))
 
@@ -167,19 +175,29 @@ class Simulated:
         """Pay if the payment is open, then charge it back."""
         if current.is_open:
             await self._pay(_left(_open(current, self.work.now)))
+        self._forget()
         await chargebacks.open_chargeback(self.work, self.env, self.id, amount_minor=amount_minor)
 
     async def _decide(self, *, won: bool) -> None:
+        self._forget()
         await chargebacks.decide(self.work, self.env, self.id, won=won)
 
     async def _expire(self, current: Transaction) -> None:
         """Expire the link now."""
+        self._forget()
         link = await link_store.lock(self.work.tx, self.env, current.payment_link_id)
         if link is None or not await link_closing.expire(self.work, link):
             raise InvalidState(current.status_at(self.work.now))
 
     async def _report(self, observation: Observation) -> None:
-        await settlement.settle(self.work, self.env, self.id, observation)
+        current = self._locked or await settlement.lock(self.work.tx, self.env, self.id)
+        self._forget()
+        settled = await settlement.settle_locked(self.work, current, observation)
+        self._settled = settled if settled is not None and settled.id == self.id else None
+
+    def _forget(self) -> None:
+        """What was read is outdated."""
+        self._locked = self._settled = None
 
 
 async def attempt(tx: Tx, link: PaymentLink, now: datetime, catalogue: Catalogue) -> UUID:

@@ -161,6 +161,8 @@ class Transaction(Struct, frozen=True, kw_only=True):
     link_status: Internal[LinkStatus]
     link_expires_at: Internal[datetime]
     link_is_paid: Internal[bool]
+    link_version: Internal[int] = 1
+    link_has_email: Internal[bool] = False
     clock_offset: Internal[Annotated[timedelta, Selected("{row}.ahead")]]
 
     @property

@@ -6,7 +6,7 @@ from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.event_types import EventType
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Work
-from tollhouse.ledger.model import PostedTransaction
+from tollhouse.ledger.model import LedgerTransaction
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.payment_links.views import link_view
 from tollhouse.transactions.model import Chargeback, Refund, Transaction
@@ -46,7 +46,6 @@ async def link_expired(work: Work, link: PaymentLink) -> None:
     await record(work, link.env, event)
 
 
-async def moved(work: Work, transaction: Transaction, posted: PostedTransaction, cause: Cause) -> None:
+async def moved(work: Work, transaction: Transaction, posted: LedgerTransaction, cause: Cause) -> None:
     """Record the balance change of a posting, if there is one."""
-    if posted.entries:
-        await notify_balance(work, transaction.env, transaction.currency, posted, cause, transaction.webhook_url)
+    await notify_balance(work, transaction.env, transaction.currency, posted, cause, transaction.webhook_url)

@@ -20,7 +20,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.ledger.model import JournalEntry, Posting, Source, available, income, rail, unapplied
-from tollhouse.ledger.post import fits_balance_limit, post
+from tollhouse.ledger.post import defer_post, fits_balance_limit
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.store import Credited
@@ -58,8 +58,15 @@ async def settle(
     *,
     fees: Fees | None = None,
 ) -> Transaction | None:
-    """Apply an observation to this transaction. `fees` default to the method's."""
-    current = await lock(work.tx, env, transaction_id)
+    """Apply an observation to this transaction. `fees` default to the method's. Raises `NotFound`."""
+    return await settle_locked(work, await lock_or_verify(work.tx, env, transaction_id), observation, fees=fees)
+
+
+async def settle_locked(
+    work: Work, current: Transaction, observation: Observation, *, fees: Fees | None = None
+) -> Transaction | None:
+    """Apply an observation to a transaction that is locked or will be verified."""
+    env = current.env
     if observation.currency is not None and observation.currency not in work.services.catalogue.currencies:
         log.error("observation in an unknown currency", part=current.rail, mode=env.mode)
         return None
@@ -75,6 +82,19 @@ async def settle(
 async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
     """Lock the payment and its link. Raises `NotFound`."""
     found = await store.lock(tx, env, transaction_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def lock_or_verify(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
+    """As `lock`; an optimistic run reads the payment, and its deferred writes verify payment and link under the lock.
+
+    Only for actions whose every change depends on nothing else that the lock protects.
+    """
+    if not tx.is_optimistic:
+        return await lock(tx, env, transaction_id)
+    found = await store.get_to_verify(tx, env, transaction_id)
     if found is None:
         raise NotFound
     return found
@@ -112,10 +132,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
 
 async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
     """Write the new state of a locked payment and return it."""
-    moved = await store.update_if_current(tx, new, detail, now)
-    if moved is None:
-        raise AssertionError("nobody else changes a payment whose link is locked")
-    return moved
+    return await store.change(tx, new, detail, now)
 
 
 async def _confirm(work: Work, current: Transaction, observation: Observation, fees: Fees) -> Transaction | None:
@@ -153,7 +170,7 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
     judged = verdict.receive(current, arrived_minor, settings, work.now, sent_in_time=sent_in_time)
     fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
     credited_minor = judged.credited_minor
-    if credited_minor and (in_part or not await fits_balance_limit(work.tx, env, currency, credited_minor - fee_minor)):
+    if credited_minor and (in_part or not await _fits(work.tx, env, currency, credited_minor - fee_minor)):
         judged = verdict.overflow(current, arrived_minor)
         credited_minor = fee_minor = 0
     unapplied_minor = judged.unapplied_minor - current.unapplied_minor
@@ -211,17 +228,22 @@ async def _follow(tx: Tx, current: Transaction, observation: Observation, now: d
 
 async def _count(work: Work, current: Transaction, payment: Credited) -> None:
     """Count the payment of its link, and have the receipt sent if the link has the customer's address and emails arrive."""
-    has_email = await link_store.record_payment(work.tx, current.env, current.payment_link_id, payment, work.now)
-    if has_email and is_available(work.services):
+    await link_store.record_payment(work.tx, current.env, current.payment_link_id, payment, work.now)
+    if current.link_has_email and is_available(work.services):
         await mails_store.request(work.tx, current.env, current.id, work.now)
 
 
 async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -> None:
     """Post the change to the ledger and record the balance event."""
     source = Source(SOURCE, transaction.id, transaction.version)
-    posted = await post(work, JournalEntry(transaction.env.mode, "payment", source, tuple(postings)))
+    posted = await defer_post(work, JournalEntry(transaction.env.mode, "payment", source, tuple(postings)))
     cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)
     await notify.moved(work, transaction, posted, cause)
+
+
+async def _fits(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int) -> bool:
+    """Whether the balance limit allows this credit. An optimistic run leaves the question to the constraint."""
+    return tx.is_optimistic or await fits_balance_limit(tx, env, currency, amount_minor)
 
 
 def _fee(transaction: Transaction, fee_minor: int) -> list[Posting]:

@@ -36,6 +36,12 @@ INSERT_UNMATCHED = """
     )
     INSERT INTO transaction_steps (transaction_id, version, status, detail, at) VALUES ($1, 1, 'refund_required', $8, $9)
 """
+# The primary key refuses an observation that was recorded before.
+RECORD_OBSERVATION_ONCE = """
+    INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
+                                   confirmations, at, payer_account, payer_name)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+"""
 # A transfer that was confirmed or has vanished cannot be "seen" afterwards.
 RECORD_OBSERVATION = """
     INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
@@ -75,11 +81,12 @@ LIST_NEWEST_OPEN = """
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC LIMIT $4
 """
-# An attempt expires with its link, even if no job has recorded it yet.
+# An attempt expires with its link, even if no job has recorded it yet: what is shown as expired may be stored as pending.
 LIST = f"""
     SELECT {TRANSACTION.columns} FROM whole_transactions
     WHERE merchant_id = $1 AND mode = $2
-      AND ($4::text[] IS NULL OR CASE WHEN status = 'pending' AND received_minor = 0
+      AND ($4::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($4) THEN $4 || 'pending'::text ELSE $4 END))
+      AND ($4 IS NULL OR CASE WHEN status = 'pending' AND received_minor = 0
                                               AND (link_status = 'completed' OR (link_status = 'active'
                                                    AND link_expires_at <= $3::timestamptz + ahead))
                                      THEN 'expired' ELSE status END = ANY($4))
@@ -90,18 +97,8 @@ LIST = f"""
     ORDER BY created_at DESC, id DESC LIMIT $13 OFFSET $14
 """
 # Every change of a transaction writes the whole row, if the version is the one that was read.
-UPDATE_IF_CURRENT = """
-    WITH moved AS (
-        UPDATE transactions SET status = $5, received_minor = $6, credited_minor = $7, unapplied_minor = $8, fee_minor = $9,
-            refunded_minor = $10, returning_minor = $11, returning_unapplied_minor = $12, charged_back_minor = $13,
-            confirmations = $14, required_confirmations = $15, failure_code = $16, refund_required_reason = $17, late = $18,
-            succeeded_at = $19, updated_at = $20, version = version + 1
-        WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND version = $4
-        RETURNING id, version
-    )
-    INSERT INTO transaction_steps (transaction_id, version, status, detail, at)
-    SELECT id, version, $5, $21, $20 FROM moved
-"""
+CHANGE = f"SELECT transactions_change({', '.join(f'${place}' for place in range(1, 22))})"
+REQUIRE = "SELECT transactions_require($1, $2, $3, $4, $5, $6)"
 
 
 class TransactionFilter(Struct, frozen=True):
@@ -146,21 +143,20 @@ async def insert_unmatched(
 
 
 async def record_observation(tx: Tx, of: Transaction, observation: Observation, transaction_id: UUID, now: datetime) -> bool:
-    """Record an observation for this transaction. False if it was recorded before."""
+    """Record an observation for this transaction. False if it was recorded before, unless the deferred writes find that."""
     step = (observation.confirmations or 0) if observation.outcome == "seen" else 0
     whose = (of.env.merchant_id, transaction_id, observation.currency or of.currency, observation.amount_minor, step, now)
     payer = (None, None) if observation.payer is None else (observation.payer.account, observation.payer.name)
-    return (
-        await tx.execute(
-            RECORD_OBSERVATION, of.rail, of.env.mode, observation.external_ref, observation.outcome, *whose, *payer
-        )
-        == 1
-    )
+    values = (of.rail, of.env.mode, observation.external_ref, observation.outcome, *whose, *payer)
+    if tx.is_optimistic and observation.outcome != "seen":
+        await tx.defer(RECORD_OBSERVATION_ONCE, *values)
+        return True
+    return await tx.execute(RECORD_OBSERVATION, *values) == 1
 
 
 async def find_payer(db: Pool | Tx, transaction_id: UUID) -> Payer | None:
     """The account that paid; None if the rail does not report it or several accounts paid."""
-    row = await db.fetchrow(FIND_PAYER, transaction_id)
+    row = await db.read_row(FIND_PAYER, transaction_id)
     return None if row is None else Payer(row["account"], row["name"])
 
 
@@ -181,6 +177,17 @@ async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | 
     if await tx.fetchrow(LOCK_LINK, env.merchant_id, env.mode, transaction_id) is None:
         return None
     return await get(tx, env, transaction_id)
+
+
+async def get_to_verify(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
+    """The transaction of this id, read without a lock. The deferred writes lock its link and verify both."""
+    row = await tx.read_row(GET, env.merchant_id, env.mode, transaction_id)
+    if row is None:
+        return None
+    found = TRANSACTION.read(row)
+    versions = (found.id, found.version, found.payment_link_id, found.link_version)
+    await tx.defer(REQUIRE, env.merchant_id, env.mode, *versions, verifies=True)
+    return found
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
@@ -211,10 +218,10 @@ async def list_transactions(
     return [TRANSACTION.read(row) for row in rows]
 
 
-async def update_if_current(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction | None:
-    """Write `new` if its version is current and return it with the next version; None if another transaction was first."""
-    moved = await tx.execute(
-        UPDATE_IF_CURRENT,
+async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
+    """Write `new` and return it with the next version. Another version in the database is a serialization failure."""
+    await tx.defer(
+        CHANGE,
         new.env.merchant_id,
         new.env.mode,
         new.id,
@@ -237,7 +244,5 @@ async def update_if_current(tx: Tx, new: Transaction, detail: str | None, now: d
         now,
         detail,
     )
-    if moved != 1:
-        return None
     timeline = (*new.timeline, TimelineEntry(new.status, now, detail))
     return msgspec.structs.replace(new, version=new.version + 1, updated_at=now, timeline=timeline)

@@ -13,7 +13,7 @@ from tollhouse.events.destination import check_destination_url
 from tollhouse.events.event_types import EVENT_TYPES, EventType
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import ListQuery
-from tollhouse.http.paging import PageQuery
+from tollhouse.http.paging import LongPageQuery
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -21,6 +21,7 @@ from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example, example_id
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
+from tollhouse.platform.packed_json import unpack
 from tollhouse.platform.records import Internal, Record
 
 
@@ -79,7 +80,7 @@ class ListEventsQuery(ListQuery, frozen=True):
     resource_id: UUID | None = None
 
 
-class EventsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+class EventsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     """`?status=&type=&page=` of the events page. Empty matches all; an unknown name matches nothing."""
 
     status: str = ""
@@ -165,6 +166,11 @@ class WebhookEvent(Struct, frozen=True, kw_only=True):
     body: Internal[bytes]
     destination_source: Internal[str]
 
+    @property
+    def payload(self) -> bytes:
+        """The exact body that is sent."""
+        return unpack(self.body)
+
 
 EVENT = Record(WebhookEvent, "webhook_events")
 
@@ -188,12 +194,14 @@ class EventWithHistory(RecordView, frozen=True, kw_only=True):
 
 def event_view(event: WebhookEvent, catalogue: Catalogue) -> EventView:
     """An event."""
-    return EventView.of(event, catalogue, id=str(event.id), payload=msgspec.Raw(event.body))
+    return EventView.of(event, catalogue, id=str(event.id), payload=msgspec.Raw(event.payload))
 
 
 def event_with_history(event: WebhookEvent, history: list[DeliveryAttempt], catalogue: Catalogue) -> EventWithHistory:
     """An event and its attempts."""
-    return EventWithHistory.of(event, catalogue, id=str(event.id), payload=msgspec.Raw(event.body), delivery_history=history)
+    return EventWithHistory.of(
+        event, catalogue, id=str(event.id), payload=msgspec.Raw(event.payload), delivery_history=history
+    )
 
 
 class EventList(Struct, frozen=True):

@@ -23,6 +23,8 @@ from tollhouse.webhooks.model import (
 )
 
 SEARCHED_EVENTS_MAX = 50_000
+COMMON_TYPES = frozenset({"payment.succeeded", "balance.updated"})
+"""The types that are not in the index by type: every payment has them."""
 
 CONFIGURATION = """
     SELECT n.url, n.event_types, n.delivery_disabled_at, n.created_at, n.updated_at,
@@ -106,8 +108,16 @@ async def list_events(db: Pool, env: MerchantEnv, event_filter: EventFilter, win
     return [EVENT.read(row) for row in await db.fetch_custom_plan(EVENTS, env.merchant_id, env.mode, *values)]
 
 
+def has_index(query: EventsPageQuery) -> bool:
+    """Whether the events of this type have an index."""
+    return query.type not in {"", *COMMON_TYPES}
+
+
 async def list_filtered_events(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
-    """A page of matching events among the newest ones."""
+    """A page of matching events; among the newest ones, unless the index by type has them."""
+    if has_index(query):
+        event_filter = EventFilter(status=[query.status] if query.status else None, type=[query.type])
+        return await list_events(db, env, event_filter, query.window)
     values = (query.status, query.type, SEARCHED_EVENTS_MAX, query.fetch, query.offset)
     return [EVENT.read(row) for row in await db.fetch(FILTERED_EVENTS, env.merchant_id, env.mode, *values)]
 

@@ -4,7 +4,7 @@ from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.events.event_types import EventType
 from tollhouse.events.record import NewEvent, record
 from tollhouse.http.services import Work
-from tollhouse.ledger.model import PostedTransaction
+from tollhouse.ledger.model import LedgerTransaction
 from tollhouse.withdrawals.model import Withdrawal
 from tollhouse.withdrawals.views import withdrawal_view
 
@@ -18,7 +18,7 @@ async def status_changed(work: Work, event_type: EventType, withdrawal: Withdraw
     await record(work, withdrawal.env, event)
 
 
-async def balance_changed(work: Work, withdrawal: Withdrawal, posted: PostedTransaction) -> None:
+async def balance_changed(work: Work, withdrawal: Withdrawal, posted: LedgerTransaction) -> None:
     """Record the event of a balance that a ledger transaction of this withdrawal changed."""
     cause = Cause(SOURCE, withdrawal.id, withdrawal.status, withdrawal.version)
     await notify_balance(work, withdrawal.env, withdrawal.currency, posted, cause, withdrawal.webhook_url)

@@ -11,7 +11,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger import holds
 from tollhouse.ledger.holds import HoldCapture
 from tollhouse.ledger.model import Account, JournalEntry, Posting, Source, available, expense, income, rail
-from tollhouse.ledger.post import ensure_balance_limit, post
+from tollhouse.ledger.post import defer_post, ensure_balance_limit
 from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import PayoutError, PayoutState, Submission
@@ -90,7 +90,9 @@ async def record_return(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Wi
     returned = await store.update(work.tx, current, work.now, status="failed", failure_code="returned")
     await gate.close_by_id(work.tx, returned.id, work.now)
     posting = Posting("withdrawal_return", returned.currency, returned.receive_minor, rail(returned.rail), available(env))
-    posted = await post(work, JournalEntry(env.mode, "withdrawal_return", Source(notify.SOURCE, returned.id), (posting,)))
+    posted = await defer_post(
+        work, JournalEntry(env.mode, "withdrawal_return", Source(notify.SOURCE, returned.id), (posting,))
+    )
     await notify.status_changed(work, "withdrawal.failed", returned)
     await notify.balance_changed(work, returned, posted)
     return returned

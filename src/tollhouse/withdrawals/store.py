@@ -27,9 +27,10 @@ LIST = f"""
     WHERE w.merchant_id = $1 AND w.mode = $2 AND ($3::text[] IS NULL OR w.status = ANY($3))
       AND ($4::text IS NULL OR w.currency = $4)
       AND ($5::text IS NULL OR w.method_id = $5) AND ($6::text IS NULL OR w.external_id = $6)
-      AND ($7::text[] IS NULL OR EXISTS (
+      AND ($7::text[] IS NULL OR w.currency = ANY ($7) AND EXISTS (
            SELECT FROM unnest($7, $8::bigint[], $9::bigint[]) AS a (currency, least, most)
            WHERE a.currency = w.currency AND w.amount_minor BETWEEN a.least AND a.most))
+      AND ($8 IS NULL OR $8 IS DISTINCT FROM $9 OR w.amount_minor = ANY ($8))
       AND w.created_at >= $10 AND (w.created_at, w.id) < ($11, $12)
     ORDER BY w.created_at DESC, w.id DESC LIMIT $13 OFFSET $14
 """
@@ -72,7 +73,10 @@ class WithdrawalsQuery(ListQuery, frozen=True):
 
 
 async def insert(tx: Tx, new: Withdrawal) -> bool:
-    """Insert a withdrawal; False where another one has its external id."""
+    """Insert a withdrawal; False where another one has its external id, unless the deferred writes find that."""
+    if tx.is_optimistic:
+        await tx.defer(WITHDRAWAL.insert, *WITHDRAWAL.values(new))
+        return True
     return await tx.execute(INSERT, *WITHDRAWAL.values(new)) == 1
 
 

@@ -4,17 +4,17 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from playwright.async_api import Page
 
 from tests.browser import AXE, HEIGHT, LOOKS, OF_THE_LOOK, RULES, WIDE, Visitor
 from tests.cast import Actor
 
-ROUTES = Path(__file__).parents[2] / "docs" / "routes.txt"
+ROUTES = Path(__file__).parents[3] / "docs" / "routes.txt"
 WIDTHS = (320, 480, 640, 768, 960, 1024, 1280, 1440, 1920, 2560)
 """The narrowest phone, 1280 pixels at 200 % (640), where the layout changes, and the widest screen."""
-FILES = re.compile(r"(\.(csv|pdf|xlsx|xml|md|txt|json|yaml|css)|/(file|export|receipt|logo))$")
+FILES = re.compile(r"(\.(csv|pdf|xlsx|md|txt|css)|/file)$")
 TOO_WIDE = """
     () => {
         if (document.documentElement.scrollWidth <= innerWidth) return "";
@@ -24,9 +24,8 @@ TOO_WIDE = """
     }
 """
 WITHOUT_EDGE = """
-    () => [...document.querySelectorAll("button, .btn, input:not([type=hidden]), select, textarea")]
-        .filter(one => one.checkVisibility() && one.matches(".btn, .input, select, textarea") && !one.closest(".affix"))
-        .filter(one => parseFloat(getComputedStyle(one).borderTopWidth) === 0 && !one.matches(".plain"))
+    () => [...document.querySelectorAll(":is(.btn:not(.plain), .input, select, textarea):not(.affix *)")]
+        .filter(one => one.checkVisibility() && parseFloat(getComputedStyle(one).borderTopWidth) === 0)
         .map(one => one.outerHTML.slice(0, 80))
 """
 """Controls that have no border where a browser paints all backgrounds in the user's colours."""
@@ -38,11 +37,9 @@ def page_routes() -> dict[str, re.Pattern[str]]:
     for line in ROUTES.read_text().splitlines():
         method, path, surface, *_ = line.split()
         if method == "GET" and surface in {"pages", "authorize"} and not FILES.search(path):
-            pattern = re.sub(r"\\{[a-z_]+\\}", "[^/]+", re.escape(path))
+            pattern = re.sub(r"\\{[a-z_]+\\}", "[^/]+", re.escape(path).replace(r"\{mode\}", "(live|test)"))
             prefix = "(/live|/test)?" if path.startswith(("/settings", "/developers")) else ""
-            found[path] = re.compile(
-                prefix + pattern.replace("[^/]+", "(live|test)", 1) if "{mode}" in path else prefix + pattern
-            )
+            found[path] = re.compile(prefix + pattern)
     return found
 
 
@@ -71,7 +68,7 @@ class Crawl:
             self.seen |= {kind, self._kind_of(self.someone.page.url) or kind}
             await self._look(urlsplit(self.someone.page.url).path)
             found = await self.someone.page.eval_on_selector_all("a[href]", "all => all.map(one => one.href)")
-            new = [one for href in found if (one := urljoin(url, href).partition("#")[0]) not in known]
+            new = [one for href in found if (one := href.partition("#")[0]) not in known]
             known.update(new)
             waiting.extend(new)
 

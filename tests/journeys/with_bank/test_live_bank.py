@@ -1,7 +1,6 @@
 """Live money by clicking in headless Chromium: paid in by a bank's statement, withdrawn by a file for the bank."""
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,8 +18,7 @@ from tests.invariants import broken_invariants
 from tests.merchants.authenticator import Authenticator
 from tests.payments.bank import until
 from tests.payments.shop import approve_project
-from tests.running import Service, settings_for
-from tollhouse.platform import embedded
+from tests.running import Service
 
 LINK = {"display_name": "Coffee for a year", "amount": "120.00", "currency": "EUR"}
 WITHDRAWAL = {
@@ -31,13 +29,6 @@ WITHDRAWAL = {
 }
 
 pytestmark = IN_A_BROWSER
-
-
-@pytest.fixture(scope="module")
-def service(server: embedded.Server) -> Iterator[Service]:
-    """A house of its own, with an account at a bank."""
-    with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
-        yield running
 
 
 @pytest.mark.covers("P-165")

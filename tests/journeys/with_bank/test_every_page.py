@@ -1,25 +1,22 @@
 """Every page of the service, by following all links of a merchant, an application owner, an operator and a visitor."""
 
-from collections.abc import AsyncIterator, Iterator
 from uuid import uuid4
 
-import pytest
 from playwright.async_api import Browser
 
 from tests.balance_payments.till import open_till
-from tests.bank.camt import ACCOUNT, Line
+from tests.bank.camt import Line
 from tests.bank.steps import Bank, earned, offer, refunded, withdrawn
 from tests.browser import EVERY_LOOK, IN_A_BROWSER, WIDE, visitor
 from tests.cast import Actor, sign_up
 from tests.console.operator_pages import invite, signed_in_operator
 from tests.conversions.steps import convert, fund
-from tests.journeys.every_page import Crawl, carry_session
+from tests.journeys.with_bank.every_page import Crawl, carry_session
 from tests.payments.bank import attempt, refund, sell
 from tests.payments.shop import choose, open_link
 from tests.receiver import Receiver
-from tests.running import Service, settings_for
-from tests.withdrawals.steps import asked
-from tollhouse.platform import embedded
+from tests.running import Service
+from tests.withdrawals.steps import BY_SEPA, asked
 
 NOT_LINKED = {
     "/api/v2/oauth/authorize": "leads to the consent page",
@@ -47,21 +44,6 @@ NOT_LINKED = {
 pytestmark = IN_A_BROWSER
 
 
-@pytest.fixture(scope="module")
-def service(server: embedded.Server) -> Iterator[Service]:
-    """A service of its own, with an account at a bank."""
-    with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
-        yield running
-
-
-@pytest.fixture
-async def bank(service: Service) -> AsyncIterator[Bank]:
-    """The bank of the service."""
-    services = service.create_services(connections=2)
-    yield Bank(services)
-    await services.db.close()
-
-
 async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tuple[list[str], str]:
     """Give every list something to show; the addresses of checkout pages in each state, and of a consent page."""
     till = await open_till(alice, bob)
@@ -79,7 +61,7 @@ async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tupl
     await bank.export(payout)
     await refunded(alice, bank, payment_id)
     await bank.shows(Line(90, words="Interest", name=None))
-    (await alice.post("/withdrawals", {**WITHDRAWAL}, key=str(uuid4()), mode="live")).ok(201)
+    await asked(alice, BY_SEPA | {"amount": "1.00"}, mode="live")
     opened, pending, failed, paid = [await open_link(alice) for _ in range(4)]
     await attempt(alice, failed, "fail")
     await attempt(alice, paid)
@@ -87,20 +69,12 @@ async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tupl
     transfer, transfer_payment, _ = await offer(alice)
     pages = [
         opened["url"],
-        alice.service.url + waiting if waiting.startswith("/") else waiting,
+        alice.service.url + waiting,
         failed["url"],
         paid["url"],
         f"{transfer['url']}?payment={transfer_payment}",
     ]
     return pages, till.app.authorize_path("account:read payments:write offline_access")
-
-
-WITHDRAWAL = {
-    "method_id": "sepa:EUR",
-    "amount": "1.00",
-    "receiver": "NL91ABNA0417164300",
-    "provider_fields": {"account_holder_name": "Nina"},
-}
 
 
 async def test_every_page_by_its_links(browser: Browser, service: Service, bank: Bank, receiver: Receiver) -> None:

@@ -1,7 +1,7 @@
 """From sign-up to the money at the bank in live mode, by pages alone: once with the keyboard, once without scripts."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -11,27 +11,19 @@ import pytest
 from lxml import etree
 from playwright.async_api import Browser, expect
 
-from tests.bank.camt import ACCOUNT, CUSTOMER_IBAN, paid, statement
+from tests.bank.camt import CUSTOMER_IBAN, paid, statement
 from tests.bank.test_payouts import XSD
 from tests.browser import IN_A_BROWSER, WIDE, visitor
 from tests.cast import PASSWORD, Actor, Application, application
 from tests.console.operator_pages import invite
 from tests.invariants import broken_invariants
-from tests.journeys.hands import Hands, Keys, Pointer
+from tests.journeys.with_bank.hands import Hands, Keys, Pointer
 from tests.merchants.authenticator import Authenticator
 from tests.receiver import Receiver
-from tests.running import Service, settings_for
+from tests.running import Service
 from tollhouse.http.texts import Texts
-from tollhouse.platform import embedded
 
 pytestmark = IN_A_BROWSER
-
-
-@pytest.fixture(scope="module")
-def service(server: embedded.Server) -> Iterator[Service]:
-    """A service of its own, with an account at a bank."""
-    with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
-        yield running
 
 
 @asynccontextmanager
@@ -141,7 +133,7 @@ async def create_link(merchant: Hands) -> str:
     await merchant.press(merchant.link("Create payment link"))
     await merchant.arrive("**/live/payment-links/new")
     await merchant.type("#display_name", "Season pass")
-    await merchant.type("#amount", "64,90" if merchant.texts.language == "de" else "64.90")
+    await merchant.type("#amount", merchant.texts.formats.plain_amount("64.90"))
     await merchant.press("main form button.primary")
     await merchant.arrive("**/live/payment-links/*-*")
     return await merchant.someone.page.locator("main a[href*='/pay/']").first.get_attribute("href") or ""
@@ -183,7 +175,7 @@ async def refund_a_part(merchant: Hands) -> None:
     await merchant.see("payment")
     await merchant.press("main a[href$='/refund']")
     await merchant.see("refund")
-    await merchant.type("#amount", "4,00" if merchant.texts.language == "de" else "4.00")
+    await merchant.type("#amount", merchant.texts.formats.plain_amount("4.00"))
     await merchant.press("main form button.primary")
     await merchant.see("refund-review")
     await merchant.press("main form button.primary")

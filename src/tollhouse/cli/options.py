@@ -1,0 +1,30 @@
+"""Options that several commands have, what they determine, and how errors are printed."""
+
+import os
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from tollhouse.platform import config
+
+stderr = Console(stderr=True, highlight=False)
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
+Host = Annotated[str, Parameter(help="Address to listen on.")]
+Port = Annotated[int, Parameter(help="Port to listen on.")]
+Workers = Annotated[int, Parameter(help="Number of web processes.")]
+
+
+def settings_for(port: int) -> config.Settings:
+    """The settings, with a base URL for this port unless one is configured."""
+    environ: dict[str, str] = dict(os.environ)
+    environ.setdefault("TOLLHOUSE_BASE_URL", f"http://localhost:{port}")
+    return config.load(environ)
+
+
+def require_database(settings: config.Settings) -> config.Settings:
+    """These settings. Raises `InvalidSettingsError` if they have no database URL."""
+    if settings.database_url is None:
+        raise config.InvalidSettingsError(["DATABASE_URL is required. To use the embedded database, run `tollhouse serve`."])
+    return settings

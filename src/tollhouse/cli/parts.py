@@ -1,0 +1,80 @@
+"""The parts of the service, which `serve` starts, or which run by themselves: the web server and the worker."""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+from functools import partial
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tollhouse import main as root
+from tollhouse import supervisor
+from tollhouse.cli.options import Host, Port, Workers, require_database, settings_for
+from tollhouse.cli.supervised import run_supervised
+from tollhouse.platform import config, http_server, listening
+from tollhouse.worker import run, work
+
+Hidden = Parameter(show=False)
+
+
+def web(
+    *,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    workers: Workers = 1,
+    socket_fd: Annotated[int | None, Hidden] = None,
+) -> int:
+    """Run the web server. Requires DATABASE_URL."""
+    settings = require_database(settings_for(port))
+    if socket_fd is not None:
+        _stop_with_parent()
+        with listening.inherited_socket(socket_fd) as listener:
+            return _serve_requests(settings, listener)
+    with listening.bind(host, port) as listener:
+        if workers > 1:
+            how = supervisor.Serve(listener, workers)
+            return run_supervised(partial(supervisor.serve_web, settings, how), listener.fileno())
+        asyncio.run(root.verify(settings))
+        return _serve_requests(settings, listener)
+
+
+def _serve_requests(settings: config.Settings, listener: socket.socket) -> int:
+    server = http_server.make(root.build(root.create_services(settings)), settings)
+    server.run([listener])
+    return 0 if server.started else 1
+
+
+def worker(*, supervised: Annotated[bool, Hidden] = False) -> None:
+    """Run the worker: deliver webhooks and run periodic jobs. Requires DATABASE_URL."""
+    settings = require_database(config.load())
+    if supervised:
+        _stop_with_parent()
+    else:
+        asyncio.run(root.verify(settings))
+    run(_work(settings))
+
+
+def verify() -> None:
+    """Compare program and settings with the database. Requires DATABASE_URL."""
+    asyncio.run(root.verify(require_database(config.load())))
+
+
+async def _work(settings: config.Settings) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await work(root.create_services(settings), stop, root.JOBS)
+
+
+def _stop_with_parent() -> None:
+    """Stop when the supervisor ends, which closes the other end of standard input."""
+
+    def watch() -> None:
+        while os.read(0, 1):  # not a buffered reader, which would hold its lock while the process ends
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True, name="parent-watch").start()

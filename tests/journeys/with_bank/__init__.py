@@ -1,0 +1,1 @@
+"""Journeys through a service with an account at a bank."""

@@ -1,0 +1,100 @@
+"""A program with a fork server, for `test_forks`: the supervisor runs one scenario, parts do what they are told."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tollhouse.platform import log
+from tollhouse.platform.forks import Forks, run
+
+EXIT_STATUS = 7
+
+
+def say(*words: object) -> None:
+    """Write a line to standard output at once."""
+    sys.stdout.write(" ".join(str(word) for word in words) + "\n")
+    sys.stdout.flush()
+
+
+async def starts_and_ends(forks: Forks) -> None:
+    """A part has its arguments, variables, name and session; its end is reported."""
+    part = await forks.start("greeter", ["greet", "hello"], {"GREETED": "world"})
+    assert await part.wait() == EXIT_STATUS
+
+
+async def signals(forks: Forks) -> None:
+    """A part can be stopped by either signal, also one that has ended."""
+    first, second = [await forks.start(name, ["sleep"], {}) for name in ("first", "second")]
+    first.terminate()
+    second.kill()
+    say([await first.wait(), await second.wait()])
+    first.kill()
+
+
+async def many(forks: Forks) -> None:
+    """Parts started at once are not confused."""
+    parts = await asyncio.gather(*(forks.start("part", ["exit", str(number)], {}) for number in range(20)))
+    say([await part.wait() for part in parts])
+
+
+async def logs(forks: Forks) -> None:
+    """Supervisor and part write to the log, although the process they are forks of has written."""
+    log.log.info("from_supervisor")
+    await (await forks.start("logger", ["log"], {})).wait()
+
+
+async def waits(forks: Forks) -> None:
+    """Parts run until somebody is killed."""
+    for name in ("one", "two"):
+        await forks.start(name, ["sleep"], {})
+    say("ready", os.getpid())
+    await asyncio.sleep(60)
+
+
+def part(arguments: Sequence[str]) -> int:
+    """Run one part."""
+    match arguments:
+        case ["greet", word]:
+            name = Path("/proc/self/comm").read_text().strip()
+            say(name, word, os.environ["GREETED"], os.getsid(0) == os.getpid())
+        case ["exit", number]:
+            return int(number)
+        case ["log"]:
+            log.log.info("from_part")
+        case _:
+            sys.stdin.read()
+    return EXIT_STATUS
+
+
+def supervise(control: socket.socket) -> int:
+    """Run the scenario that was asked for; `unready` and `broken` are those of a supervisor that ends early."""
+    scenario = sys.argv[1]
+    if scenario == "unready":
+        signal.pause()
+    if scenario == "broken":
+        return EXIT_STATUS
+
+    async def play() -> None:
+        await globals()[scenario](Forks(control))
+
+    asyncio.run(play())
+    return 0
+
+
+def load() -> None:
+    """What takes time before parts can be forked."""
+    if sys.argv[1] == "logs":
+        log.log.info("from_loading")
+    if sys.argv[1] in {"unready", "broken"}:
+        say("loading")
+        time.sleep(60)
+
+
+if __name__ == "__main__":
+    log.set_up(human=False)
+    sys.exit(run(supervise, load, part))

@@ -1,0 +1,83 @@
+"""Rows that are asked for at the same time are read by one statement, and everybody gets the own row, or the error."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.running import Service
+from tollhouse.platform.batched_query import BATCHES_MAX, KEYS_MAX, BatchedQuery
+from tollhouse.platform.db import Pool
+
+KEYS = "FROM unnest($1::int[]) WITH ORDINALITY AS asked (key, position)"
+DOUBLED = f"SELECT position, key * 2 + $2::int AS doubled {KEYS} WHERE key % 3 <> 0"
+INVERTED = f"SELECT position, 1 / key AS one {KEYS}"
+
+
+class Counted:
+    """A pool whose statements are counted. They wait while `go` is not set."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.sizes: list[int] = []
+        self.go = asyncio.Event()
+        self.go.set()
+
+    async def fetch(self, sql: str, keys: list[int], *args: object) -> list[asyncpg.Record]:
+        """Run it."""
+        self.sizes.append(len(keys))
+        await self.go.wait()
+        return await self.pool.fetch(sql, keys, *args)
+
+
+@pytest.fixture
+async def counted(service: Service) -> Any:
+    pool = Pool(service.dsn)
+    yield Counted(pool)
+    await pool.close()
+
+
+async def test_simultaneous_keys_are_one_statement(counted: Counted) -> None:
+    query = BatchedQuery(counted.fetch, DOUBLED)
+    rows = await asyncio.gather(*(query.fetchrow(key, 1) for key in (1, 2, 3, 2)))
+    assert [row and row["doubled"] for row in rows] == [3, 5, None, 5]
+    assert counted.sizes == [4]
+
+
+async def test_keys_gather_while_others_are_read(counted: Counted) -> None:
+    query = BatchedQuery(counted.fetch, DOUBLED)
+    counted.go.clear()
+    asked: list[asyncio.Task[Any]] = []
+    for key in range(BATCHES_MAX + KEYS_MAX + 7):
+        asked.append(asyncio.create_task(query.fetchrow(key, 0)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+    assert counted.sizes == [1] * BATCHES_MAX
+    counted.go.set()
+    rows = await asyncio.gather(*asked)
+    assert [row and row["doubled"] for row in rows] == [key * 2 if key % 3 else None for key in range(len(asked))]
+    assert counted.sizes == [1] * BATCHES_MAX + [KEYS_MAX, 7]
+
+
+async def test_an_error_reaches_all_and_the_next_are_read(counted: Counted) -> None:
+    query = BatchedQuery(counted.fetch, INVERTED)
+    answers = await asyncio.gather(*(query.fetchrow(key) for key in (1, 0)), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [asyncpg.DivisionByZeroError] * 2
+    row = await query.fetchrow(1)
+    assert row is not None
+    assert row["one"] == 1
+
+
+async def test_who_goes_away_holds_nobody_up(counted: Counted) -> None:
+    query = BatchedQuery(counted.fetch, DOUBLED)
+    counted.go.clear()
+    leaves, stays = (asyncio.create_task(query.fetchrow(key, 0)) for key in (1, 2))
+    while not counted.sizes:
+        await asyncio.sleep(0)
+    leaves.cancel()
+    counted.go.set()
+    row = await stays
+    assert row is not None
+    assert row["doubled"] == 4
+    assert leaves.cancelled()
