@@ -108,6 +108,7 @@ ROWS = (
     UNION ALL SELECT 'event', e.id, row_digest(e) FROM plan p JOIN webhook_events e ON e.id = p.moved_event_id
     """,
 )
+TOTALS = "SELECT running_totals_rebuild($1)"
 
 
 async def make(dsn: str, postings: int, progress: Any) -> None:
@@ -143,6 +144,7 @@ async def _merchant(connection: "asyncpg.Connection[asyncpg.Record]", count: int
         await connection.execute("ANALYZE plan")
         for statement in ROWS:
             await connection.execute(statement)
+        await connection.execute(TOTALS, merchant_id)
 
 
 async def sizes(dsn: str) -> dict[str, Any]:

@@ -5,7 +5,6 @@ to standard error. Exit 1 when the service as it is started by a user is not wit
 """
 
 import argparse
-import base64
 import http.client
 import statistics
 import sys
@@ -14,8 +13,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.oauth import servers
-from benchmarks.oauth.seed import KEYS
+from benchmarks.harness import servers
 from tollhouse.platform import embedded
 
 REQUESTS = 50
@@ -44,19 +42,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.http", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="rounds of each")
     chosen = parser.parse_args()
-    keys = ",".join(f"{name}:{base64.urlsafe_b64encode(key).decode().rstrip('=')}" for name, key in KEYS)
     with tempfile.TemporaryDirectory(prefix="tollhouse-bench-") as name, ExitStack() as last:
         folder = Path(name)
         folder.chmod(0o711)
         database = embedded.start(folder / "data")
         last.callback(database.stop)
-        settings = {"DATABASE_URL": database.cluster.dsn, "TOLLHOUSE_SECRET_KEYS": keys}
+        settings = {"DATABASE_URL": database.cluster.dsn, "TOLLHOUSE_SECRET_KEYS": servers.SECRET_KEYS}
         harness = {
-            who: last.enter_context(servers.started(words, settings)).port
+            who: last.enter_context(servers.started([sys.executable, "-m", *words], settings)).port
             for who, words in (
-                ("serve", ["tollhouse", "serve", "--port"]),
-                ("web", ["tollhouse", "web", "--port"]),
-                ("floor", ["benchmarks.http.bare"]),
+                ("serve", ["tollhouse", "serve", "--port", "{port}"]),
+                ("web", ["tollhouse", "web", "--port", "{port}"]),
+                ("floor", ["benchmarks.http.bare", "{port}"]),
             )
         }
         rounds: dict[str, list[float]] = {who: [] for who in harness}

@@ -1,33 +1,36 @@
-"""The data: a thousand merchants with a project and keys, and payments that wait for their money.
+"""The data: a thousand merchants with a project and a key, and payments that wait for their money.
 
-Ids are numbers in a UUID's clothes, so that every one of those who are measured, pgbench too, can spell them. What waits
-to be paid is copied from one link and one payment that the product made itself.
+Ids are numbers in the form of UUIDs, so that the floor knows them from each other. What waits to be paid is copied from
+one link and one payment that the product made itself.
 """
 
 from typing import Any
 from uuid import UUID
 
 import asyncpg
+import msgspec
 from msgspec import Struct
 
+from benchmarks.harness.requests import API_KEY, LINK, LINKS, MERCHANT, PAYMENT, numbered, same_number
+from benchmarks.harness.watch import Watched, WrongAnswerError
 from tollhouse.kernel import tokens
 from tollhouse.kernel.scopes import API
 
 MERCHANTS = 1_000
-PAID_BEFORE = 10
-MERCHANT, LINK, PAYMENT = 1, 2, 3
-"""What an id is of: its first eight digits."""
+PAID_BEFORE = 3
+LINK_BODY = msgspec.json.encode(
+    {"display_name": "Coffee", "amount": "10.50", "currency": "EUR", "external_id": "order-1"}
+).decode()
 
-# The second key is the one that pgbench can spell. The last use lies ahead, so that no round notes another.
+# The last use is in the future, so that no round records another.
 GROUND = """
     WITH merchant AS (
         INSERT INTO merchants (id, business_name, created_at)
         SELECT id, 'Merchant ' || n, now() FROM unnest($1::uuid[]) WITH ORDINALITY AS m (id, n)
     ), key AS (
         INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
-        SELECT uuidv7(), id, 'test', 'Key', hash, $3, 'th_test', now()
-        FROM unnest($1::uuid[], $2::bytea[]) WITH ORDINALITY AS m (id, made, n)
-        CROSS JOIN LATERAL (VALUES (made), (sha256(('key ' || n - 1)::bytea))) h (hash)
+        SELECT key_id, merchant_id, 'test', 'Key', key_hash, $4, 'th_test', now()
+        FROM unnest($1::uuid[], $2::uuid[], $3::bytea[]) AS m (merchant_id, key_id, key_hash)
         RETURNING id
     ), used AS (
         INSERT INTO api_key_activity (api_key_id, last_used_at) SELECT id, now() + interval '1 hour' FROM key
@@ -73,11 +76,6 @@ class Shop(Struct, frozen=True):
     api_key: str
 
 
-def numbered(what: int, number: int) -> UUID:
-    """The id of this number."""
-    return UUID(f"{what:08x}-0000-7000-8000-{number:012x}")
-
-
 def token(number: int) -> str:
     """A checkout address of this number."""
     return f"{number:026o}".translate(str.maketrans("01", "ab"))
@@ -88,7 +86,8 @@ async def harness(connection: "asyncpg.Connection[Any]") -> list[Shop]:
     shops = [Shop(numbered(MERCHANT, number), tokens.mint("th_test")) for number in range(MERCHANTS)]
     hashes = [tokens.digest(shop.api_key) for shop in shops]
     merchants = [shop.merchant_id for shop in shops]
-    await connection.execute(GROUND, merchants, hashes, API.mask)
+    keys = [same_number(API_KEY, merchant_id) for merchant_id in merchants]
+    await connection.execute(GROUND, merchants, keys, hashes, API.mask)
     await connection.execute(HISTORY, merchants, PAID_BEFORE)
     return shops
 
@@ -103,3 +102,21 @@ async def payments(connection: "asyncpg.Connection[Any]", like: UUID, merchants:
         await connection.execute(COPY_LINKS, link_like, links, owners, [token(number) for number in numbers])
         await connection.execute(COPY_PAYMENTS, like, made, owners, links)
         await connection.execute(COPY_STEPS, like, made)
+
+
+async def pattern(watched: Watched, shop: Shop) -> UUID:
+    """A payment whose method is chosen, made by the product."""
+    head = f"HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {shop.api_key}\r\nContent-Type:"
+    link = await _response(watched, f"POST {LINKS} {head} application/json\r\n\r\n{LINK_BODY}")
+    path = f"/pay/{link['url'].rpartition('/')[2]}/method"
+    chosen = f"POST {path} {head} application/x-www-form-urlencoded\r\n\r\nmethod_id=sandbox%3AEUR"
+    await watched.send(chosen)
+    shown = await _response(watched, f"GET {LINKS}/{link['id']} {head} text/plain\r\n\r\n")
+    return UUID(shown["latest_transaction_id"])
+
+
+async def _response(watched: Watched, raw: str) -> dict[str, Any]:
+    status, body = await watched.send(raw)
+    if status >= 400:  # noqa: PLR2004 - an error
+        raise WrongAnswerError(body.decode())
+    return msgspec.json.decode(body)

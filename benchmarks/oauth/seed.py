@@ -1,21 +1,20 @@
-"""The data: ten thousand merchants connected to one application, once for each of those who are measured.
+"""The data: ten thousand merchants connected to one application, with tokens, codes and an API key.
 
-Everybody has grants, tokens and codes of their own, so that nobody's rounds change what the others find.
+The product and the floor have refresh tokens and codes of their own, so that no round changes what another finds.
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import asyncpg
-from msgspec import Struct
 
-from benchmarks.oauth import bare_tokens
+from benchmarks.harness.servers import KEYS
 from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.ids import GrantId, new_id
-from tollhouse.kernel.scopes import ALL
+from tollhouse.kernel.scopes import ALL, API
 from tollhouse.oauth import pkce, refresh_tokens
 from tollhouse.platform.encryption import KeyRing
 
@@ -24,102 +23,129 @@ CLIENT = "thc_0123456789abcdefghijkl"
 CLIENT_SECRET = tokens.mint("thcs")
 CALLBACK = "https://app.example/callback"
 VERIFIER = secrets.token_urlsafe(32)
-KEYS = (("bench", secrets.token_bytes(32)),)
+GENERATION = 70_001
+"""Of the refresh tokens, so that a trace knows it from other numbers."""
 TOKEN_LIVES = timedelta(minutes=15)
 GRANT_LIVES = timedelta(days=30)
+RING = KeyRing(KEYS)
 
 MERCHANTS = """
     INSERT INTO merchants (id, business_name, created_at)
-    SELECT uuidv7(), 'Merchant ' || n, now() FROM generate_series(1, $1) n
+    SELECT uuidv7(), 'Merchant ' || n, now() FROM generate_series(1, $1) n RETURNING id
 """
-MERCHANT_IDS = "SELECT id FROM merchants ORDER BY id LIMIT $1"
+API_KEYS = """
+    WITH key AS (
+        INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
+        SELECT uuidv7(), merchant_id, 'test', 'Key', key_hash, $3, 'th_test', now()
+        FROM unnest($1::uuid[], $2::bytea[]) AS m (merchant_id, key_hash)
+        RETURNING id
+    )
+    INSERT INTO api_key_activity (api_key_id, last_used_at) SELECT id, now() + interval '1 hour' FROM key
+"""
 CLIENT_ROW = """
     INSERT INTO oauth_clients
         (id, merchant_id, client_type, name, description, redirect_uris, scope_mask, status, secret_hash, created_at,
          updated_at)
-    SELECT $1, id, 'confidential', 'Application', '', ARRAY[$2], $3, 'enabled', $4, now(), now() FROM merchants LIMIT 1
+    VALUES ($1, $2, 'confidential', 'Application', '', ARRAY[$3], $4, 'enabled', $5, now(), now())
 """
-# As after an hour of steady calls: a sixtieth of the grants falls due to be noted in each second.
+# As after an hour of steady calls: a sixtieth of the grants is due to be recorded in each second.
 STEADY_USE = """
     INSERT INTO oauth_grant_activity AS a (grant_id, last_used_at)
     SELECT id, now() - random() * interval '60 s' FROM oauth_grants WHERE id = ANY($1::uuid[])
     ON CONFLICT (grant_id) DO UPDATE SET last_used_at = excluded.last_used_at
 """
-GRANT_COLUMNS = "id client_id merchant_id mode scope_mask grant_epoch refresh_hash mac_key_id created_at expires_at"
+GRANT_COLUMNS = (
+    "id client_id merchant_id mode scope_mask grant_epoch refresh_generation refresh_hash mac_key_id created_at expires_at"
+)
 ACCESS_COLUMNS = "token_hash grant_id scope_mask expires_at"
 CODE_COLUMNS = "code_hash client_id auth_epoch merchant_id mode redirect_uri challenge scope_mask created_at expires_at"
 PARTITIONS = "SELECT partitions_make($1)"
 
 
-class Forms(Struct, frozen=True):
-    """How somebody's tokens are spelt."""
+class Application:
+    """The application, its merchants, and what each party has left of its tokens."""
 
-    access_token: Callable[[], str]
-    refresh_token: Callable[[UUID, int], str]
-    code: Callable[[], str]
+    def __init__(self, connection: "asyncpg.Connection[Any]") -> None:
+        self._connection = connection
+        self.merchants: list[UUID] = []
+        self.api_keys: list[str] = []
+        self.access_tokens: list[str] = []
+        self._grants: list[UUID] = []
+        self._refresh_tokens: dict[str, list[str]] = {}
 
+    async def open(self) -> None:
+        """Create the merchants, the application, API keys and grants with an access token each."""
+        await self._connection.execute(PARTITIONS, clock.now())
+        self.merchants = [row["id"] for row in await self._connection.fetch(MERCHANTS, GRANTS)]
+        secret_hash = tokens.digest(CLIENT_SECRET)
+        await self._connection.execute(CLIENT_ROW, CLIENT, self.merchants[0], CALLBACK, ALL.mask, secret_hash)
+        self.api_keys = [tokens.mint("th_test") for _ in self.merchants]
+        hashes = [tokens.digest(key) for key in self.api_keys]
+        await self._connection.execute(API_KEYS, self.merchants, hashes, API.mask)
+        self._grants, _ = await self._open_grants()
+        self.access_tokens = [tokens.mint("that") for _ in self._grants]
+        expires_at = clock.now() + TOKEN_LIVES
+        held = zip(self.access_tokens, self._grants, strict=True)
+        await self._copy(
+            "oauth_access_tokens",
+            ACCESS_COLUMNS,
+            ((tokens.digest(token), grant, ALL.mask, expires_at) for token, grant in held),
+        )
 
-class Side(Struct):
-    """What one of those who are measured can be asked with."""
+    async def accounts(self, _party: str, _count: int) -> list[str]:
+        """Access tokens, with last uses spread over the last minute, as steady calls do."""
+        await self._connection.execute(STEADY_USE, self._grants)
+        return self.access_tokens
 
-    forms: Forms
-    grant_ids: list[UUID]
-    access_tokens: list[str]
-    refresh_tokens: list[str]
-    codes: list[str]
+    async def keys(self, _party: str, _count: int) -> list[str]:
+        """API keys."""
+        return self.api_keys
 
+    async def refreshes(self, party: str, _count: int) -> list[str]:
+        """The current refresh tokens of a party."""
+        if party not in self._refresh_tokens:
+            _, self._refresh_tokens[party] = await self._open_grants()
+        return self._refresh_tokens[party]
 
-_RING = KeyRing(KEYS)
-PRODUCT = Forms(
-    lambda: tokens.mint("that"), lambda grant, turn: refresh_tokens.mint(_RING, grant, turn), lambda: tokens.mint("thac")
-)
-BARE = Forms(bare_tokens.random_token, bare_tokens.refresh_token, bare_tokens.random_token)
+    def keep(self, party: str, left: list[str]) -> None:
+        """Remember the tokens that a round left."""
+        self._refresh_tokens[party] = left
 
+    async def codes(self, _party: str, count: int) -> list[str]:
+        """So many fresh codes, of all merchants in turn."""
+        codes = [tokens.mint("thac") for _ in range(count)]
+        await self._copy("oauth_codes", CODE_COLUMNS, self._code_rows(codes, clock.now()))
+        return codes
 
-async def harness(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Merchants, and the application they are connected to."""
-    await connection.execute(PARTITIONS, clock.now())
-    await connection.execute(MERCHANTS, GRANTS)
-    await connection.execute(CLIENT_ROW, CLIENT, CALLBACK, ALL.mask, tokens.digest(CLIENT_SECRET))
+    async def _open_grants(self) -> tuple[list[UUID], list[str]]:
+        """A grant with a refresh token for every merchant."""
+        ids = [GrantId(new_id()) for _ in self.merchants]
+        refresh = [refresh_tokens.mint(RING, grant, GENERATION) for grant in ids]
+        now = clock.now()
+        rows = (
+            (
+                grant,
+                CLIENT,
+                merchant,
+                "live",
+                ALL.mask,
+                1,
+                GENERATION,
+                tokens.digest(token),
+                RING.in_use,
+                now,
+                now + GRANT_LIVES,
+            )
+            for grant, merchant, token in zip(ids, self.merchants, refresh, strict=True)
+        )
+        await self._copy("oauth_grants", GRANT_COLUMNS, rows)
+        return list(ids), refresh
 
+    def _code_rows(self, codes: list[str], now: datetime) -> Iterator[tuple[object, ...]]:
+        challenge = pkce.challenge_of(VERIFIER)
+        for place, code in enumerate(codes):
+            merchant = self.merchants[place % len(self.merchants)]
+            yield tokens.digest(code), CLIENT, 1, merchant, "live", CALLBACK, challenge, ALL.mask, now, now + TOKEN_LIVES
 
-async def side(connection: "asyncpg.Connection[asyncpg.Record]", forms: Forms) -> Side:
-    """A grant with an access and a refresh token for every merchant."""
-    merchants = [row["id"] for row in await connection.fetch(MERCHANT_IDS, GRANTS)]
-    ids = [GrantId(new_id()) for _ in merchants]
-    opened = Side(forms, list(ids), [forms.access_token() for _ in ids], [forms.refresh_token(id_, 0) for id_ in ids], [])
-    now = clock.now()
-    grants = (
-        (id_, CLIENT, merchant, "live", ALL.mask, 1, tokens.digest(refresh), _RING.in_use, now, now + GRANT_LIVES)
-        for id_, merchant, refresh in zip(ids, merchants, opened.refresh_tokens, strict=True)
-    )
-    await _copy(connection, "oauth_grants", GRANT_COLUMNS, grants)
-    held = zip(opened.access_tokens, ids, strict=True)
-    access = ((tokens.digest(token), id_, ALL.mask, now + TOKEN_LIVES) for token, id_ in held)
-    await _copy(connection, "oauth_access_tokens", ACCESS_COLUMNS, access)
-    return opened
-
-
-async def codes(connection: "asyncpg.Connection[asyncpg.Record]", side: Side, count: int) -> None:
-    """So many fresh codes, of all merchants in turn."""
-    merchants = [row["id"] for row in await connection.fetch(MERCHANT_IDS, GRANTS)]
-    side.codes = [side.forms.code() for _ in range(count)]
-    await _copy(connection, "oauth_codes", CODE_COLUMNS, _code_rows(side.codes, merchants, clock.now()))
-
-
-def _code_rows(codes: list[str], merchants: list[UUID], now: datetime) -> Iterator[tuple[object, ...]]:
-    challenge = pkce.challenge_of(VERIFIER)
-    for place, code in enumerate(codes):
-        merchant = merchants[place % len(merchants)]
-        yield tokens.digest(code), CLIENT, 1, merchant, "live", CALLBACK, challenge, ALL.mask, now, now + TOKEN_LIVES
-
-
-async def steady_use(connection: "asyncpg.Connection[asyncpg.Record]", side: Side) -> None:
-    """Spread the last uses over the last minute, as steady calls do."""
-    await connection.execute(STEADY_USE, side.grant_ids)
-
-
-async def _copy(
-    connection: "asyncpg.Connection[asyncpg.Record]", table: str, columns: str, rows: Iterator[tuple[Any, ...]]
-) -> None:
-    await connection.copy_records_to_table(table, records=rows, columns=columns.split())
+    async def _copy(self, table: str, columns: str, rows: Iterator[tuple[Any, ...]]) -> None:
+        await self._connection.copy_records_to_table(table, records=rows, columns=columns.split())

@@ -90,17 +90,18 @@ async def measure(rounds: int, events: int, seconds: int) -> Findings:
         last.callback(database.stop)
         dsn = database.cluster.dsn
         await migrate(dsn)
-        services = root.create_services(config.load(processes.settings(dsn)))
+        environment = processes.settings(dsn, folder / "data")
+        services = root.create_services(config.load(environment))
         port = last.enter_context(processes.receiver())
         harness = Harness(services, port)
         await harness.open()
         who: dict[str, Measure] = {
-            "client": partial(client, dsn, port, events),
-            "queue": partial(delivered, harness, events, partial(processes.queue, dsn)),
-            "tollhouse": partial(delivered, harness, events, partial(processes.worker, dsn)),
+            "client": partial(client, environment, port, events),
+            "queue": partial(delivered, harness, events, partial(processes.queue, environment)),
+            "tollhouse": partial(delivered, harness, events, partial(processes.worker, environment)),
         }
         rates = await take_turns(rounds, who)
-        latencies = await arrivals(harness, seconds, port, dsn)
+        latencies = await arrivals(harness, seconds, port, environment)
         await services.db.close()
         return findings(rates, latencies)
 
@@ -115,9 +116,9 @@ async def take_turns(rounds: int, who: dict[str, Measure]) -> dict[str, list[flo
     return rates
 
 
-async def client(dsn: str, port: int, events: int) -> float:
+async def client(environment: dict[str, str], port: int, events: int) -> float:
     """The client alone, as many calls at once as the worker makes."""
-    return await asyncio.to_thread(processes.client_per_s, dsn, port, BULKHEADS[CallKind.PROMPT].calls, events)
+    return await asyncio.to_thread(processes.client_per_s, environment, port, BULKHEADS[CallKind.PROMPT].calls, events)
 
 
 async def delivered(harness: Harness, events: int, worker: Callable[[], AbstractContextManager[None]]) -> float:
@@ -134,10 +135,10 @@ async def delivered(harness: Harness, events: int, worker: Callable[[], Abstract
     return events / seconds
 
 
-async def arrivals(harness: Harness, seconds: int, port: int, dsn: str) -> list[float]:
+async def arrivals(harness: Harness, seconds: int, port: int, environment: dict[str, str]) -> list[float]:
     """Milliseconds from commit to arrival, in order of length, at a steady rate."""
     committed: dict[UUID, int] = {}
-    with processes.worker(dsn):
+    with processes.worker(environment):
         await harness.events(WARM_UP)
         await harness.all_sent()
         began = time.monotonic()

@@ -7,12 +7,13 @@ from uuid import UUID
 
 from tollhouse.events import secrets, store
 from tollhouse.events.destination import destination_key
-from tollhouse.events.record import HELD_FOR, NewEvent, encode_payload
+from tollhouse.events.record import HELD_FOR, NewEvent, encode_payload, record
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.db import Tx
+from tollhouse.platform.packed_json import pack
 
 MERCHANTS = 50
 LOOK_EVERY_S = 0.02
@@ -54,10 +55,11 @@ class Harness:
         return time.monotonic_ns()
 
     async def event(self, number: int) -> tuple[UUID, int]:
-        """One event; its id, and when it was committed."""
-        values = self._event(number)
-        await self._services.db.execute(store.RECORD, *values)
-        return values[0], time.monotonic_ns()
+        """One event, recorded as by a request; its id, and when it was committed."""
+        env = self._envs[number % MERCHANTS]
+        event = NewEvent("payment.succeeded", "transaction", new_id(), 1, OBJECT, self.url(number))
+        event_id = await self._services.transact(lambda work: record(work, env, event), clock.now())
+        return event_id, time.monotonic_ns()
 
     async def some_wait(self) -> bool:
         """Whether any is still to be sent. No count: measuring must not be half of the work."""
@@ -89,7 +91,7 @@ class Harness:
     def _event(self, number: int) -> Sequence[object]:
         env, url, now, event_id = self._envs[number % MERCHANTS], self.url(number), clock.now(), new_id()
         event = NewEvent("payment.succeeded", "transaction", event_id, 1, OBJECT, url)
-        body = encode_payload(event_id, env, event, now)
+        body = pack(encode_payload(event_id, env, event, now))
         return (
             event_id, env.merchant_id, env.mode, event.type, event.source_type, event.source_id, event.sequence, body,
             url, destination_key(env, url), "request", False, now, HELD_FOR,

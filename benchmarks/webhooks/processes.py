@@ -9,15 +9,17 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 STARTS_WITHIN_S = 30
 SECRET_KEYS = "k:" + base64.urlsafe_b64encode(bytes(range(32))).decode().rstrip("=")
 
 
-def settings(dsn: str) -> dict[str, str]:
-    """The environment of every process."""
+def settings(dsn: str, data_dir: Path) -> dict[str, str]:
+    """The environment of every process. In the data folder a commit wakes the worker."""
     return {
         "DATABASE_URL": dsn,
+        "TOLLHOUSE_DATA_DIR": str(data_dir),
         "TOLLHOUSE_SECRET_KEYS": SECRET_KEYS,
         "TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8",
     }
@@ -37,24 +39,24 @@ def receiver() -> Iterator[int]:
 
 
 @contextmanager
-def worker(dsn: str) -> Iterator[None]:
+def worker(environment: dict[str, str]) -> Iterator[None]:
     """`tollhouse worker`, logging JSON."""
-    with _running(["tollhouse", "worker"], settings(dsn)):
+    with _running(["tollhouse", "worker"], environment):
         yield
 
 
 @contextmanager
-def queue(dsn: str) -> Iterator[None]:
+def queue(environment: dict[str, str]) -> Iterator[None]:
     """The worker without its calls."""
-    with _running(["benchmarks.webhooks.floors", "queue"], settings(dsn)):
+    with _running(["benchmarks.webhooks.floors", "queue"], environment):
         yield
 
 
-def client_per_s(dsn: str, port: int, calls: int, count: int) -> float:
+def client_per_s(environment: dict[str, str], port: int, calls: int, count: int) -> float:
     """Requests a second of the client alone."""
     done = subprocess.run(  # noqa: S603 - our own module
         [sys.executable, "-m", "benchmarks.webhooks.floors", "client", str(port), str(calls), str(count)],
-        env=_outside() | settings(dsn),
+        env=_outside() | environment,
         stdout=subprocess.PIPE,
         check=True,
     )

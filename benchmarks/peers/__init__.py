@@ -1,0 +1,1 @@
+"""Other servers, measured by the same load on the same database server: see docs/performance.md."""
