@@ -52,7 +52,7 @@ def decode_body(
         raise ValidationFailed(FieldError("", "invalid_type", "The body must be a JSON object."))
     members = cast("dict[str, Any]", parsed)
     members = {name: value for name, value in members.items() if value is not None or name not in _defaults(kind)}
-    if not _has_times(kind):
+    if all(members.get(name) is None for name in _times(kind)):
         try:
             body = msgspec.convert(members, kind)
         except msgspec.ValidationError:
@@ -122,17 +122,21 @@ def _alternatives(kind: types.Type) -> tuple[types.Type, ...]:
 
 
 @cache
-def _has_times(kind: type[Any]) -> bool:
-    return any(isinstance(one, types.DateTimeType) for field in _fields(kind) for one in _alternatives(field.type))
+def _times(kind: type[Any]) -> frozenset[str]:
+    """The members with times, which are read by `parse_time`."""
+    return _members_of(kind, types.DateTimeType)
 
 
 @cache
 def _lists(kind: type[Any]) -> frozenset[str]:
     """The parameters that may be repeated."""
+    return _members_of(kind, types.ListType)
+
+
+def _members_of(kind: type[Any], type_: type[types.Type]) -> frozenset[str]:
+    """The members whose type is this one or has it as an alternative."""
     return frozenset(
-        field.encode_name
-        for field in _fields(kind)
-        if any(isinstance(one, types.ListType) for one in _alternatives(field.type))
+        field.encode_name for field in _fields(kind) if any(isinstance(one, type_) for one in _alternatives(field.type))
     )
 
 

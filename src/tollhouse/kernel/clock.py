@@ -26,7 +26,7 @@ def now() -> datetime:
 
 def stamp(moment: datetime) -> Timestamp:
     """`2026-11-21T02:39:00.123Z`."""
-    return Timestamp(moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z")
+    return Timestamp(moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z")
 
 
 def parse_time(text: str) -> datetime | None:

@@ -9,6 +9,8 @@ LINE_BREAKS = frozenset("\r\n\t")
 
 def is_readable(text: str, but: frozenset[str] = frozenset()) -> bool:
     """Whether it holds no control, bidirectional, zero-width or other invisible character but these."""
+    if text.isprintable() and FILLERS.isdisjoint(text):
+        return True
     return all(char in but or _shows(char) for char in text)
 
 

@@ -59,13 +59,15 @@ DICTIONARY = (
     b'"metadata":{},"mode":"live","livemode":true,"created_at":"2026-","updated_at":"2026-","succeeded_at":"2026-","version":1}}}'
 )  # fmt: skip
 DICTIONARIES = {NUMBER: DICTIONARY}
+_PRIMED = zlib.compressobj(LEVEL, zlib.DEFLATED, WINDOW_BITS, MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
+"""With the dictionary read. A copy of it costs less than reading it again."""
 
 
 def pack(json: bytes) -> bytes:
     """JSON as it is stored."""
     if len(json) < PACKED_MIN_BYTES:
         return json
-    deflating = zlib.compressobj(LEVEL, zlib.DEFLATED, WINDOW_BITS, MEMORY_LEVEL, zlib.Z_DEFAULT_STRATEGY, DICTIONARY)
+    deflating = _PRIMED.copy()
     return NUMBER + deflating.compress(json) + deflating.flush()
 
 

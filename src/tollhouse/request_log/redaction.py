@@ -7,10 +7,13 @@ credential is hidden everywhere, in paths, queries and texts.
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
+from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.http.forms import parse_form
 from tollhouse.kernel.errors import InvalidRequest
@@ -25,8 +28,11 @@ ITEMS_MAX = 20
 NESTING_MAX = 4
 SECRET = re.compile(r"(?:th_live|th_test|that|thrt|thac|thcs)_[0-9A-Za-z]{16,}|whsec_[0-9A-Za-z+/=]{16,}")
 SPELT_OUT = ":,/[]"
-NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
+NAME_CHARS_MAX = 40
+NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{NAME_CHARS_MAX}}}")
 """Member names that are shown. Keys and tokens are longer."""
+NAMES_KEPT = 2_000
+"""Judged names that are remembered: those of the API, and as many that callers made up."""
 
 SECRET_WORDS = frozenset(
     {
@@ -44,6 +50,7 @@ PRIVATE_WORDS = frozenset(
         "value", "zip",
     }
 )  # fmt: skip
+NOT_SHOWN = SECRET_WORDS | PRIVATE_WORDS
 WORD_BOUNDARY = re.compile(r"[_.\-]|(?<=[a-z0-9])(?=[A-Z])")
 VOCABULARY = re.compile(r"[a-z]{1,24}(?:[_.:-][a-z]{1,24}){0,4}")
 ID_OR_TIME = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?")
@@ -86,7 +93,7 @@ def redact_query(raw: bytes, declared: Collection[str]) -> str:
     except InvalidRequest:
         return HIDDEN
     redacted = (
-        (_name(name), _text(name, value) if name in declared else _of_vocabulary(name, value))
+        (_name(name).text, _text(name, value) if name in declared else _of_vocabulary(name, value))
         for name, value in pairs[:ITEMS_MAX]
     )
     return "&".join(f"{name}={quote(value, safe=SPELT_OUT)}" for name, value in redacted)[:PATH_CHARS_MAX]
@@ -105,21 +112,43 @@ def redact_body(raw: bytes) -> str | None:
     return text if len(text) <= BODY_CHARS_MAX else f"{len(raw):,} bytes"
 
 
+class Name(Struct, frozen=True):
+    """How a name is shown, and what it says about its value: `is_private` means a secret or personal data."""
+
+    text: str
+    is_private: bool
+    is_harmless: bool
+
+
+def _judge(name: str) -> Name:
+    is_valid = NAME.fullmatch(name) is not None
+    is_private = not is_valid or name in ADDRESSES or any(word.lower() in NOT_SHOWN for word in WORD_BOUNDARY.split(name))
+    return Name(name if is_valid else HIDDEN, is_private, name in SHOWN or name.endswith(SUFFIXES))
+
+
+_judge_once = lru_cache(maxsize=NAMES_KEPT)(_judge)
+
+
+def _name(name: str) -> Name:
+    """Names that are too long to be shown are not remembered."""
+    return _judge_once(name) if len(name) <= NAME_CHARS_MAX else _judge(name)
+
+
 def _redacted(value: Any, name: str, *, shown: bool, depth: int) -> Any:
+    if isinstance(value, str):
+        if not shown:
+            return HIDDEN
+        return _field(value) if name == "field" else _text(name, value)
+    if value is None:
+        return None
     if isinstance(value, dict):
-        return _members(
-            cast("dict[str, Any]", value), shown=shown and (depth == 0 or name in OPEN or not _private(name)), depth=depth
-        )
+        shown = shown and (depth == 0 or name in OPEN or not _name(name).is_private)
+        return _members(cast("dict[str, Any]", value), shown=shown, depth=depth)
     if isinstance(value, list):
         items = cast("list[Any]", value)[:ITEMS_MAX]
         return HIDDEN if depth == NESTING_MAX else [_redacted(one, name, shown=shown, depth=depth + 1) for one in items]
-    if value is None:
-        return None
-    if not shown:
-        return HIDDEN
-    if isinstance(value, str):
-        return _field(value) if name == "field" else _text(name, value)
-    return value if _harmless(name) or (_is_small(value) and not _private(name)) else HIDDEN
+    judged = _name(name)
+    return value if shown and (judged.is_harmless or (_is_small(value) and not judged.is_private)) else HIDDEN
 
 
 def _is_small(value: Any) -> bool:
@@ -129,39 +158,26 @@ def _is_small(value: Any) -> bool:
 def _members(values: dict[str, Any], *, shown: bool, depth: int) -> Any:
     if depth == NESTING_MAX:
         return HIDDEN
-    members = list(values.items())[:MEMBERS_MAX]
-    return {_name(name): _redacted(value, name, shown=shown, depth=depth + 1) for name, value in members}
+    members = islice(values.items(), MEMBERS_MAX)
+    return {_name(name).text: _redacted(value, name, shown=shown, depth=depth + 1) for name, value in members}
 
 
 def _text(name: str, value: str) -> str:
     if name in ADDRESSES:
         return _host(value)
-    return _plain(value, TEXT_CHARS_MAX) if _harmless(name) else _of_vocabulary(name, value)
+    return _plain(value, TEXT_CHARS_MAX) if _name(name).is_harmless else _of_vocabulary(name, value)
 
 
 def _of_vocabulary(name: str, value: str) -> str:
     """A vocabulary word, id or time; everything else is hidden."""
-    plain = VOCABULARY.fullmatch(value) or ID_OR_TIME.fullmatch(value)
-    return value if plain and not _private(name) else HIDDEN
-
-
-def _private(name: str) -> bool:
-    """Whether the name means a secret or personal data."""
-    words = {word.lower() for word in WORD_BOUNDARY.split(name)}
-    return not NAME.fullmatch(name) or name in ADDRESSES or bool(words & (SECRET_WORDS | PRIVATE_WORDS))
-
-
-def _harmless(name: str) -> bool:
-    return name in SHOWN or name.endswith(SUFFIXES)
+    if _name(name).is_private:
+        return HIDDEN
+    return value if VOCABULARY.fullmatch(value) or ID_OR_TIME.fullmatch(value) else HIDDEN
 
 
 def _field(path: str) -> str:
     """The path of a field error, without names that may be secrets."""
-    return ".".join(_name(part) for part in path.split(".")[:NESTING_MAX])
-
-
-def _name(name: str) -> str:
-    return name if NAME.fullmatch(name) else HIDDEN
+    return ".".join(_name(part).text for part in path.split(".")[:NESTING_MAX])
 
 
 def _host(url: str) -> str:
@@ -175,7 +191,7 @@ def _host(url: str) -> str:
 
 def _plain(text: str, chars_max: int) -> str:
     """Without secrets and control characters, truncated. Secrets are hidden first: a part of one is one too."""
-    hidden = SECRET.sub(HIDDEN, text)[:chars_max]
+    hidden = (SECRET.sub(HIDDEN, text) if "_" in text else text)[:chars_max]
     return (
         hidden
         if hidden.isprintable()
