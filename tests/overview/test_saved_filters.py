@@ -13,6 +13,7 @@ from tollhouse.dashboard.saved_filters_store import PER_LIST_MAX
 
 PATH = "/test/saved-filters"
 ID = re.compile(rf'action="{PATH}/([0-9a-f-]+)/rename"')
+APPLIED = re.compile(r'href="(/test/[^"]+)">Apply')
 
 
 async def save(actor: Actor, name: str, query: str = "status=succeeded", list_name: str = "payments") -> str:
@@ -81,7 +82,26 @@ async def test_an_outdated_filter_breaks_no_page(alice: Actor, query: str) -> No
     for list_name in LISTS:
         await seen(alice, f"/test/{list_name}?limit=5" if "developers/requests" not in list_name else f"/test/{list_name}")
     assert "Old: no longer available" in await seen(alice, "/test/payments?currency=EUR")
-    await seen(alice, PATH)
+    managed = await seen(alice, PATH)
+    applied = APPLIED.findall(managed)
+    assert managed.count("No longer available") + len(applied) == len(LISTS)
+    assert not any(address.startswith("/test/payments?") for address in applied)
+    for address in applied:
+        await seen(alice, address)
+
+
+async def test_a_suspended_merchant_only_applies_them(alice: Actor) -> None:
+    await open_link(alice)
+    await save(alice, "Mine")
+    await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
+    listed = await seen(alice, "/test/payments?status=failed")
+    assert 'href="/test/payments?status=succeeded"' in listed
+    assert "Save filters" not in listed
+    assert "Save filters" not in await seen(alice, "/test/payment-links?status=active")
+    managed = await seen(alice, PATH)
+    assert 'href="/test/payments?status=succeeded"' in managed
+    assert not ID.findall(managed)
+    assert "Delete" not in managed
 
 
 @pytest.mark.parametrize("query", ["status=failed\r\nSet-Cookie: a=b", "reference=ä", "reference=a b", "currency=EUR#top"])

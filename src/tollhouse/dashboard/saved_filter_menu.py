@@ -25,7 +25,7 @@ class SavedFilterEntry(Struct, frozen=True):
 
 
 class SavedFilterMenu(Struct, frozen=True):
-    """The saved filters of a list, and the filters that are set now as a query string; empty if there are none."""
+    """The saved filters of a list, and the filters that can be saved now as a query string; empty if there are none."""
 
     list_name: str
     entries: list[SavedFilterEntry]
@@ -45,9 +45,18 @@ async def load_saved_filters(
     entries: list[SavedFilterEntry] = []
     for one in await store.list_filters(request.services.db, person.user_id, env.mode, list_name):
         filters = _decode(one.query, type(query))
-        address = f"/{env.mode}/{list_name}?{urlencode(filters)}" if filters else ""
+        address = _address(env, list_name, filters)
         entries.append(SavedFilterEntry(one.id, one.name, address, bool(current) and filters == current))
-    return SavedFilterMenu(list_name, entries, urlencode(current))
+    return SavedFilterMenu(list_name, entries, "" if person.suspended else urlencode(current))
+
+
+def address_of(env: MerchantEnv, saved: store.SavedFilter, kind: type[Struct]) -> str:
+    """The path of the list with these filters; empty if the list, whose queries are of this type, no longer has them."""
+    return _address(env, saved.list_name, _decode(saved.query, kind))
+
+
+def _address(env: MerchantEnv, list_name: str, filters: dict[str, Any]) -> str:
+    return f"/{env.mode}/{list_name}?{urlencode(filters)}" if filters else ""
 
 
 def _decode(query: str, kind: type[Struct]) -> dict[str, Any]:

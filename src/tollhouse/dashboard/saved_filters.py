@@ -4,10 +4,18 @@ import re
 from collections.abc import Mapping
 from uuid import UUID
 
+from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.dashboard import saved_filters_store as store
+from tollhouse.dashboard.balance_payments import BalancePaymentsPageQuery
+from tollhouse.dashboard.conversions import ConversionsPageQuery
+from tollhouse.dashboard.fulfillments import FulfillmentsPageQuery
+from tollhouse.dashboard.ledger_model import LedgerPageQuery
+from tollhouse.dashboard.payment_links import LinkListQuery
+from tollhouse.dashboard.saved_filter_menu import address_of
 from tollhouse.dashboard.saved_filters_store import SavedFilter
+from tollhouse.dashboard.withdrawals import WithdrawalsPageQuery
 from tollhouse.http.form_errors import NO_ERRORS, NOT_SAVED, FormErrors
 from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
@@ -22,24 +30,27 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import SAVED_FILTER_NAME_CHARS_MAX
 from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.text import Text, Translatable
+from tollhouse.request_log.model import RequestsQuery
+from tollhouse.transactions.payment_list import PaymentsQuery
+from tollhouse.webhooks.model import EventsPageQuery
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/saved-filters"
 QUERY_CHARS_MAX = 2_000
 QUERY = re.compile(r"[!-\"$-~]+")
 """The characters of a query string: no space, control character or fragment."""
-LISTS: Mapping[str, str] = {
-    "payments": "Payments",
-    "payment-links": "Payment links",
-    "withdrawals": "Withdrawals",
-    "conversions": "Conversions",
-    "ledger": "Ledger",
-    "balance-payments": "Balance payments",
-    "fulfillments": "Fulfillments",
-    "developers/events": "Events",
-    "developers/requests": "API requests",
+LISTS: Mapping[str, tuple[str, type[Struct]]] = {
+    "payments": ("Payments", PaymentsQuery),
+    "payment-links": ("Payment links", LinkListQuery),
+    "withdrawals": ("Withdrawals", WithdrawalsPageQuery),
+    "conversions": ("Conversions", ConversionsPageQuery),
+    "ledger": ("Ledger", LedgerPageQuery),
+    "balance-payments": ("Balance payments", BalancePaymentsPageQuery),
+    "fulfillments": ("Fulfillments", FulfillmentsPageQuery),
+    "developers/events": ("Events", EventsPageQuery),
+    "developers/requests": ("API requests", RequestsQuery),
 }
-"""The lists whose filters can be saved: path below the mode, and title."""
+"""The lists whose filters can be saved: path below the mode, title, and type of the queries."""
 NOTICES = {"renamed": "Filter renamed.", "deleted": "Filter deleted."}
 A_NAME = Text("Enter a name of 1 to %(most)s characters.", most=SAVED_FILTER_NAME_CHARS_MAX)
 NAME_TAKEN = "Another filter of this list has this name."
@@ -113,7 +124,10 @@ async def _page(
         person=person,
         mode=env.mode,
         here="saved-filters",
-        lists=[(path, title, [one for one in found if one.list_name == path]) for path, title in LISTS.items()],
+        lists=[
+            (path, title, [(one, address_of(env, one, kind)) for one in found if one.list_name == path])
+            for path, (title, kind) in LISTS.items()
+        ],
         has_filters=bool(found),
         unsaved=unsaved,
         form_errors=form_errors,
