@@ -12,6 +12,7 @@ from tollhouse.dashboard.slice import SLICE as DASHBOARD
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.events.slice import SLICE as EVENTS
 from tollhouse.fulfillments.slice import SLICE as FULFILLMENTS
+from tollhouse.hash_chain.slice import SLICE as HASH_CHAIN
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.operations import Operation, Surface
 from tollhouse.http.slice import Slice
@@ -57,6 +58,7 @@ SLICES: Sequence[Slice] = (
     OUTGOING,
     BANK,
     LEDGER,
+    HASH_CHAIN,
     EVENTS,
     MAIL,
     IDENTITY,

@@ -15,6 +15,7 @@ from tests.running import CATALOGUE, Service, settings_for
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.checks.run import SETTINGS
 from tollhouse.console import actions
+from tollhouse.hash_chain import chain
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -49,6 +50,7 @@ async def shop(still: Service) -> AsyncIterator[Actor]:
         await services.transact(
             lambda work: actions.adjust(work, env, CATALOGUE.currencies["EUR"], 500, context), context.at
         )
+        await chain.append(still.dsn, services.keys, context.at)
         yield actor
     await services.db.close()
 

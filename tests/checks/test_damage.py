@@ -114,6 +114,14 @@ DAMAGE = {
         "I21 .* operator_action .* was changed",
         "UPDATE operator_actions SET operator = 'eve'",
     ),
+    "a changed digest": (
+        "I25 the latest blocks of the hash chain match their rows",
+        "UPDATE row_digests SET digest = sha256(digest) WHERE kind = 'operator_action'",
+    ),
+    "a changed block": (
+        "I25 every block of the hash chain matches its rows",
+        "UPDATE hash_chain_blocks SET ledger_transactions = ledger_transactions[2:]",
+    ),
     "a dropped trigger": (
         "I22 .* trigger ledger_postings.append_only is missing",
         "DROP TRIGGER append_only ON ledger_postings",

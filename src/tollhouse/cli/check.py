@@ -2,16 +2,21 @@
 
 import asyncio
 import signal
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from cyclopts import App, Parameter
+from msgspec.structs import replace
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tollhouse.checks.run import CheckUnfinishedError, Report, Scope, check
 from tollhouse.cli.database import database
 from tollhouse.cli.options import Json, stderr
+from tollhouse.hash_chain import chain
+from tollhouse.hash_chain.model import Head
 from tollhouse.platform import config, embedded
+from tollhouse.platform.db import Tx, connect
 
 BROKEN, UNFINISHED = 1, 2
 app = App(name="check", help="Check the invariants of money, events and schema.")
@@ -20,14 +25,24 @@ Full = Annotated[
     bool, Parameter(name="--full", negative=(), help="Verify all rows instead of new rows and a part of the others.")
 ]
 
+HeadFile = Annotated[
+    Path | None,
+    Parameter(name="--head", help="A file of heads from `tollhouse heads`, kept elsewhere, to compare with the database."),
+]
+
+
+class InvalidHeadsError(ValueError):
+    """The file has no heads."""
+
 
 @app.default
-def run_check(*, full: Full = False, as_json: Json = False) -> int:
+def run_check(*, full: Full = False, head: HeadFile = None, as_json: Json = False) -> int:
     """Print a line for each broken invariant. Exits 0 if all hold, 1 if some are broken, 2 if the check could not finish."""
     try:
+        kept = [] if head is None else _read_heads(head)
         with database() as settings:
-            report = asyncio.run(_check(settings.database_url or "", Scope(full=full)))
-    except (CheckUnfinishedError, config.InvalidSettingsError, embedded.EmbeddedError, OSError) as error:
+            report = asyncio.run(_check(settings.database_url or "", Scope(full=full), kept))
+    except (CheckUnfinishedError, InvalidHeadsError, config.InvalidSettingsError, embedded.EmbeddedError, OSError) as error:
         return _unfinished(str(error), as_json=as_json)
     except (asyncio.CancelledError, KeyboardInterrupt):
         return _unfinished("interrupted", as_json=as_json)
@@ -41,7 +56,20 @@ def run_check(*, full: Full = False, as_json: Json = False) -> int:
     return BROKEN if report.broken else 0
 
 
-async def _check(dsn: str, scope: Scope) -> Report:
+def _read_heads(file: Path) -> list[Head]:
+    """The heads of a file, a line each."""
+    heads: list[Head] = []
+    for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+        try:
+            heads.append(msgspec.json.decode(line, type=Head))
+        except msgspec.DecodeError as error:
+            raise InvalidHeadsError(f"{file}, line {number} is not a head from `tollhouse heads`: {error}") from None
+    if not heads:
+        raise InvalidHeadsError(f"{file} has no heads.")
+    return heads
+
+
+async def _check(dsn: str, scope: Scope, kept: list[Head]) -> Report:
     """Run the check with a progress bar. SIGINT and SIGTERM cancel it."""
     task = asyncio.current_task()
     if task is None:
@@ -58,7 +86,15 @@ async def _check(dsn: str, scope: Scope) -> Report:
         report = await check(dsn, scope, progress=progress)
     if report is None:
         raise AssertionError("a check that waits for its lock returns a report")
-    return report
+    return replace(report, broken=report.broken + await _compare(dsn, kept)) if kept else report
+
+
+async def _compare(dsn: str, kept: list[Head]) -> list[str]:
+    raw = await connect(dsn)
+    try:
+        return [f"I25 heads that were kept match the hash chain: {line}" for line in await chain.compare(Tx(raw), kept)]
+    finally:
+        await raw.close()
 
 
 def _unfinished(reason: str, *, as_json: bool) -> int:

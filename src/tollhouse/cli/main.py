@@ -47,6 +47,7 @@ for name, command in (
     ("status", "instance:status"),
     ("keys", "keys:app"),
     ("check", "check:app"),
+    ("heads", "heads:print_heads"),
     ("backup", "backup:write_backup"),
     ("restore", "backup:restore_backup"),
 ):

@@ -1,4 +1,4 @@
-"""Encryption of secrets with AES-256-GCM under a key ring, and MACs under the same ring.
+"""Encryption of secrets with AES-256-GCM under a key ring, and MACs and Ed25519 signatures under the same ring.
 
 The first key encrypts; every key decrypts. The context of a secret (merchant, mode, version) is authenticated as
 associated data, so that a ciphertext moved to another row cannot be decrypted.
@@ -8,7 +8,8 @@ import hashlib
 import hmac
 import secrets
 
-from cryptography.exceptions import InvalidTag
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -41,6 +42,9 @@ class KeyRing:
         """The id of the first key."""
         self._ciphers = {name: AESGCM(_derive(key, b"tollhouse sealing")) for name, key in keys}
         self._mac_keys = [_derive(key, b"tollhouse mac") for _, key in keys]
+        self._signing_key = Ed25519PrivateKey.from_private_bytes(_derive(keys[0][1], b"tollhouse signature"))
+        self.public_key = self._signing_key.public_key().public_bytes_raw()
+        """The Ed25519 public key of the first key, 32 bytes."""
         self.check_values = {name: _derive(key, b"tollhouse key check")[:CHECK_BYTES] for name, key in keys}
         """Check values that identify each key without revealing it, by key id."""
 
@@ -63,11 +67,24 @@ class KeyRing:
         """Keyed BLAKE2b (RFC 7693) under the first key, 32 bytes."""
         return _mac(self._mac_keys[0], message)
 
+    def sign(self, message: bytes) -> bytes:
+        """Ed25519 signature (RFC 8032) under the first key, 64 bytes."""
+        return self._signing_key.sign(message)
+
     def verify_mac(self, message: bytes, mac: bytes) -> bool:
         """Whether any key of the ring made this MAC, complete or cut to its first bytes (16 or more)."""
         if len(mac) < MAC_BYTES_MIN:
             return False
         return any(hmac.compare_digest(_mac(key, message)[: len(mac)], mac) for key in self._mac_keys)
+
+
+def is_signature(public_key: bytes, signature: bytes, message: bytes) -> bool:
+    """Whether the holder of the private key of `public_key` signed this message."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public_key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 def _mac(key: bytes, message: bytes) -> bytes:
