@@ -5,8 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.hash_chain import model, store
-from tollhouse.hash_chain.model import Block, Head, Row
-from tollhouse.hash_chain.store import Here, SignedBlock
+from tollhouse.hash_chain.model import Block, CoveredRow, Head
+from tollhouse.hash_chain.store import SignedBlock, Snapshot
 from tollhouse.kernel.clock import stamp
 from tollhouse.platform.db import Tx, connect
 from tollhouse.platform.encryption import KeyRing
@@ -29,20 +29,20 @@ async def append(dsn: str, keys: KeyRing, now: datetime) -> list[Head]:
 
 
 async def _append(tx: Tx, keys: KeyRing, now: datetime) -> list[Head]:
-    here = await store.lock(tx)
-    last = await store.last(tx, here)
+    snapshot = await store.lock(tx)
+    last = await store.last(tx, snapshot)
     block = None if last is None else last.block
     heads: list[Head] = []
     async for rows in store.new_rows(tx, None if last is None else last.visible):
-        block, head = await _insert(tx, keys, block, rows, here, now)
+        block, head = await _insert(tx, keys, block, rows, snapshot, now)
         heads.append(head)
     if not heads and (block is None or block.created_at.date() < now.date()):
-        heads.append((await _insert(tx, keys, block, (), here, now))[1])
+        heads.append((await _insert(tx, keys, block, (), snapshot, now))[1])
     return heads
 
 
 async def _insert(
-    tx: Tx, keys: KeyRing, previous: Block | None, rows: Sequence[Row], here: Here, now: datetime
+    tx: Tx, keys: KeyRing, previous: Block | None, rows: Sequence[CoveredRow], snapshot: Snapshot, now: datetime
 ) -> tuple[Block, Head]:
     number, previous_hash = (1, None) if previous is None else (previous.number + 1, previous.hash)
     ids: tuple[list[UUID], list[UUID]] = (
@@ -51,7 +51,7 @@ async def _insert(
     )
     block = Block(number, await store.hash_of(tx, previous_hash, number, now, ids), now)
     signed = SignedBlock(block, *model.sign(block, keys))
-    await store.insert(tx, signed, ids, here)
+    await store.insert(tx, signed, ids, snapshot)
     return block, model.head(block, signed.public_key, signed.signature)
 
 

@@ -13,7 +13,7 @@ ROWS_MAX = 10_000
 """The most rows of one block."""
 
 
-class Row(Struct, frozen=True):
+class CoveredRow(Struct, frozen=True):
     """A row that a block covers: `kind` is `ledger` or `operator_action`."""
 
     kind: str

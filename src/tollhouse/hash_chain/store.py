@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.hash_chain.model import ROWS_MAX, Block, Row
+from tollhouse.hash_chain.model import ROWS_MAX, Block, CoveredRow
 from tollhouse.platform.db import Tx
 
 # No snapshot is taken before the lock is held, so the snapshot of the transaction sees the last block.
@@ -50,7 +50,7 @@ LAST_SIGNED = """
 HASHES = "SELECT number, hash, created_at FROM hash_chain_blocks WHERE number = ANY ($1::bigint[])"
 
 
-class Here(Struct, frozen=True):
+class Snapshot(Struct, frozen=True):
     """The snapshot of this transaction, the database cluster, and whether rows have transactions that are still to come."""
 
     visible: str
@@ -58,7 +58,7 @@ class Here(Struct, frozen=True):
     has_foreign_rows: bool
 
 
-class Last(Struct, frozen=True):
+class LastBlock(Struct, frozen=True):
     """The last block. `visible` is its snapshot, if that tells what is new."""
 
     block: Block
@@ -73,32 +73,32 @@ class SignedBlock(Struct, frozen=True):
     signature: bytes
 
 
-async def lock(tx: Tx) -> Here:
+async def lock(tx: Tx) -> Snapshot:
     """Lock against other writers until the transaction ends; call it first."""
     await tx.execute(LOCK)
     row = await tx.fetchrow(HERE)
     if row is None:
         raise AssertionError("a statement without FROM returns one row")
-    return Here(**dict(row))
+    return Snapshot(**dict(row))
 
 
-async def last(tx: Tx, here: Here) -> Last | None:
+async def last(tx: Tx, snapshot: Snapshot) -> LastBlock | None:
     """The last block, if there is one."""
-    row = await tx.fetchrow(LAST, here.cluster, here.visible)
-    return None if row is None else Last(Block(row["number"], row["hash"], row["created_at"]), row["visible"])
+    row = await tx.fetchrow(LAST, snapshot.cluster, snapshot.visible)
+    return None if row is None else LastBlock(Block(row["number"], row["hash"], row["created_at"]), row["visible"])
 
 
-async def new_rows(tx: Tx, since: str | None) -> AsyncIterator[list[Row]]:
+async def new_rows(tx: Tx, since: str | None) -> AsyncIterator[list[CoveredRow]]:
     """Rows that the snapshot `since` did not see, or that are in no block, in parts of one block each."""
     cursor = await (tx.raw.cursor(UNCOVERED) if since is None else tx.raw.cursor(NEW, since))
     while rows := await cursor.fetch(ROWS_MAX):
-        yield [Row(row["kind"], row["id"]) for row in rows]
+        yield [CoveredRow(row["kind"], row["id"]) for row in rows]
 
 
-async def insert(tx: Tx, signed: SignedBlock, rows: tuple[Sequence[UUID], Sequence[UUID]], here: Here) -> None:
+async def insert(tx: Tx, signed: SignedBlock, rows: tuple[Sequence[UUID], Sequence[UUID]], snapshot: Snapshot) -> None:
     """Add a block of these ledger transactions and operator actions."""
     one = signed.block
-    place = (here.cluster, here.visible, here.has_foreign_rows)
+    place = (snapshot.cluster, snapshot.visible, snapshot.has_foreign_rows)
     await tx.execute(INSERT, one.number, *rows, one.hash, signed.public_key, signed.signature, *place, one.created_at)
 
 
