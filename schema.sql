@@ -23,6 +23,18 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.hash_chain_hash(p_previous bytea, p_number bigint, p_at timestamp with time zone, p_ledger uuid[], p_actions uuid[]) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT sha256(coalesce(p_previous, '') || int8send(p_number) || int8send((extract(epoch FROM p_at) * 1000000)::bigint)
+        || int8send(cardinality(p_ledger)) || int8send(cardinality(p_actions))
+        || coalesce((SELECT string_agg(uuid_send(r.id) || coalesce(d.digest, ''), '' ORDER BY r.n)
+                     FROM unnest(p_ledger) WITH ORDINALITY AS r (id, n)
+                     LEFT JOIN row_digests d ON d.kind = 'ledger' AND d.id = r.id), '')
+        || coalesce((SELECT string_agg(uuid_send(r.id) || coalesce(d.digest, ''), '' ORDER BY r.n)
+                     FROM unnest(p_actions) WITH ORDINALITY AS r (id, n)
+                     LEFT JOIN row_digests d ON d.kind = 'operator_action' AND d.id = r.id), ''))
+$$;
 CREATE FUNCTION public.idempotency_keys_store(p_merchant uuid, p_mode text, p_caller text, p_key_hash bytea, p_fingerprint bytea, p_status integer, p_answer bytea, p_at timestamp with time zone) RETURNS void
     LANGUAGE plpgsql
     SET lock_timeout TO '10ms'
@@ -1550,6 +1562,22 @@ CREATE UNLOGGED TABLE public.failed_attempts (
     CONSTRAINT failed_attempts_failed_at_check CHECK ((cardinality(failed_at) > 0)),
     CONSTRAINT failed_attempts_name_hash_check CHECK ((octet_length(name_hash) = 32))
 );
+CREATE TABLE public.hash_chain_blocks (
+    number bigint NOT NULL,
+    ledger_transactions uuid[] NOT NULL,
+    operator_actions uuid[] NOT NULL,
+    hash bytea NOT NULL,
+    public_key bytea NOT NULL,
+    signature bytea NOT NULL,
+    cluster bigint NOT NULL,
+    visible pg_snapshot NOT NULL,
+    has_foreign_rows boolean NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT hash_chain_blocks_hash_check CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT hash_chain_blocks_number_check CHECK ((number > 0)),
+    CONSTRAINT hash_chain_blocks_public_key_check CHECK ((octet_length(public_key) = 32)),
+    CONSTRAINT hash_chain_blocks_signature_check CHECK ((octet_length(signature) = 64))
+);
 CREATE TABLE public.idempotency_keys (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -2397,6 +2425,8 @@ ALTER TABLE ONLY public.fulfillments
     ADD CONSTRAINT fulfillments_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.fulfillments
     ADD CONSTRAINT fulfillments_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.hash_chain_blocks
+    ADD CONSTRAINT hash_chain_blocks_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant_id, mode, caller, key_hash);
 ALTER TABLE ONLY public.invariant_watch
@@ -2691,6 +2721,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_statements FOR
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.chargeback_notes FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversion_prices FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.hash_chain_blocks FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transaction_applications FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2744,6 +2775,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.chargeback_notes FOR EACH
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.conversion_prices FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.fulfillments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.hash_chain_blocks FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
