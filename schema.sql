@@ -1283,6 +1283,19 @@ BEGIN
         RAISE EXCEPTION 'payment % has changed', p_id USING ERRCODE = 'serialization_failure';
     END IF;
 END $$;
+CREATE FUNCTION public.webhook_event_statuses_follow() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.status IN ('retrying', 'failed', 'canceled', 'held') THEN
+        INSERT INTO webhook_event_statuses (event_id, merchant_id, mode, status, created_at)
+        VALUES (NEW.id, NEW.merchant_id, NEW.mode, NEW.status, NEW.created_at)
+        ON CONFLICT (event_id) DO UPDATE SET status = excluded.status;
+    ELSE
+        DELETE FROM webhook_event_statuses WHERE event_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2213,6 +2226,15 @@ CREATE TABLE public.webhook_event_keys (
     type text NOT NULL,
     sequence bigint NOT NULL
 );
+CREATE TABLE public.webhook_event_statuses (
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    status text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT webhook_event_statuses_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT webhook_event_statuses_status_check CHECK ((status = ANY (ARRAY['retrying'::text, 'failed'::text, 'canceled'::text, 'held'::text])))
+);
 CREATE TABLE public.webhook_failures (
     event_id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -2571,6 +2593,8 @@ ALTER TABLE ONLY public.webhook_deliveries
     ADD CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_pkey PRIMARY KEY (merchant_id, mode);
+ALTER TABLE ONLY public.webhook_event_statuses
+    ADD CONSTRAINT webhook_event_statuses_pkey PRIMARY KEY (event_id);
 ALTER TABLE ONLY public.webhook_event_keys
     ADD CONSTRAINT webhook_events_once PRIMARY KEY (source_id, source_type, type, sequence);
 ALTER TABLE ONLY public.webhook_events
@@ -2696,6 +2720,7 @@ CREATE INDEX webhook_deliveries_later_of_merchant ON public.webhook_deliveries_l
 CREATE INDEX webhook_deliveries_leased ON public.webhook_deliveries USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 CREATE INDEX webhook_deliveries_of_merchant ON public.webhook_deliveries USING btree (merchant_id, mode);
 CREATE INDEX webhook_deliveries_ready ON public.webhook_deliveries USING btree (lane, destination_key, run_at) WITH (deduplicate_items=off) WHERE (lease_until IS NULL);
+CREATE INDEX webhook_event_statuses_listed ON public.webhook_event_statuses USING btree (merchant_id, mode, status, created_at DESC, event_id DESC);
 CREATE INDEX webhook_events_by_type ON ONLY public.webhook_events USING btree (merchant_id, mode, type, created_at DESC, id DESC) WHERE ((type <> 'payment.succeeded'::text) AND (type <> 'balance.updated'::text));
 CREATE INDEX webhook_events_of_merchant ON ONLY public.webhook_events USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX webhook_events_of_resource ON ONLY public.webhook_events USING btree (merchant_id, mode, source_id, created_at DESC, id DESC);
@@ -2800,6 +2825,8 @@ CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.transactions DEF
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.unapplied_minor IS DISTINCT FROM new.unapplied_minor) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.running_totals_follow_refund();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION public.running_totals_follow_payment();
 CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER webhook_event_statuses_first AFTER INSERT ON public.webhook_events FOR EACH ROW WHEN ((new.status = 'held'::text)) EXECUTE FUNCTION public.webhook_event_statuses_follow();
+CREATE TRIGGER webhook_event_statuses_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status <> new.status) AND ((old.status = ANY (ARRAY['retrying'::text, 'failed'::text, 'canceled'::text, 'held'::text])) OR (new.status = ANY (ARRAY['retrying'::text, 'failed'::text, 'canceled'::text, 'held'::text]))))) EXECUTE FUNCTION public.webhook_event_statuses_follow();
 CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
 CREATE TRIGGER withdrawals_released BEFORE INSERT OR UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((new.status = ANY (ARRAY['approved'::text, 'processing'::text, 'completed'::text]))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER withdrawals_transition BEFORE UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();

@@ -81,15 +81,15 @@ OPERATOR = (
 
 
 def endpoints() -> list[Endpoint]:
-    """All of them."""
-    pages = [path for path in MINE if not path.startswith(REDIRECTED)]
+    """All of them, once."""
+    pages = dict.fromkeys((*(path for path in MINE if not path.startswith(REDIRECTED)), *FILTERED))
     lists = [
         f"/{name}{query}"
         for name, filters in LISTS.items()
         for query in ("", "?limit=20&page=90", "?cursor={cursor_of[" + name + "]}", *(f"?{one}" for one in filters))
     ]
     return [
-        *(Endpoint("dashboard", path) for path in (*pages, *FILTERED)),
+        *(Endpoint("dashboard", path) for path in pages),
         *(Endpoint("api", path) for path in (*lists, *REPORTS)),
         *(Endpoint("operator", path) for path in OPERATOR),
     ]

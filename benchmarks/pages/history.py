@@ -97,6 +97,11 @@ BALANCES = """
     WHERE a.merchant_id = $1 AND a.code = 'available' AND a.currency = 'EUR'
 """
 TOTALS = "SELECT running_totals_rebuild($1)"
+STATUSES = """
+    INSERT INTO webhook_event_statuses (event_id, merchant_id, mode, status, created_at)
+    SELECT id, merchant_id, mode, status, created_at FROM webhook_events
+    WHERE merchant_id = $1 AND status IN ('retrying', 'failed', 'canceled', 'held')
+"""
 FAILURES = """
     INSERT INTO webhook_failures (event_id, merchant_id, mode, failed_at)
     SELECT id, merchant_id, mode, created_at FROM webhook_events WHERE merchant_id = $1 AND status = 'failed'
@@ -185,8 +190,8 @@ async def make(dsn: str, merchant_id: UUID, count: int) -> dict[str, Any]:
             f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM more m, {table} o WHERE {which} ORDER BY m.n",
             merchant_id,
         )
-    for statement in (FEES, BALANCES, *ORDERS, TOTALS, FAILURES):
-        await connection.execute(statement, merchant_id)
+    for statement in (FEES, BALANCES, *ORDERS, TOTALS, STATUSES, FAILURES):
+        await connection.execute(statement, *([merchant_id] if "$1" in statement else []))
     middle = await connection.fetchrow(
         "SELECT payment_id, link_id, entry_id, fee_id, at, n FROM more WHERE n BETWEEN $1 AND $1 + 20 AND n % 5 = 0"
         " AND ends = 'succeeded' LIMIT 1",

@@ -61,6 +61,16 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(
     assert not await test.broken()
 
 
+async def test_the_status_of_an_event_goes_with_its_month(test: Harness, ended_by: datetime) -> None:
+    event_id = await test.record(None)
+    kept = "SELECT FROM webhook_event_statuses WHERE event_id = $1"
+    assert await test.services.db.execute(kept, event_id) == 0
+    await test.execute("UPDATE webhook_events SET status = 'failed' WHERE id = $1", event_id)
+    assert await test.services.db.execute(kept, event_id) == 1
+    await drop_months_before(test.services.db, ended_by)
+    assert await test.services.db.execute(kept, event_id) == 0
+
+
 async def test_nothing_is_dropped_before_its_days_are_over(test: Harness) -> None:
     before = await months(test)
     await drop_expired_months(test.services)

@@ -18,6 +18,7 @@ from tollhouse.payment_links import store as links
 from tollhouse.refunds import store as refunds
 from tollhouse.transactions import payment_list_store as payments
 from tollhouse.transactions import store as transactions
+from tollhouse.webhooks import store as webhooks
 from tollhouse.withdrawals import store as withdrawals
 
 ROWS, READ_MAX = 20_000, 200
@@ -103,6 +104,17 @@ FILLED = {
                CASE WHEN rare THEN 'failed' ELSE 'completed' END, CASE WHEN NOT rare THEN 'x' END,
                CASE WHEN rare THEN 'rejected' END, 1, '{{}}', at, at, at, CASE WHEN NOT rare THEN at END {MOMENTS}
     """,
+    "webhook_events": f"""
+        INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_url,
+            destination_source, status, delivered_at, created_at)
+        SELECT uuidv7(at - now()), $1, 'test', 'payment.succeeded', 'transaction', gen_random_uuid(), 1, '', 'https://x',
+               'request', CASE WHEN rare THEN CASE n WHEN 1 THEN 'pending' ELSE 'failed' END ELSE 'delivered' END,
+               CASE WHEN NOT rare THEN at END, at {MOMENTS}
+    """,
+    "webhook_event_statuses": """
+        INSERT INTO webhook_event_statuses (event_id, merchant_id, mode, status, created_at)
+        SELECT id, merchant_id, mode, status, created_at FROM webhook_events WHERE merchant_id = $1 AND status = 'failed'
+    """,
     "audit_lines": f"""
         INSERT INTO audit_lines (merchant_id, id, created_at, deed, author_kind, author)
         SELECT $1, gen_random_uuid(), at, CASE WHEN rare THEN 'refund.created' ELSE 'link.created' END, 'person', 'x'
@@ -155,6 +167,12 @@ LISTS = {
     "balance payments of a currency": (balance_payments.LIST, f"NULL, now(), NULL, 'USD', NULL, {WINDOW}"),
     "fulfillments of a status": (fulfillments.LIST, f"'{{failed}}'{', NULL' * 4}, {WINDOW}"),
     "fulfillments of a product": (fulfillments.LIST, f"NULL, 'coins'{', NULL' * 3}, {WINDOW}"),
+    "failed events": (webhooks.EVENTS_OF_STATUSES, f"'{{failed,held}}', NULL, NULL, {WINDOW}"),
+    "failed events of a common type": (
+        webhooks.EVENTS_OF_STATUSES,
+        f"'{{failed}}', '{{payment.succeeded}}', NULL, {WINDOW}",
+    ),
+    "pending events": (webhooks.QUEUED_EVENTS, f"'{{pending}}', NULL, NULL, {WINDOW}, '{{{{queued}}}}'"),
     "fulfillments of a currency": (fulfillments.LIST, f"NULL, NULL, 'USD'{', NULL' * 2}, {WINDOW}"),
 }
 
@@ -169,10 +187,11 @@ async def test_a_rare_filter_reads_few_rows(alice: Actor) -> None:
             await raw.execute(statement.replace("$1", merchant))
             await raw.execute(f"ANALYZE {table}")
         account = await raw.fetchval(f"SELECT id FROM ledger_accounts WHERE owner = {merchant} AND currency = 'USD'")
+        queued = await raw.fetchval(f"SELECT id FROM webhook_events WHERE merchant_id = {merchant} AND status = 'pending'")
         await raw.execute("SET LOCAL plan_cache_mode = force_custom_plan")
         for name, (statement, values) in LISTS.items():
             await raw.execute(f"PREPARE listed AS {statement}")
-            given = values.replace("{account}", str(account))
+            given = values.replace("{account}", str(account)).replace("{queued}", str(queued))
             plan = await raw.fetch(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) EXECUTE listed({merchant}, 'test', {given})")
             found[name] = sum(
                 int(number)

@@ -90,6 +90,20 @@ async def test_pages(alice: Actor, harness_of: Open) -> None:
         assert (await alice.get(f"/webhook-events?{query}")).field_errors()
 
 
+async def test_pages_of_rare_statuses(alice: Actor, harness_of: Open) -> None:
+    harness = await harness_of(alice)
+    ids = [await harness.record(None) for _ in range(9)]
+    for event_id, status in zip(ids, ["failed", "canceled", "skipped"] * 3, strict=True):
+        await harness.execute("UPDATE webhook_events SET status = $2 WHERE id = $1", event_id, status)
+    ended = [str(event_id) for number, event_id in enumerate(ids) if number % 3 != 2][::-1]
+    query = "/webhook-events?status=failed&status=canceled&limit=4"
+    first = (await alice.get(query)).ok().body
+    assert ([event["id"] for event in first["webhook_events"]], first["has_more"]) == (ended[:4], True)
+    for rest in ("page=2", f"cursor={first['next_cursor']}"):
+        assert [event["id"] for event in (await alice.get(f"{query}&{rest}")).ok().body["webhook_events"]] == ended[4:]
+    assert (await alice.get("/webhook-events?status=retrying")).ok().body["webhook_events"] == []
+
+
 @pytest.mark.covers("W-77", "W-80")
 async def test_nobody_elses_events(alice: Actor, mallory: Actor, harness_of: Open) -> None:
     event_id = await (await harness_of(alice)).record(OWN)

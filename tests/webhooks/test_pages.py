@@ -21,6 +21,10 @@ from tollhouse.webhooks import labels
 OWN = "http://127.0.0.1:1099/"
 ROW = re.compile(r'<a class="hit" href="/(?:test|live)/developers/events/([0-9a-f-]{36})">')
 SECRET = re.compile(r'id="new-secret"[^>]* value="(whsec_[^"]+)"')
+QUEUED = """
+    INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, run_at, automatic_at)
+    SELECT id, merchant_id, mode, 0, at, at FROM webhook_events, (SELECT now() + interval '1 day' AS at) AS x WHERE id = $1
+"""
 PAGES = ("/test/developers/webhooks", "/live/developers/webhooks", "/test/developers/events", "/live/developers/events")
 
 
@@ -207,7 +211,10 @@ async def test_every_state_and_error_has_its_words(alice: Actor, harness_of: Ope
         moved = "UPDATE webhook_events SET status = $2, delivered_at = CASE $2 WHEN 'delivered' THEN now() END WHERE id = $1"
         await harness.execute(moved, event_id, status)
         assert str(labels.STATUSES[status]) in await seen(alice, f"/test/developers/events/{event_id}")
+        if status == "pending":
+            await harness.execute(QUEUED, event_id)
         assert await rows(alice, f"?status={status}") == [str(event_id)]
+        await harness.execute("DELETE FROM webhook_deliveries WHERE event_id = $1", event_id)
 
 
 async def test_what_an_event_holds_is_text(alice: Actor, harness_of: Open) -> None:

@@ -147,7 +147,7 @@ async def events(request: Request, caller: Person, mode: str, query: EventsPageQ
         events=shown,
         query=query,
         saved=await load_saved_filters(request, caller, env, "developers/events", query),
-        searched=0 if store.has_index(query) else store.SEARCHED_EVENTS_MAX,
+        searched=store.SEARCHED_EVENTS_MAX if store.is_search_bounded(query) else 0,
         statuses=[(status, status) for status in labels.STATUSES],
         types=[(name, name) for name in (*EVENT_TYPES, TEST_EVENT)],
         page_links=query.links(shown, more=more),

@@ -54,6 +54,15 @@ DELIVERED_WITHOUT_SUCCESS = """
     WHERE e.id = ANY ($1::uuid[]) AND e.status = 'delivered'
       AND NOT EXISTS (SELECT FROM webhook_attempts a WHERE a.event_id = e.id AND a.status = 'succeeded')
 """
+STATUS_MISMATCH = """
+    SELECT format('event %s', e.id) AS line
+    FROM webhook_events e LEFT JOIN webhook_event_statuses s ON s.event_id = e.id
+    WHERE e.id = ANY ($1::uuid[])
+      AND (s.merchant_id, s.mode, s.status, s.created_at)
+          IS DISTINCT FROM (CASE WHEN e.status IN ('retrying', 'failed', 'canceled', 'held')
+                            THEN ROW(e.merchant_id, e.mode, e.status, e.created_at)
+                            ELSE ROW(NULL::uuid, NULL::text, NULL::text, NULL::timestamptz) END)
+"""
 # `$1` are the ids of ledger transactions.
 BALANCE_NOTIFIED = """
     SELECT format('ledger transaction %s moved the %s %s balance of %s and has %s events', g.transaction_id, g.mode,
@@ -79,5 +88,6 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I11", "events that could be recorded twice", MISSING_KEY, "event"),
     Invariant("I11", "events with a wrong count of attempts", ATTEMPT_COUNT, "event"),
     Invariant("I11", "delivered events without a successful attempt", DELIVERED_WITHOUT_SUCCESS, "event"),
+    Invariant("I11", "events listed with another status than their own", STATUS_MISMATCH, "event"),
     Invariant("I14", "every balance change has one event", BALANCE_NOTIFIED, "ledger"),
 )

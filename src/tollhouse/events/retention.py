@@ -27,6 +27,7 @@ async def drop_months_before(db: Pool, ended_by: datetime) -> int:
         ended_by = min(ended_by, _created_at(row["event_id"]))
     dropped = sum([await partitions.drop_ended(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
     await delete_in_batches(db, retention_store.DELETE_DIGESTS, ended_by)
+    await delete_in_batches(db, retention_store.DELETE_STATUSES, ended_by)
     return dropped
 
 

@@ -15,3 +15,11 @@ DELETE_DIGESTS = """
               ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0) AT TIME ZONE 'UTC', 'YYYYMM')) IS NULL
         ORDER BY id LIMIT $2)
 """
+
+# Statuses of events whose partition was dropped.
+DELETE_STATUSES = """
+    DELETE FROM webhook_event_statuses WHERE event_id IN (
+        SELECT s.event_id FROM webhook_event_statuses s
+        WHERE s.event_id < webhook_first_id($1) AND NOT EXISTS (SELECT FROM webhook_events e WHERE e.id = s.event_id)
+        ORDER BY s.event_id LIMIT $2)
+"""

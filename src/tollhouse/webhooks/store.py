@@ -25,6 +25,10 @@ from tollhouse.webhooks.model import (
 SEARCHED_EVENTS_MAX = 50_000
 COMMON_TYPES = frozenset({"payment.succeeded", "balance.updated"})
 """The types that are not in the index by type: every payment has them."""
+RARE_STATUSES = frozenset({"retrying", "failed", "canceled", "held"})
+"""The statuses of which `webhook_event_statuses` has all events, in the order of the list."""
+QUEUED_EVENTS_MAX = 1_000
+"""With more events in the queue, the pending ones are found along the list."""
 
 CONFIGURATION = """
     SELECT n.url, n.event_types, n.delivery_disabled_at, n.created_at, n.updated_at,
@@ -38,6 +42,29 @@ EVENTS = f"""
     WHERE merchant_id = $1 AND mode = $2 AND ($3::text[] IS NULL OR status = ANY($3))
       AND ($4::text[] IS NULL OR type = ANY($4)) AND ($5::uuid IS NULL OR source_id = $5)
       AND created_at >= $6 AND (created_at, id) < ($7, $8)
+    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
+"""
+# The same for statuses that few events have: no other events are read.
+EVENTS_OF_STATUSES = f"""
+    SELECT {EVENT.columns_of("found")}
+    FROM (SELECT DISTINCT unnest($3::text[]) AS status) AS wanted
+    CROSS JOIN LATERAL (
+        SELECT e.* FROM webhook_event_statuses s
+        JOIN webhook_events e ON e.id = s.event_id AND e.merchant_id = $1 AND e.mode = $2 AND e.status = wanted.status
+        WHERE s.merchant_id = $1 AND s.mode = $2 AND s.status = wanted.status
+          AND ($4::text[] IS NULL OR e.type = ANY($4)) AND ($5::uuid IS NULL OR e.source_id = $5)
+          AND s.created_at >= $6 AND (s.created_at, s.event_id) < ($7, $8)
+        ORDER BY s.created_at DESC, s.event_id DESC LIMIT $9::bigint + $10::bigint) AS found
+    ORDER BY found.created_at DESC, found.id DESC LIMIT $9 OFFSET $10
+"""
+# Every pending event is in the queue.
+QUEUED = "SELECT event_id FROM webhook_deliveries WHERE merchant_id = $1 AND mode = $2 LIMIT $3"
+QUEUED_EVENTS = f"""
+    SELECT {EVENT.columns}
+    FROM webhook_events
+    WHERE merchant_id = $1 AND mode = $2 AND status = ANY($3::text[])
+      AND ($4::text[] IS NULL OR type = ANY($4)) AND ($5::uuid IS NULL OR source_id = $5)
+      AND created_at >= $6 AND (created_at, id) < ($7, $8) AND id = ANY($11::uuid[])
     ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
 """
 # Only the newest $5 events are searched, which bounds the cost of rare matches.
@@ -105,18 +132,26 @@ async def is_delivery_enabled(db: Pool | Tx, env: MerchantEnv) -> bool:
 async def list_events(db: Pool, env: MerchantEnv, event_filter: EventFilter, window: Window) -> list[WebhookEvent]:
     """A page of events, newest first."""
     values = (*msgspec.structs.astuple(event_filter), *msgspec.structs.astuple(window))
-    return [EVENT.read(row) for row in await db.fetch_custom_plan(EVENTS, env.merchant_id, env.mode, *values)]
+    statement, whose = EVENTS, (env.merchant_id, env.mode)
+    statuses = set(event_filter.status or ())
+    if statuses and statuses <= RARE_STATUSES:
+        statement = EVENTS_OF_STATUSES
+    elif statuses == {"pending"}:
+        queued = [row["event_id"] for row in await db.fetch(QUEUED, *whose, QUEUED_EVENTS_MAX + 1)]
+        if len(queued) <= QUEUED_EVENTS_MAX:
+            statement, values = QUEUED_EVENTS, (*values, queued)
+    return [EVENT.read(row) for row in await db.fetch_custom_plan(statement, *whose, *values)]
 
 
-def has_index(query: EventsPageQuery) -> bool:
-    """Whether the events of this type have an index."""
-    return query.type not in {"", *COMMON_TYPES}
+def is_search_bounded(query: EventsPageQuery) -> bool:
+    """Whether only the newest events are searched: those of this type and status cannot be found without the others."""
+    return query.type in {"", *COMMON_TYPES} and query.status not in {"pending", *RARE_STATUSES}
 
 
 async def list_filtered_events(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
-    """A page of matching events; among the newest ones, unless the index by type has them."""
-    if has_index(query):
-        event_filter = EventFilter(status=[query.status] if query.status else None, type=[query.type])
+    """A page of matching events; among the newest ones, where the search is bounded."""
+    if not is_search_bounded(query):
+        event_filter = EventFilter([query.status] if query.status else None, [query.type] if query.type else None)
         return await list_events(db, env, event_filter, query.window)
     values = (query.status, query.type, SEARCHED_EVENTS_MAX, query.fetch, query.offset)
     return [EVENT.read(row) for row in await db.fetch(FILTERED_EVENTS, env.merchant_id, env.mode, *values)]
