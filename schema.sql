@@ -23,6 +23,12 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.delivery_seconds(p_from timestamp with time zone, p_to timestamp with time zone) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN s > 100 THEN ceil(s / 10 ^ (length(s::text) - 2)) * 10 ^ (length(s::text) - 2) ELSE s END::numeric(20, 0)
+    FROM (SELECT greatest(ceil(extract(epoch FROM p_to - p_from)), 0)::numeric(20, 0) AS s) AS whole
+$$;
 CREATE FUNCTION public.hash_chain_hash(p_previous bytea, p_number bigint, p_at timestamp with time zone, p_ledger uuid[], p_actions uuid[]) RETURNS bytea
     LANGUAGE sql STABLE
     AS $$
@@ -1134,6 +1140,22 @@ BEGIN
         ON CONFLICT DO NOTHING;
     END IF;
 END $$;
+CREATE FUNCTION public.running_totals_add_fulfillment(p public.fulfillments, p_count integer) RETURNS void
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    v_project uuid := coalesce(p.project_id, '00000000-0000-0000-0000-000000000000');
+BEGIN
+    PERFORM running_totals_add(p.merchant_id, p.mode, 'fulfilled', p.currency, p.status, false, p.product_id, v_project,
+                               p.created_at, p_count * p.unit_price_minor::numeric * p.delivered_quantity, p_count,
+                               p.created_at);
+    IF p.completed_at IS NOT NULL THEN
+        PERFORM running_totals_add(p.merchant_id, p.mode, 'delivered', '',
+                                   p.status || ' ' || delivery_seconds(p.created_at, p.completed_at), true, p.product_id,
+                                   v_project, p.created_at, p_count * p.delivered_quantity::numeric, p_count, p.created_at);
+    END IF;
+END $$;
 CREATE FUNCTION public.running_totals_follow_entries() RETURNS trigger
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -1155,6 +1177,34 @@ BEGIN
         PERFORM running_totals_add(v.merchant_id, v.mode, 'entries', v.currency, v.type, v.raised, v_source.method_id,
                                    v_source.project_id, v_source.at, v.amount, 1, v.latest_at);
     END LOOP;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.running_totals_follow_failure() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.status = 'failed' THEN
+        PERFORM running_totals_add(OLD.merchant_id, OLD.mode, 'failed', OLD.currency, '', true, '',
+                                   '00000000-0000-0000-0000-000000000000', OLD.updated_at, 0, -1, OLD.updated_at);
+    END IF;
+    IF NEW.status = 'failed' THEN
+        PERFORM running_totals_add(NEW.merchant_id, NEW.mode, 'failed', NEW.currency, '', true, '',
+                                   '00000000-0000-0000-0000-000000000000', NEW.updated_at, 0, 1, NEW.updated_at);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.running_totals_follow_fulfillment() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    IF OLD.status NOT IN ('pending', 'processing') THEN
+        PERFORM running_totals_add_fulfillment(OLD, -1);
+    END IF;
+    IF NEW.status NOT IN ('pending', 'processing') THEN
+        PERFORM running_totals_add_fulfillment(NEW, 1);
+    END IF;
     RETURN NULL;
 END $$;
 CREATE FUNCTION public.running_totals_follow_payment() RETURNS trigger
@@ -1191,13 +1241,14 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE FUNCTION public.running_totals_rebuild(p_merchant uuid) RETURNS void
+CREATE FUNCTION public.running_totals_rebuild(p_merchant uuid, p_measures text[] DEFAULT ARRAY['entries'::text, 'succeeded'::text, 'failed'::text, 'refunded'::text, 'fulfilled'::text, 'delivered'::text]) RETURNS void
     LANGUAGE plpgsql
     AS $$
 BEGIN
     PERFORM FROM ledger_accounts a WHERE a.owner = p_merchant ORDER BY a.id FOR NO KEY UPDATE;
-    DELETE FROM running_totals r USING running_series s WHERE r.series_id = s.id AND s.merchant_id = p_merchant;
-    DELETE FROM running_series WHERE merchant_id = p_merchant;
+    DELETE FROM running_totals r USING running_series s
+    WHERE r.series_id = s.id AND s.merchant_id = p_merchant AND s.measure = ANY (p_measures);
+    DELETE FROM running_series WHERE merchant_id = p_merchant AND measure = ANY (p_measures);
     CREATE TEMP TABLE running_parts ON COMMIT DROP AS
         SELECT mode, measure, currency, type, raised, method_id, project_id, starts_at, latest_at,
                sum(amount) OVER series AS amount, (sum(count) OVER series)::bigint AS count,
@@ -1206,16 +1257,38 @@ BEGIN
             SELECT mode, 'entries' AS measure, currency, type, raised, method_id, project_id,
                    quarter_hour(at) AS starts_at, sum(amount) AS amount, count(DISTINCT transaction_id) AS count,
                    max(created_at) AS latest_at
-            FROM running_entries WHERE merchant_id = p_merchant GROUP BY 1, 3, 4, 5, 6, 7, 8
+            FROM running_entries WHERE merchant_id = p_merchant AND 'entries' = ANY (p_measures) GROUP BY 1, 3, 4, 5, 6, 7, 8
             UNION ALL
             SELECT mode, 'succeeded', currency, '', true, method_id, '00000000-0000-0000-0000-000000000000',
                    quarter_hour(succeeded_at), sum(credited_minor), count(*), max(succeeded_at)
-            FROM transactions WHERE merchant_id = p_merchant AND succeeded_at IS NOT NULL GROUP BY 1, 3, 6, 8
+            FROM transactions
+            WHERE merchant_id = p_merchant AND succeeded_at IS NOT NULL AND 'succeeded' = ANY (p_measures) GROUP BY 1, 3, 6, 8
+            UNION ALL
+            SELECT mode, 'failed', currency, '', true, '', '00000000-0000-0000-0000-000000000000',
+                   quarter_hour(updated_at), 0, count(*), max(updated_at)
+            FROM transactions
+            WHERE merchant_id = p_merchant AND status = 'failed' AND 'failed' = ANY (p_measures) GROUP BY 1, 3, 8
             UNION ALL
             SELECT mode, 'refunded', currency, '', false, '', '00000000-0000-0000-0000-000000000000',
                    quarter_hour(created_at), sum(amount_minor - unapplied_minor), count(*), max(created_at)
-            FROM refunds WHERE merchant_id = p_merchant AND status = 'succeeded' AND unapplied_minor < amount_minor
-            GROUP BY 1, 3, 8) AS parts
+            FROM refunds
+            WHERE merchant_id = p_merchant AND status = 'succeeded' AND unapplied_minor < amount_minor
+              AND 'refunded' = ANY (p_measures) GROUP BY 1, 3, 8
+            UNION ALL
+            SELECT mode, 'fulfilled', currency, status, false, product_id,
+                   coalesce(project_id, '00000000-0000-0000-0000-000000000000'), quarter_hour(created_at),
+                   sum(unit_price_minor * delivered_quantity), count(*), max(created_at)
+            FROM fulfillments
+            WHERE merchant_id = p_merchant AND status NOT IN ('pending', 'processing') AND 'fulfilled' = ANY (p_measures)
+            GROUP BY 1, 3, 4, 6, 7, 8
+            UNION ALL
+            SELECT mode, 'delivered', '', status || ' ' || delivery_seconds(created_at, completed_at), true, product_id,
+                   coalesce(project_id, '00000000-0000-0000-0000-000000000000'), quarter_hour(created_at),
+                   sum(delivered_quantity), count(*), max(created_at)
+            FROM fulfillments
+            WHERE merchant_id = p_merchant AND status NOT IN ('pending', 'processing') AND completed_at IS NOT NULL
+              AND 'delivered' = ANY (p_measures)
+            GROUP BY 1, 3, 4, 6, 7, 8) AS parts
         WINDOW series AS (PARTITION BY mode, measure, currency, type, raised, method_id, project_id ORDER BY starts_at);
     INSERT INTO running_series (merchant_id, mode, measure, currency, type, raised, method_id, project_id, starts_at, amount,
                                 count, latest_at)
@@ -2026,13 +2099,14 @@ CREATE TABLE public.running_series (
     amount numeric NOT NULL,
     count bigint NOT NULL,
     latest_at timestamp with time zone NOT NULL,
-    CONSTRAINT running_series_measure_check CHECK ((measure = ANY (ARRAY['entries'::text, 'succeeded'::text, 'refunded'::text]))),
+    CONSTRAINT running_series_measure_check CHECK ((measure = ANY (ARRAY['entries'::text, 'succeeded'::text, 'failed'::text, 'refunded'::text, 'fulfilled'::text, 'delivered'::text]))),
     CONSTRAINT running_series_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 )
 WITH (fillfactor='70');
+COMMENT ON COLUMN public.running_series.type IS 'of an entry its type, of a fulfillment its status, of a delivery the status and the seconds it took';
 COMMENT ON COLUMN public.running_series.raised IS 'whether the entries raise the total of the merchant''s balance';
-COMMENT ON COLUMN public.running_series.method_id IS 'of the payment that an entry belongs to; empty if it belongs to none';
-COMMENT ON COLUMN public.running_series.project_id IS 'of the payment that an entry belongs to; zero if it belongs to none';
+COMMENT ON COLUMN public.running_series.method_id IS 'of the payment that an entry belongs to, or the product of a fulfillment; empty if there is none';
+COMMENT ON COLUMN public.running_series.project_id IS 'of the payment or fulfillment; zero if there is none';
 COMMENT ON COLUMN public.running_series.starts_at IS 'the last quarter hour in which something was added';
 COMMENT ON COLUMN public.running_series.latest_at IS 'the latest time of an entry that was added in that quarter hour';
 ALTER TABLE public.running_series ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -2819,9 +2893,11 @@ CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENC
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
+CREATE CONSTRAINT TRIGGER running_totals AFTER UPDATE ON public.fulfillments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((((((old.status IS DISTINCT FROM new.status) OR (old.product_id IS DISTINCT FROM new.product_id)) OR (old.project_id IS DISTINCT FROM new.project_id)) OR (old.delivered_quantity IS DISTINCT FROM new.delivered_quantity)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.completed_at IS DISTINCT FROM new.completed_at))) EXECUTE FUNCTION public.running_totals_follow_fulfillment();
 CREATE TRIGGER running_totals AFTER INSERT ON public.ledger_entries REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.running_totals_follow_entries();
 CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'succeeded'::text)) EXECUTE FUNCTION public.running_totals_follow_refund();
 CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.succeeded_at IS NOT NULL)) EXECUTE FUNCTION public.running_totals_follow_payment();
+CREATE CONSTRAINT TRIGGER running_totals_failed AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((((old.status = 'failed'::text) OR (new.status = 'failed'::text)) AND ((old.status IS DISTINCT FROM new.status) OR (old.updated_at IS DISTINCT FROM new.updated_at)))) EXECUTE FUNCTION public.running_totals_follow_failure();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.unapplied_minor IS DISTINCT FROM new.unapplied_minor) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.running_totals_follow_refund();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION public.running_totals_follow_payment();
 CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();

@@ -1,7 +1,6 @@
-"""SQL of the home page. Volumes and refunds are in the running totals; failed payments are an index-only scan."""
+"""SQL of the home page. Volumes, failed payments and refunds are in the running totals."""
 
 from datetime import datetime
-from typing import Literal
 
 from tollhouse.dashboard.home_model import (
     CurrencyCount,
@@ -13,21 +12,21 @@ from tollhouse.dashboard.home_model import (
 )
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.periods import Span
-from tollhouse.ledger.running_totals_store import NOTHING, Added, Series, add, list_totals, quarter_hour
+from tollhouse.ledger.running_totals_store import list_added
 from tollhouse.platform.db import Pool, Tx
 
+# Within a quarter hour: from $3 until before $4.
 SUCCEEDED = """
     SELECT currency, '' AS type, true AS raised, method_id, sum(credited_minor)::text AS amount, count(*) AS count
     FROM transactions
     WHERE merchant_id = $1 AND mode = $2 AND succeeded_at >= $3 AND succeeded_at < $4
     GROUP BY currency, method_id
 """
-# $3: the starts of the parts, and the end of the last one. Parts are numbered from 1.
 FAILED = """
-    SELECT currency, width_bucket(updated_at, $3::timestamptz[]) AS part, count(*) AS count FROM transactions
-    WHERE merchant_id = $1 AND mode = $2 AND status = 'failed'
-      AND updated_at >= ($3::timestamptz[])[1] AND updated_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
-    GROUP BY 1, 2
+    SELECT currency, '' AS type, true AS raised, '' AS method_id, '0' AS amount, count(*) AS count
+    FROM transactions
+    WHERE merchant_id = $1 AND mode = $2 AND status = 'failed' AND updated_at >= $3 AND updated_at < $4
+    GROUP BY currency
 """
 # Refunds of unapplied money do not reduce the merchant's balance.
 REFUNDED = """
@@ -79,16 +78,18 @@ async def count_period(tx: Tx, env: MerchantEnv, span: Span) -> PeriodTotals:
     """The totals of a span."""
     if not span.starts:
         return PeriodTotals()
-    values = env.merchant_id, env.mode, span.bounds
     return PeriodTotals(
         [
             MethodVolume(series.currency, series.method_id, part, added.count, added.minor)
-            for series, part, added in await _added(tx, env, "succeeded", span.bounds)
+            for series, part, added in await list_added(tx, env, "succeeded", span.bounds, SUCCEEDED)
         ],
-        [CurrencyCount(row["currency"], row["part"], row["count"]) for row in await tx.fetch(FAILED, *values)],
+        [
+            CurrencyCount(series.currency, part, added.count)
+            for series, part, added in await list_added(tx, env, "failed", span.bounds, FAILED)
+        ],
         [
             CurrencyCount(series.currency, part, added.count, added.minor)
-            for series, part, added in await _added(tx, env, "refunded", span.bounds)
+            for series, part, added in await list_added(tx, env, "refunded", span.bounds, REFUNDED)
         ],
     )
 
@@ -127,21 +128,3 @@ async def get_setup_progress(tx: Tx, env: MerchantEnv) -> SetupProgress:
     return SetupProgress(
         row["project"], row["payment"], row["webhook"], row["api_key"], row["second_factor"], row["live_project"]
     )
-
-
-async def _added(
-    tx: Tx, env: MerchantEnv, measure: Literal["succeeded", "refunded"], bounds: list[datetime]
-) -> list[tuple[Series, int, Added]]:
-    """What was added to each series in each part between these moments."""
-    totals = await list_totals(tx, env, measure, bounds)
-    within = SUCCEEDED if measure == "succeeded" else REFUNDED
-    for number, bound in enumerate(bounds):
-        if (starts_at := quarter_hour(bound)) < bound:
-            for row in await tx.fetch(within, env.merchant_id, env.mode, starts_at, bound):
-                add(totals, row, number, len(bounds))
-    return [
-        (series, part, added)
-        for series, before in totals.items()
-        for part in range(1, len(bounds))
-        if (added := before[part] - before[part - 1]) != NOTHING
-    ]

@@ -1,43 +1,95 @@
-"""Every SQL statement about statistics of fulfillments. A row is of one group, or with `whole` of all groups."""
+"""SQL of statistics of fulfillments. Those that ended are in the running totals, by creation; open ones are counted."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from msgspec import Struct
+
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.db import Pool, Row
+from tollhouse.ledger.running_totals_store import list_added
+from tollhouse.platform.db import Pool
 
-Selection = tuple[datetime, datetime, str | None, UUID | None, str | None]
-"""Start, end, product, project and grouping."""
-
-COUNTS = """
-    SELECT key, grouping(key) = 1 AS whole, count(*) AS count, count(*) FILTER (WHERE status = 'completed') AS completed,
-           count(*) FILTER (WHERE status = 'partially_completed') AS partially_completed,
-           count(*) FILTER (WHERE status = 'failed') AS failed, count(*) FILTER (WHERE status = 'canceled') AS canceled,
-           count(*) FILTER (WHERE status IN ('pending', 'processing')) AS pending,
-           sum(delivered_quantity)::bigint AS quantity_delivered,
-           ceil(percentile_cont(0.5) WITHIN GROUP (ORDER BY took_s))::bigint AS p50_seconds,
-           ceil(percentile_cont(0.95) WITHIN GROUP (ORDER BY took_s))::bigint AS p95_seconds
-    FROM (SELECT f.*, extract(epoch FROM completed_at - created_at)::double precision AS took_s,
-                 CASE $7::text WHEN 'day' THEN to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
-                               WHEN 'product' THEN product_id WHEN 'status' THEN status END AS key
-          FROM fulfillments f
-          WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
-            AND ($5::text IS NULL OR product_id = $5) AND ($6::uuid IS NULL OR project_id = $6)) x
-    GROUP BY GROUPING SETS ((), (key)) HAVING count(*) > 0 ORDER BY key
+# Within a quarter hour: created from $3 until before $4.
+FULFILLED = """
+    SELECT currency, status AS type, false AS raised, product_id AS method_id,
+           sum(unit_price_minor * delivered_quantity)::text AS amount, count(*) AS count
+    FROM fulfillments
+    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
+      AND status NOT IN ('pending', 'processing')
+      AND ($5::text IS NULL OR product_id = $5) AND ($6::uuid IS NULL OR project_id = $6)
+    GROUP BY currency, status, product_id
 """
-COSTS = """
-    SELECT key, grouping(key) = 1 AS whole, currency, sum(unit_price_minor * delivered_quantity)::bigint AS charged
-    FROM (SELECT f.*, CASE $7::text WHEN 'day' THEN to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
-                                    WHEN 'product' THEN product_id WHEN 'status' THEN status END AS key
-          FROM fulfillments f
-          WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
-            AND ($5::text IS NULL OR product_id = $5) AND ($6::uuid IS NULL OR project_id = $6)) x
-    GROUP BY GROUPING SETS ((currency), (key, currency)) HAVING sum(delivered_quantity) > 0 ORDER BY currency
+DELIVERED = """
+    SELECT '' AS currency, status || ' ' || delivery_seconds(created_at, completed_at) AS type, true AS raised,
+           product_id AS method_id, sum(delivered_quantity)::text AS amount, count(*) AS count
+    FROM fulfillments
+    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
+      AND status NOT IN ('pending', 'processing') AND completed_at IS NOT NULL
+      AND ($5::text IS NULL OR product_id = $5) AND ($6::uuid IS NULL OR project_id = $6)
+    GROUP BY 2, 4
+"""
+# $3: the starts of the parts, and the end of the last one. Parts are numbered from 1. The index has no completed
+# fulfillments.
+OPEN = """
+    SELECT width_bucket(created_at, $3::timestamptz[]) AS part, status, product_id, count(*) AS count
+    FROM fulfillments
+    WHERE merchant_id = $1 AND mode = $2 AND status IN ('pending', 'processing')
+      AND created_at >= ($3::timestamptz[])[1] AND created_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
+      AND ($4::text IS NULL OR product_id = $4) AND ($5::uuid IS NULL OR project_id = $5)
+    GROUP BY 1, 2, 3
 """
 
 
-async def get(db: Pool, env: MerchantEnv, selection: Selection) -> tuple[list[Row], list[Row]]:
-    """The counts, and the charged amounts by currency, in one snapshot."""
+class FulfillmentPart(Struct, frozen=True, kw_only=True):
+    """Fulfillments of a product and status that were created in a part of the period. Parts are numbered from 1.
+
+    Either `count` of them with what was charged for them, or `deliveries` that took `seconds` with their `units`.
+    """
+
+    number: int
+    status: str
+    product_id: str
+    count: int = 0
+    currency: str = ""
+    charged_minor: int = 0
+    deliveries: int = 0
+    seconds: int = 0
+    units: int = 0
+
+
+async def list_parts(
+    db: Pool, env: MerchantEnv, bounds: Sequence[datetime], product_id: str | None, project_id: UUID | None
+) -> list[FulfillmentPart]:
+    """What was ordered between these moments, read in one snapshot."""
+    only = (product_id, project_id)
     async with db.connection() as tx, tx.snapshot():
-        row = (env.merchant_id, env.mode)
-        return await tx.fetch(COUNTS, *row, *selection), await tx.fetch(COSTS, *row, *selection)
+        opened = await tx.fetch(OPEN, env.merchant_id, env.mode, bounds, *only)
+        fulfilled = await list_added(tx, env, "fulfilled", bounds, FULFILLED, only)
+        delivered = await list_added(tx, env, "delivered", bounds, DELIVERED, only)
+    found = [
+        FulfillmentPart(number=row["part"], status=row["status"], product_id=row["product_id"], count=row["count"])
+        for row in opened
+    ]
+    for series, number, added in fulfilled:
+        part = FulfillmentPart(
+            number=number,
+            status=series.type,
+            product_id=series.method_id,
+            count=added.count,
+            currency=series.currency,
+            charged_minor=added.minor,
+        )
+        found.append(part)
+    for series, number, added in delivered:
+        status, seconds = series.type.split()
+        part = FulfillmentPart(
+            number=number,
+            status=status,
+            product_id=series.method_id,
+            deliveries=added.count,
+            seconds=int(seconds),
+            units=added.minor,
+        )
+        found.append(part)
+    return found

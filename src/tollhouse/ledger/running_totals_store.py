@@ -24,7 +24,7 @@ TOTALS = """
         (SELECT r.amount, r.count FROM running_totals r
          WHERE s.starts_at >= m.at AND r.series_id = s.id AND r.starts_at < m.at ORDER BY r.starts_at DESC LIMIT 1)) AS v
     WHERE s.merchant_id = $1 AND s.mode = $2 AND s.measure = $3 AND ($4::text IS NULL OR s.currency = $4)
-      AND ($6::uuid IS NULL OR s.project_id = $6)
+      AND ($6::uuid IS NULL OR s.project_id = $6) AND ($7::text IS NULL OR s.method_id = $7)
     GROUP BY 1, 2, 3, 4, 5
 """
 # Entries of the quarter hours that begin at $5, before the moments $6. Their transactions are of that time. The entries may
@@ -49,7 +49,11 @@ ENTRIES = """
 
 
 class Series(Struct, frozen=True):
-    """What is added up: entries of a type and direction, or payments that succeeded. Empty: of no type or method."""
+    """What is added up: entries of a type and direction, payments, refunds or fulfillments.
+
+    `type` is that of an entry, the status of a fulfillment, or of a delivery its status and seconds. `method_id` is the
+    method of a payment or the product of a fulfillment. Empty: none.
+    """
 
     currency: str
     type: str
@@ -58,7 +62,7 @@ class Series(Struct, frozen=True):
 
 
 class Added(Struct, frozen=True):
-    """An amount in minor units, and the number of transactions or payments."""
+    """An amount in minor units, of deliveries in units of the product, and the number of what was added."""
 
     minor: int = 0
     count: int = 0
@@ -75,6 +79,8 @@ class Added(Struct, frozen=True):
 NOTHING = Added()
 Totals = dict[Series, list[Added]]
 """What was added to each series before each moment."""
+Measure = Literal["entries", "succeeded", "failed", "refunded", "fulfilled", "delivered"]
+"""Ledger entries by their time, payments by the time of success or failure, refunds and ended fulfillments by creation."""
 
 
 def quarter_hour(moment: datetime) -> datetime:
@@ -85,15 +91,16 @@ def quarter_hour(moment: datetime) -> datetime:
 async def list_totals(
     tx: Tx,
     env: MerchantEnv,
-    measure: Literal["entries", "succeeded", "refunded"],
+    measure: Measure,
     moments: Sequence[datetime],
     currency: str | None = None,
     project_id: UUID | None = None,
+    method_id: str | None = None,
 ) -> Totals:
     """The totals before the quarter hours in which these moments are."""
     starts = [quarter_hour(moment) for moment in moments]
     found: Totals = {}
-    for row in await tx.fetch(TOTALS, env.merchant_id, env.mode, measure, currency, starts, project_id):
+    for row in await tx.fetch(TOTALS, env.merchant_id, env.mode, measure, currency, starts, project_id, method_id):
         add(found, row, row["number"] - 1, len(moments))
     return found
 
@@ -110,6 +117,33 @@ async def list_entry_totals(
         for row in await tx.fetch(ENTRIES, env.merchant_id, env.mode, currency, project_id, *columns):
             add(found, row, row["number"], len(moments))
     return found
+
+
+async def list_added(
+    tx: Tx,
+    env: MerchantEnv,
+    measure: Measure,
+    bounds: Sequence[datetime],
+    within: str,
+    only: tuple[str | None, UUID | None] | None = None,
+) -> list[tuple[Series, int, Added]]:
+    """What was added to each series in each part between these moments; parts are numbered from 1.
+
+    `within` reads the same from `$3` until before `$4`, which are in one quarter hour. With `only`, what is listed is
+    of this method or product and this project, which are its `$5` and `$6`.
+    """
+    method_id, project_id = only or (None, None)
+    totals = await list_totals(tx, env, measure, bounds, project_id=project_id, method_id=method_id)
+    for number, bound in enumerate(bounds):
+        if (starts_at := quarter_hour(bound)) < bound:
+            for row in await tx.fetch(within, env.merchant_id, env.mode, starts_at, bound, *(only or ())):
+                add(totals, row, number, len(bounds))
+    return [
+        (series, part, added)
+        for series, before in totals.items()
+        for part in range(1, len(bounds))
+        if (added := before[part] - before[part - 1]) != NOTHING
+    ]
 
 
 def add(totals: Totals, row: Row, number: int, moments: int) -> None:
