@@ -7,8 +7,8 @@ check: lint types layers test
 
 # Format and lint.
 lint:
-    ruff format --check src tests chaos
-    ruff check src tests chaos
+    ruff format --check src tests chaos benchmarks
+    ruff check src tests chaos benchmarks
 
 # Types, strictly.
 types:
@@ -28,14 +28,14 @@ dates *args:
 
 # Lint, types and the tests that matter most, in a minute.
 quick:
-    ruff format --check src tests chaos
-    ruff check src tests chaos
+    ruff format --check src tests chaos benchmarks
+    ruff check src tests chaos benchmarks
     basedpyright --warnings & types=$!; pytest -q -x tests/test_tidy.py tests/test_language.py tests/kernel tests/ledger/test_post.py tests/journeys/test_get_paid.py; tests=$?; wait $types && exit $tests
 
 # Put code into our format.
 fmt:
-    ruff format src tests chaos
-    ruff check --fix src tests chaos
+    ruff format src tests chaos benchmarks
+    ruff check --fix src tests chaos benchmarks
 
 # Run everything here, on the embedded database.
 run *args:

@@ -163,22 +163,30 @@ class Stock:
         for sql, *values in (
             ("INSERT INTO merchants SELECT id, 'Merchant' FROM unnest($1::uuid[]) id", ids),
             (
-                "INSERT INTO api_keys (id, merchant_id, key_hash, scopes) SELECT id, id, hash, '{account:read}' "
-                "FROM unnest($1::uuid[], $2::bytea[]) AS k (id, hash)",
-                ids, [digest(key) for key in self._keys],
+                (
+                    "INSERT INTO api_keys (id, merchant_id, key_hash, scopes) SELECT id, id, hash, '{account:read}' "
+                    "FROM unnest($1::uuid[], $2::bytea[]) AS k (id, hash)"
+                ),
+                ids,
+                [digest(key) for key in self._keys],
             ),
             (
-                "INSERT INTO access_tokens (token_hash, merchant_id, client_id, scopes, expires_at) "
-                "SELECT hash, id, 'client', '{account:read}', now() + interval '1 hour' "
-                "FROM unnest($1::uuid[], $2::bytea[]) AS k (id, hash)",
-                ids, [digest(token) for token in access],
+                (
+                    "INSERT INTO access_tokens (token_hash, merchant_id, client_id, scopes, expires_at) "
+                    "SELECT hash, id, 'client', '{account:read}', now() + interval '1 hour' "
+                    "FROM unnest($1::uuid[], $2::bytea[]) AS k (id, hash)"
+                ),
+                ids,
+                [digest(token) for token in access],
             ),
             (
-                "INSERT INTO accounts (merchant_id, code, currency, balance_minor) SELECT id, code, 'EUR', 0 "
-                "FROM unnest($1::uuid[]) id, unnest(ARRAY['rail', 'available']) code",
+                (
+                    "INSERT INTO accounts (merchant_id, code, currency, balance_minor) SELECT id, code, 'EUR', 0 "
+                    "FROM unnest($1::uuid[]) id, unnest(ARRAY['rail', 'available']) code"
+                ),
                 ids,
             ),
-        ):  # fmt: skip
+        ):
             await self._connection.execute(sql, *values)
 
     async def links(self, count: int) -> list[str]:

@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 from uuid import UUID, uuid4
 
 from fastapi import Depends, FastAPI, Header, HTTPException
@@ -25,7 +25,7 @@ app = FastAPI()
 
 
 class Base(DeclarativeBase):
-    type_annotation_map = {
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
         datetime: DateTime(timezone=True),
         int: BigInteger,
         dict[str, Any]: JSONB,
