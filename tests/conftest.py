@@ -17,7 +17,7 @@ pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes",
 from tests.browser import chromium  # noqa: E402
 from tests.cast import Actor, sign_up  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
-from tests.running import Service, free_port, new_database, settings_for  # noqa: E402
+from tests.running import Service, free_port, make_template, migrated_database, settings_for  # noqa: E402
 from tollhouse.platform import embedded, passwords  # noqa: E402
 from tollhouse.platform.db import connect  # noqa: E402
 
@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, Any]]:
     """Tests run on asyncio, as the service does."""
-    return "asyncio", {}
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture(scope="session")
@@ -61,6 +61,7 @@ def server() -> Iterator[embedded.Server]:
         Path(folder).chmod(0o711)
         running = embedded.start(Path(folder) / "data")
         asyncio.run(_wait_for_no_disk(running.cluster.dsn))
+        asyncio.run(make_template(running.cluster.dsn))
         yield running
         running.stop()
 
@@ -99,7 +100,7 @@ def make_service(server: embedded.Server) -> Iterator[Callable[..., Service]]:
 @pytest.fixture
 def restarted(server: embedded.Server) -> Iterator[Callable[..., Service]]:
     """A service on a database of its own, stopped and started with other settings at the same address by each call."""
-    dsn = asyncio.run(new_database(server.cluster.dsn))
+    dsn = asyncio.run(migrated_database(server.cluster.dsn))
     url = f"http://127.0.0.1:{free_port()}"
     running: list[Service] = []
 

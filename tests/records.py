@@ -11,13 +11,12 @@ from typing import TypeVar
 import asyncpg
 
 from tests import layers_picture, tables
-from tests.running import new_database
+from tests.running import make_template, migrated_database
 from tollhouse import main
 from tollhouse.api import OPERATIONS
 from tollhouse.checks import schema_store
 from tollhouse.platform import embedded
 from tollhouse.platform.db import Tx, connect
-from tollhouse.platform.migrations import migrate
 
 HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"
@@ -45,8 +44,7 @@ def routes() -> str:
 
 def schema(server: embedded.Server) -> str:
     """The schema after all migrations, without partitions, which depend on the date, and without the dump's own comments."""
-    dsn = asyncio.run(new_database(server.cluster.dsn))
-    asyncio.run(migrate(dsn))
+    dsn = asyncio.run(migrated_database(server.cluster.dsn))
     partitions = [f"--exclude-table={name}" for name in asyncio.run(_partitions(dsn))]
     dump = subprocess.run(
         [server.cluster.binaries / "bin" / "pg_dump", "--schema-only", "--no-owner", "--no-privileges", *partitions, dsn],
@@ -72,9 +70,7 @@ def schema_objects(server: embedded.Server) -> str:
 
 async def _migrated(server: embedded.Server, read: Callable[["asyncpg.Connection[asyncpg.Record]"], Awaitable[T]]) -> T:
     """What this reads from a database after all migrations."""
-    dsn = await new_database(server.cluster.dsn)
-    await migrate(dsn)
-    connection = await connect(dsn)
+    connection = await connect(await migrated_database(server.cluster.dsn))
     try:
         return await read(connection)
     finally:
@@ -100,6 +96,7 @@ def write() -> None:
     with tempfile.TemporaryDirectory() as folder:
         server = embedded.start(Path(folder))
         try:
+            asyncio.run(make_template(server.cluster.dsn))
             SCHEMA.write_text(schema(server))
             STATES.write_text(states(server))
             OBJECTS.write_text(schema_objects(server))

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import asyncpg
 import msgspec
+import uvloop
 
 from tollhouse import main
 from tollhouse.catalogue import extension
@@ -22,13 +23,15 @@ from tollhouse.rails.configured import configured_rails
 from tollhouse.worker import work
 
 KEY = "test:" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
+TEMPLATE = "migrated"
+"""The database after all migrations, copied in a fifth of the time that migrating takes."""
 QUICK_RETRIES = "0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1"
 
 
 def settings_for(dsn: str, *, fresh: bool = False, **changes: str) -> Settings:
     """Settings of a test service; `changes` are environment variables. `fresh` makes it a database of its own."""
     if fresh:
-        dsn = asyncio.run(new_database(dsn))
+        dsn = asyncio.run(migrated_database(dsn))
     environment = {
         "DATABASE_URL": dsn,
         "TOLLHOUSE_SECRET_KEYS": KEY,
@@ -41,13 +44,28 @@ def settings_for(dsn: str, *, fresh: bool = False, **changes: str) -> Settings:
     return config.load(environment)
 
 
+async def make_template(dsn: str) -> None:
+    """Migrate the database of `dsn`, with which nobody may be connected, and keep a copy for `migrated_database`."""
+    await migrate(as_application(dsn), dsn)
+    await _copy(dsn, "tollhouse", TEMPLATE)
+
+
 async def new_database(dsn: str) -> str:
     """An empty database beside the one of `dsn`."""
-    name = f"t{uuid4().hex[:12]}"
-    connection = await asyncpg.connect(dsn)
-    await connection.execute(f"CREATE DATABASE {name}")
+    return await _copy(dsn, "template1", f"t{uuid4().hex[:12]}")
+
+
+async def migrated_database(dsn: str) -> str:
+    """A database after all migrations beside the one of `dsn`."""
+    return await _copy(dsn, TEMPLATE, f"t{uuid4().hex[:12]}")
+
+
+async def _copy(dsn: str, template: str, name: str) -> str:
+    parts = urlsplit(dsn)
+    connection = await asyncpg.connect(urlunsplit(parts._replace(path="/postgres")))
+    await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
     await connection.close()
-    return dsn.replace("@/tollhouse?", f"@/{name}?")
+    return urlunsplit(parts._replace(path=f"/{name}"))
 
 
 def as_application(dsn: str) -> str:
@@ -118,7 +136,7 @@ class Service:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._live())
+            uvloop.run(self._live())
         except BaseException as problem:  # noqa: BLE001 - the starter raises it
             self._failed = problem
         self._started.set()

@@ -13,9 +13,8 @@ from benchmarks.money import operations as money_operations
 from benchmarks.money import seed as money_seed
 from benchmarks.oauth import seed as oauth_seed
 
-from tests.running import new_database
+from tests.running import migrated_database
 from tollhouse.platform import embedded
-from tollhouse.platform.migrations import migrate
 
 REQUESTS = 3
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,8 +26,7 @@ async def test_one_call_does_what_the_product_does(server: embedded.Server, monk
     monkeypatch.setattr(oauth_seed, "GRANTS", 20)
     for module in (money_seed, money_operations):
         monkeypatch.setattr(module, "MERCHANTS", 4)
-    dsn = await new_database(server.cluster.dsn)
-    await migrate(dsn)
+    dsn = await migrated_database(server.cluster.dsn)
     connection = await asyncpg.connect(dsn)
     learned = await learn_all(connection, dsn, [kind for kinds in GROUPS.values() for kind in kinds])
     floor = OneTrip(dsn, Setup({kind: call for kind, (_, call) in learned.found.items()}, learned.merchants))

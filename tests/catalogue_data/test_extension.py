@@ -9,12 +9,11 @@ import pytest
 from tests.cast import Actor, sign_up
 from tests.console.commands import operator
 from tests.payments.shop import open_link, pay
-from tests.running import CATALOGUE, Service, new_database, settings_for
+from tests.running import CATALOGUE, Service, migrated_database, settings_for
 from tollhouse.catalogue import currencies, extension, scales
 from tollhouse.platform import embedded
 from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.platform.db import Pool
-from tollhouse.platform.migrations import migrate
 
 ZLOTY = """
 [currencies.PLN]
@@ -210,9 +209,7 @@ async def test_the_command_line_reads_the_file(alice: Actor, service: Service, t
 
 
 async def test_decimals_are_held_for_ever(service: Service) -> None:
-    dsn = await new_database(service.dsn)
-    await migrate(dsn)
-    pool = Pool(dsn, 1)
+    pool = Pool(await migrated_database(service.dsn), 1)
     try:
         for text in ("", ZLOTY, ZLOTY):
             await scales.verify_scales(pool, extension.read(text.encode()))

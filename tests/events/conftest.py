@@ -1,6 +1,5 @@
 """Desks for the events' tests, on a database of their own: no other worker delivers what they record."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,15 +10,12 @@ from tollhouse import main
 from tollhouse.http.services import Services
 from tollhouse.platform import embedded
 from tollhouse.platform.config import Settings
-from tollhouse.platform.migrations import migrate
 
 
 @pytest.fixture(scope="session")
 def settings(server: embedded.Server) -> Settings:
     """Settings with a migrated database and a short retry schedule."""
-    made = settings_for(server.cluster.dsn, fresh=True, NOTIFY_DEPRECATED_WH="true")
-    asyncio.run(migrate(made.database_url or ""))
-    return made
+    return settings_for(server.cluster.dsn, fresh=True, NOTIFY_DEPRECATED_WH="true")
 
 
 @pytest.fixture

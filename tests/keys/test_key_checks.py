@@ -9,7 +9,7 @@ import pytest
 
 from tests.cast import sign_up
 from tests.journeys.test_get_paid import activate_secret
-from tests.running import Service, new_database, settings_for
+from tests.running import Service, migrated_database, settings_for
 from tollhouse import key_checks, main
 from tollhouse.platform import config, data_folder, embedded
 from tollhouse.platform.config import InvalidSettingsError, Settings, key_ring
@@ -22,7 +22,7 @@ WRONG = new_key("old")
 @pytest.fixture
 async def used(server: embedded.Server) -> Settings:
     """Settings of a database in which a signing secret is encrypted under `old`."""
-    dsn = await new_database(server.cluster.dsn)
+    dsn = await migrated_database(server.cluster.dsn)
     settings = settings_for(dsn, TOLLHOUSE_SECRET_KEYS=OLD)
     with Service(settings, worker=False) as running:
         async with sign_up(running, "alice", "Alice's Coffee", keep_alive=False) as alice:
@@ -63,7 +63,7 @@ async def test_a_missing_key_is_refused_until_it_is_given_up(used: Settings) -> 
 
 
 async def test_a_ring_of_strangers_is_refused_where_nothing_is_encrypted_yet(server: embedded.Server) -> None:
-    settings = settings_for(await new_database(server.cluster.dsn), TOLLHOUSE_SECRET_KEYS=OLD)
+    settings = settings_for(await migrated_database(server.cluster.dsn), TOLLHOUSE_SECRET_KEYS=OLD)
     await asyncio.to_thread(Service(settings, worker=False).start().stop)
     await main.verify(settings)
     assert "the ring has none of them" in await refused(with_ring(settings, OTHER))

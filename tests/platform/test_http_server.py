@@ -12,9 +12,8 @@ import pytest
 
 from tests.accepted import accepted_by
 from tests.processes import Serving, alive
-from tests.running import KEY, free_port, new_database
+from tests.running import KEY, free_port, migrated_database
 from tollhouse.platform import embedded
-from tollhouse.platform.migrations import migrate
 
 pytestmark = [
     pytest.mark.xdist_group("serve"),
@@ -27,7 +26,7 @@ ALIVE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 async def served(server: embedded.Server, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serving]:
     """`tollhouse serve`, on a database of its own."""
     folder = tmp_path_factory.mktemp("serve")
-    one = Serving(folder, DATABASE_URL=await new_database(server.cluster.dsn), TOLLHOUSE_SECRET_KEYS=KEY)
+    one = Serving(folder, DATABASE_URL=await migrated_database(server.cluster.dsn), TOLLHOUSE_SECRET_KEYS=KEY)
     yield await one.start()
     assert one.stop() == []
 
@@ -35,8 +34,7 @@ async def served(server: embedded.Server, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 async def alone(server: embedded.Server, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serving]:
     """`tollhouse web`, on a database of its own."""
-    dsn, folder = await new_database(server.cluster.dsn), tmp_path_factory.mktemp("web")
-    await migrate(dsn)
+    dsn, folder = await migrated_database(server.cluster.dsn), tmp_path_factory.mktemp("web")
     one = Serving(folder, "web", DATABASE_URL=dsn, TOLLHOUSE_SECRET_KEYS=KEY)
     yield await one.start()
     assert one.stop() == []

@@ -4,7 +4,7 @@ import asyncpg
 import pytest
 
 from tests.command import tollhouse
-from tests.running import KEY, Service, new_database, settings_for
+from tests.running import KEY, Service, migrated_database, new_database, settings_for
 from tollhouse import main
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import embedded, health
@@ -22,8 +22,7 @@ async def run(dsn: str, statement: str) -> None:
 
 
 async def test_an_older_program_refuses_a_newer_database(server: embedded.Server) -> None:
-    dsn = await new_database(server.cluster.dsn)
-    await migrate(dsn)
+    dsn = await migrated_database(server.cluster.dsn)
     await main.verify(settings_for(dsn))
     await run(dsn, NEWER)
     with pytest.raises(MigrationsDisagreeError, match="newer than this program"):
@@ -33,8 +32,7 @@ async def test_an_older_program_refuses_a_newer_database(server: embedded.Server
 
 
 async def test_a_newer_program_requires_the_migration(server: embedded.Server) -> None:
-    dsn = await new_database(server.cluster.dsn)
-    await migrate(dsn)
+    dsn = await migrated_database(server.cluster.dsn)
     await run(dsn, "DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)")
     with pytest.raises(MigrationsDisagreeError, match="run `tollhouse migrate`"):
         await main.verify(settings_for(dsn))

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tests.cast import Actor
 from tests.request_log.reading import written
-from tests.running import Service, new_database, settings_for
+from tests.running import Service, migrated_database, settings_for
 from tollhouse import main
 from tollhouse.http.request import Headers, Request
 from tollhouse.http.services import Services
@@ -21,7 +21,6 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, MerchantId, new_id, new_id_text
 from tollhouse.kernel.scopes import API
 from tollhouse.platform import embedded, partitions
-from tollhouse.platform.migrations import migrate
 from tollhouse.request_log import recorder, retention, store
 from tollhouse.request_log.recorder import Recorder
 from tollhouse.transactions.balances_api import OPERATIONS
@@ -47,9 +46,7 @@ async def services(service: Service) -> AsyncIterator[Services]:
 @pytest.fixture
 async def lone(server: embedded.Server) -> AsyncIterator[Services]:
     """A house on a database of its own, where no worker cleans."""
-    settings = settings_for(server.cluster.dsn)
-    settings = msgspec.structs.replace(settings, database_url=await new_database(server.cluster.dsn))
-    await migrate(settings.database_url or "")
+    settings = settings_for(await migrated_database(server.cluster.dsn))
     opened = main.create_services(settings, connections=2)
     yield opened
     await opened.db.close()
