@@ -1,5 +1,7 @@
 """The composition root, which alone knows all packages: builds the services and the web application from the settings."""
 
+import asyncio
+import socket
 from collections.abc import Sequence
 from functools import partial
 
@@ -12,12 +14,13 @@ from tollhouse.checks.run import CheckUnfinishedError, Scope, check
 from tollhouse.console import jobs as operator_jobs
 from tollhouse.http.asgi import AsgiApplication
 from tollhouse.http.operations import Operation
+from tollhouse.http.request_metrics import RequestMetrics
 from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job
 from tollhouse.http.templates import Templates
 from tollhouse.idempotency.claims import DatabaseIdempotencyStore
 from tollhouse.identity.guards import recognize
-from tollhouse.platform import common_passwords, partitions
+from tollhouse.platform import common_passwords, partitions, process_metrics
 from tollhouse.platform.config import Settings
 from tollhouse.platform.connections import application_name
 from tollhouse.platform.db import Pool
@@ -30,6 +33,7 @@ from tollhouse.slices import SLICES
 
 WEB_POOL = 10
 WATCH_EVERY_S = 900
+REQUEST_METRICS = RequestMetrics(OPERATIONS)
 
 
 def create_services(
@@ -68,16 +72,23 @@ async def verify(settings: Settings) -> None:
         await services.db.close()
 
 
-def build(services: Services) -> AsgiApplication:
-    """The web application."""
+def build(services: Services, metrics_listener: socket.socket | None = None) -> AsgiApplication:
+    """The web application. Serves the metrics of this instance too if it gets a socket for them."""
     recorder = Recorder(services)
+    watching: list[asyncio.Task[None]] = []
 
     async def after_start() -> None:
         await partitions.create_missing(services.db)
         common_passwords.common()
         recorder.start()
+        watching.append(asyncio.create_task(process_metrics.sample((services.db,))))
+        if metrics_listener is not None:
+            watching.append(asyncio.create_task(serve_metrics(services, metrics_listener, with_database=False)))
 
     async def before_stop() -> None:
+        for task in watching:
+            task.cancel()
+        await asyncio.gather(*watching, return_exceptions=True)
         await recorder.stop()
         await services.db.close()
 
@@ -86,10 +97,17 @@ def build(services: Services) -> AsgiApplication:
         OPERATIONS,
         idempotency=DatabaseIdempotencyStore(),
         recognize=recognize,
-        recorder=recorder,
+        recorders=(recorder, REQUEST_METRICS),
         after_start=after_start,
         before_stop=before_stop,
     )
+
+
+async def serve_metrics(services: Services, listener: socket.socket, *, with_database: bool) -> None:
+    """Serve the metrics until cancelled. What formats them is imported here: most installations do without."""
+    from tollhouse.monitoring.exporter import Exporter  # noqa: PLC0415 - as said above
+
+    await Exporter(services, with_database=with_database).serve(listener)
 
 
 def route_table(operations: Sequence[Operation]) -> str:

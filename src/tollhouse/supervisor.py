@@ -33,10 +33,22 @@ START_ERRORS = (OSError, RuntimeError, subprocess.SubprocessError, embedded.Embe
 
 
 class Serve(Struct, frozen=True):
-    """The bound socket to listen on and the number of web processes."""
+    """The bound socket to listen on, the number of web processes, and the bound socket of the metrics, if there are any."""
 
     listener: socket.socket
     workers: int
+    metrics_listener: socket.socket | None = None
+
+    @property
+    def descriptors(self) -> list[int]:
+        """The descriptors of its sockets."""
+        return [one.fileno() for one in (self.listener, self.metrics_listener) if one is not None]
+
+    def listen(self) -> None:
+        """Start listening. Raises `ListenError`."""
+        for one in (self.listener, self.metrics_listener):
+            if one is not None:
+                listening.listen(one)
 
 
 class Process(Protocol):
@@ -134,8 +146,8 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
             log.info("migration_applied", migration=name)
         if exit_status := await _verify(settings, starter):
             return exit_status
-        listening.listen(how.listener)
-        parts = [*_webs(how), _Part("worker", ["worker", "--supervised"])]
+        how.listen()
+        parts = [*_webs(how), _Part("worker", ["worker", "--supervised", *_metrics(how)])]
         tasks = [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts]
         if database is not None:
             tasks.append(asyncio.create_task(database.keep(stop)))
@@ -149,8 +161,10 @@ async def serve_web(settings: Settings, how: Serve, starter: Starter) -> int:
     stop = _stop_on_signals()
     if exit_status := await _verify(settings, starter):
         return exit_status
-    listening.listen(how.listener)
-    await _until_stopped(stop, [asyncio.create_task(part.keep(settings, starter, stop)) for part in _webs(how)])
+    how.listen()
+    first, *others = _webs(how)
+    parts = [first.with_arguments(*_metrics(how)), *others]
+    await _until_stopped(stop, [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts])
     return 0
 
 
@@ -180,7 +194,16 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 def _webs(how: Serve) -> "list[_Part]":
-    return [_Part(f"web {number + 1}", ["web", "--socket-fd", str(how.listener.fileno())]) for number in range(how.workers)]
+    socket_fd = str(how.listener.fileno())
+    return [
+        _Part(f"web {number}", ["web", "--socket-fd", socket_fd, "--number", str(number)])
+        for number in range(1, how.workers + 1)
+    ]
+
+
+def _metrics(how: Serve) -> list[str]:
+    """The arguments of the part that serves the metrics."""
+    return [] if how.metrics_listener is None else ["--metrics-fd", str(how.metrics_listener.fileno())]
 
 
 def _environment(settings: Settings) -> dict[str, str]:
@@ -229,6 +252,9 @@ class _Part:
     def __init__(self, name: str, arguments: list[str]) -> None:
         self._name = name
         self._arguments = arguments
+
+    def with_arguments(self, *more: str) -> "_Part":
+        return _Part(self._name, [*self._arguments, *more])
 
     async def keep(self, settings: Settings, starter: Starter, stop: asyncio.Event) -> None:
         failures = 0

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import sys
+from collections import Counter
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
@@ -11,10 +12,13 @@ from tollhouse.events.delivery import SWEEP_EVERY_S, DeliveryWorker, engine_serv
 from tollhouse.events.results import sweep
 from tollhouse.http.services import Services
 from tollhouse.http.slice import Job
+from tollhouse.platform import process_metrics
 from tollhouse.platform.log import log
 
 GARBAGE_AFTER = 20_000
 """Threshold of the garbage collector; Python's default is 700."""
+JOB_RUNS, JOB_FAILURES = Counter[str](), Counter[str]()
+"""How often each job of this process ran and failed."""
 APART_S = 0.02
 """Jobs begin one after the other, so that they need few database connections, each of which is a process of PostgreSQL."""
 
@@ -34,12 +38,16 @@ def run(working: Coroutine[Any, Any, None]) -> None:
         uvloop.run(working)
 
 
-async def work(services: Services, stop: asyncio.Event, jobs: Sequence[Job] = ()) -> None:
-    """Run the delivery engine and the jobs until `stop` is set, then stop them and close the database."""
+async def work(
+    services: Services, stop: asyncio.Event, jobs: Sequence[Job] = (), beside: Sequence[Coroutine[Any, Any, None]] = ()
+) -> None:
+    """Run the delivery engine, the jobs and what runs `beside` them until `stop` is set, then close the database."""
     engine = engine_services(services)
     worker = DeliveryWorker(engine)
     delivering = asyncio.create_task(worker.run())
     chores = [
+        *map(asyncio.create_task, beside),
+        asyncio.create_task(process_metrics.sample((services.db, engine.db))),
         asyncio.create_task(_repeat(engine, stop, Job(SWEEP_EVERY_S, sweep))),
         *(asyncio.create_task(_repeat(services, stop, job, number * APART_S)) for number, job in enumerate(jobs)),
     ]
@@ -59,12 +67,19 @@ async def work(services: Services, stop: asyncio.Event, jobs: Sequence[Job] = ()
             await services.db.close()
 
 
+def job_name(job: Job) -> str:
+    """The package and function of a job: `withdrawals.poll`."""
+    return f"{job.run.__module__.split('.')[1]}.{getattr(job.run, '__name__', 'job')}"
+
+
 async def _repeat(services: Services, stop: asyncio.Event, job: Job, after_s: float = 0) -> None:
     await asyncio.sleep(after_s)
     while not stop.is_set():
+        JOB_RUNS[job_name(job)] += 1
         try:
             await job.run(services)
         except Exception as error:  # noqa: BLE001 - a job that fails must not end the others, and has its next time
+            JOB_FAILURES[job_name(job)] += 1
             log.error("job_failed", part=getattr(job.run, "__name__", "job"), exc_info=error)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), job.interval_s)

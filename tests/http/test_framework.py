@@ -46,7 +46,7 @@ async def call(services: Services, operations: Operations, method: str, path: st
         services,
         operations,
         idempotency=DatabaseIdempotencyStore(),
-        recorder=NoRecorder(),
+        recorders=(NoRecorder(),),
         recognize=recognize,
         after_start=nothing,
         before_stop=nothing,

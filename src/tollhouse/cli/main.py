@@ -13,7 +13,7 @@ import msgspec
 from cyclopts import App, CycloptsError, Parameter
 
 from tollhouse import supervisor
-from tollhouse.cli.options import Host, Port, Workers, settings_for, stderr
+from tollhouse.cli.options import Host, Port, Workers, bind_metrics, settings_for, stderr
 from tollhouse.cli.supervised import run_supervised
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import allocator, config, listening, log
@@ -90,8 +90,8 @@ def serve(*, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1) 
     """Run migrations, the web server and the worker, with an embedded database unless DATABASE_URL is set."""
     settings = settings_for(port)
     with listening.bind(host, port) as listener:
-        how = supervisor.Serve(listener, workers)
-        return run_supervised(partial(supervisor.serve, settings, how), listener.fileno())
+        how = supervisor.Serve(listener, workers, bind_metrics(settings))
+        return run_supervised(partial(supervisor.serve, settings, how), *how.descriptors)
 
 
 @app.command

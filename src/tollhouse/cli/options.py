@@ -1,12 +1,13 @@
 """Options that several commands have, what they determine, and how errors are printed."""
 
 import os
+import socket
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from tollhouse.platform import config
+from tollhouse.platform import config, listening
 
 stderr = Console(stderr=True, highlight=False)
 
@@ -21,6 +22,11 @@ def settings_for(port: int) -> config.Settings:
     environ: dict[str, str] = dict(os.environ)
     environ.setdefault("TOLLHOUSE_BASE_URL", f"http://localhost:{port}")
     return config.load(environ)
+
+
+def bind_metrics(settings: config.Settings) -> socket.socket | None:
+    """The bound socket of the metrics, unless they are off. Raises `ListenError`."""
+    return None if settings.metrics_address is None else listening.bind(*settings.metrics_address)
 
 
 def require_database(settings: config.Settings) -> config.Settings:

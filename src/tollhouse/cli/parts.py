@@ -12,9 +12,9 @@ from cyclopts import Parameter
 
 from tollhouse import main as root
 from tollhouse import supervisor
-from tollhouse.cli.options import Host, Port, Workers, require_database, settings_for
+from tollhouse.cli.options import Host, Port, Workers, bind_metrics, require_database, settings_for
 from tollhouse.cli.supervised import run_supervised
-from tollhouse.platform import config, http_server, listening
+from tollhouse.platform import config, http_server, listening, metrics
 from tollhouse.worker import run, work
 
 Hidden = Parameter(show=False)
@@ -26,35 +26,45 @@ def web(
     port: Port = 8000,
     workers: Workers = 1,
     socket_fd: Annotated[int | None, Hidden] = None,
+    number: Annotated[int, Hidden] = 1,
+    metrics_fd: Annotated[int | None, Hidden] = None,
 ) -> int:
     """Run the web server. Requires DATABASE_URL."""
     settings = require_database(settings_for(port))
+    metrics.use_row(number)
     if socket_fd is not None:
         _stop_with_parent()
         with listening.inherited_socket(socket_fd) as listener:
-            return _serve_requests(settings, listener)
+            return _serve_requests(settings, listener, _inherited(metrics_fd))
     with listening.bind(host, port) as listener:
+        metrics_listener = bind_metrics(settings)
         if workers > 1:
-            how = supervisor.Serve(listener, workers)
-            return run_supervised(partial(supervisor.serve_web, settings, how), listener.fileno())
+            how = supervisor.Serve(listener, workers, metrics_listener)
+            return run_supervised(partial(supervisor.serve_web, settings, how), *how.descriptors)
         asyncio.run(root.verify(settings))
-        return _serve_requests(settings, listener)
+        return _serve_requests(settings, listener, metrics_listener)
 
 
-def _serve_requests(settings: config.Settings, listener: socket.socket) -> int:
-    server = http_server.make(root.build(root.create_services(settings)), settings)
+def _inherited(descriptor: int | None) -> socket.socket | None:
+    return None if descriptor is None else listening.inherited_socket(descriptor)
+
+
+def _serve_requests(settings: config.Settings, listener: socket.socket, metrics_listener: socket.socket | None) -> int:
+    server = http_server.make(root.build(root.create_services(settings), metrics_listener), settings)
     server.run([listener])
     return 0 if server.started else 1
 
 
-def worker(*, supervised: Annotated[bool, Hidden] = False) -> None:
+def worker(*, supervised: Annotated[bool, Hidden] = False, metrics_fd: Annotated[int | None, Hidden] = None) -> None:
     """Run the worker: deliver webhooks and run periodic jobs. Requires DATABASE_URL."""
     settings = require_database(config.load())
     if supervised:
         _stop_with_parent()
+        metrics_listener = _inherited(metrics_fd)
     else:
+        metrics_listener = bind_metrics(settings)
         asyncio.run(root.verify(settings))
-    run(_work(settings))
+    run(_work(settings, metrics_listener))
 
 
 def verify() -> None:
@@ -62,11 +72,13 @@ def verify() -> None:
     asyncio.run(root.verify(require_database(config.load())))
 
 
-async def _work(settings: config.Settings) -> None:
+async def _work(settings: config.Settings, metrics_listener: socket.socket | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await work(root.create_services(settings), stop, root.JOBS)
+    services = root.create_services(settings)
+    beside = [] if metrics_listener is None else [root.serve_metrics(services, metrics_listener, with_database=True)]
+    await work(services, stop, root.JOBS, beside)
 
 
 def _stop_with_parent() -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from tollhouse.events import delivery_store, signed_request
 from tollhouse.events.bulkheads import Allocation, Call, CallKind, ClaimBatch, DestinationHealth, Lane, Slots
+from tollhouse.events.delivery_metrics import WAKEUPS
 from tollhouse.events.response_excerpts import BYTES_READ
 from tollhouse.events.results import DATABASE_ERRORS, LEASE, AttemptResult, ResultWriter, release_claims
 from tollhouse.events.signed_request import Claim, claim_from_row
@@ -116,6 +117,7 @@ class DeliveryWorker:
     def _wake(self) -> None:
         """Look for an event that was just recorded: at every destination, whatever is known to be due."""
         self._walk_at = time.monotonic()
+        WAKEUPS.add()
         self._poll.set()
 
     async def _wait(self, seconds: float) -> None:

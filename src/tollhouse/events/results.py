@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.events import delivery_store
+from tollhouse.events.delivery_metrics import count_attempt
 from tollhouse.events.response_excerpts import excerpt
 from tollhouse.events.schedule import WORKER_LOST, next_attempt
 from tollhouse.events.signed_request import Claim, claim_from_row
@@ -97,7 +98,10 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
     settled = {row["id"] for row in await services.db.fetch(delivery_store.SETTLE, *map(list, rows))}
     for result in results:
         outcome = result.outcome
-        if result.claim.event_id in settled or outcome.error == WORKER_LOST:
+        is_settled = result.claim.event_id in settled
+        if is_settled or outcome.error != WORKER_LOST:
+            count_attempt(result.claim, outcome)
+        if is_settled or outcome.error == WORKER_LOST:
             continue
         log.warning("lease_lost", event_id=str(result.claim.event_id), attempt=result.attempt)
         status = "succeeded" if outcome.succeeded else "failed"

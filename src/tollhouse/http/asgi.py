@@ -52,7 +52,7 @@ Hook = Callable[[], Awaitable[None]]
 
 
 class RequestRecorder(Protocol):
-    """Records requests and responses for the request log. Must not delay a response or raise."""
+    """Records requests and responses, for the request log and the metrics. Must not delay a response or raise."""
 
     def record(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
         """Called when the response has been sent."""
@@ -69,14 +69,14 @@ class AsgiApplication:
         *,
         idempotency: IdempotencyStore,
         recognize: Callable[[Request], Awaitable[None]],
-        recorder: RequestRecorder,
+        recorders: Sequence[RequestRecorder],
         after_start: Hook,
         before_stop: Hook,
     ) -> None:
         self._services = services
         self._routes = Routes(operations)
         self._dispatcher = Dispatcher(idempotency)
-        self._recorder = recorder
+        self._recorders = recorders
         self._recognize = recognize
         self._hooks = (after_start, before_stop)
         self._always = security_headers(services.settings)
@@ -156,7 +156,8 @@ class AsgiApplication:
             duration_ms=round(duration_us / 1000, 1),
         )
         await response(scope, receive, send)
-        self._recorder.record(request, operation, response, duration_us)
+        for recorder in self._recorders:
+            recorder.record(request, operation, response, duration_us)
 
     def _build_request(self, scope: Scope) -> Request:
         headers = Headers(scope["headers"])

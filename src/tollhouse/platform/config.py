@@ -59,6 +59,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     webhook_events_kept_days: int
     request_log_kept_days: int
     audit_kept_days: int
+    metrics_address: tuple[str, int] | None
+    metrics_token: str | None
     authorization_request_ttl: int
     authorization_code_ttl: int
     access_token_ttl: int
@@ -339,6 +341,21 @@ SETTINGS: tuple[Setting, ...] = (
         setting_values.years,
     ),
     Setting(
+        "TOLLHOUSE_METRICS_ADDRESS",
+        "metrics_address",
+        "address and port of the metrics for Prometheus, such as 127.0.0.1:9464; empty: no metrics",
+        "",
+        _or_none(setting_values.listen_address),
+    ),
+    Setting(
+        "TOLLHOUSE_METRICS_TOKEN",
+        "metrics_token",
+        "token of Prometheus, at least 32 characters; required if the metrics are served to other hosts",
+        "",
+        _or_none(setting_values.token),
+        secret=True,
+    ),
+    Setting(
         "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",
         "authorization_request_ttl",
         "seconds until a request expires",
@@ -386,6 +403,9 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
         field_errors.append("TOLLHOUSE_SECRET_KEYS is required if DATABASE_URL is set")
     if (values.get("bank_iban") is None) != (values.get("bank_holder") is None) and not field_errors:
         field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER must be set together")
+    metrics_address = values.get("metrics_address")
+    if metrics_address and not setting_values.is_loopback(metrics_address[0]) and not values.get("metrics_token"):
+        field_errors.append("TOLLHOUSE_METRICS_TOKEN is required if TOLLHOUSE_METRICS_ADDRESS is not on loopback")
     if field_errors:
         raise InvalidSettingsError(field_errors)
     return Settings(**values)

@@ -9,14 +9,17 @@ server's: when it passes, its connection and the idle ones are closed.
 
 import asyncio
 import socket
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
+from msgspec import Struct
 
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import TemporarilyUnavailable
+from tollhouse.platform import metrics
 from tollhouse.platform.batched_query import BatchedQuery
 from tollhouse.platform.db_errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
 from tollhouse.platform.partitions import Partitions, is_missing
@@ -30,8 +33,19 @@ LOCK_TIMEOUT_MS = 2_000
 CONNECT_TIMEOUT_S = 5.0
 ACQUIRE_TIMEOUT_S = 5.0
 WATCH_EVERY_S = 0.25
+WAITS = metrics.Durations("tollhouse_database_pool_wait_seconds", "Waits for a database connection while all were in use.")
+TIMEOUTS = metrics.Counter("tollhouse_database_pool_timeouts", "Waits for a database connection that ended in a 503.")
 KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPALIVE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 20_000}
 """Socket options by name, in seconds except the last: TCP drops a silent server after 30 seconds."""
+
+
+class PoolUse(Struct, frozen=True):
+    """The connections of a pool: the most there can be, those open and in use, and how many wait for one."""
+
+    limit: int
+    open: int
+    in_use: int
+    waiting: int
 
 
 class Pool:
@@ -57,6 +71,8 @@ class Pool:
         self._answers_within_s = statement_timeout_s or STATEMENT_DEADLINE_S
         self._idle: list[Tx] = []
         self._borrowed: set[Tx] = set()
+        self._limit = connections
+        self._waiting = 0
         self._room = asyncio.Semaphore(connections)
         self._watching: asyncio.TimerHandle | None = None
         self._closed = False
@@ -117,6 +133,11 @@ class Pool:
                 await self.partitions.make_missing(tx)
                 return await tx.transact(action)
 
+    @property
+    def use(self) -> PoolUse:
+        """How much of it is in use."""
+        return PoolUse(self._limit, len(self._idle) + len(self._borrowed), len(self._borrowed), self._waiting)
+
     async def close(self) -> None:
         """Close idle connections; the others are closed when they are returned."""
         self._closed = True
@@ -171,11 +192,17 @@ class Pool:
         if not self._room.locked():
             await self._room.acquire()
             return
+        started_ns = time.monotonic_ns()
+        self._waiting += 1
         try:
             async with asyncio.timeout(ACQUIRE_TIMEOUT_S):
                 await self._room.acquire()
         except TimeoutError:
+            TIMEOUTS.add()
             raise TemporarilyUnavailable(detail="every database connection is in use") from None
+        finally:
+            self._waiting -= 1
+            WAITS.observe((time.monotonic_ns() - started_ns) // 1000)
 
     def _pop_idle(self) -> Tx | None:
         while self._idle:

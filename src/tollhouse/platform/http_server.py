@@ -1,8 +1,10 @@
 """The HTTP server of a web process: uvicorn, with our own protocol."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import cast
+from typing import Literal, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -16,21 +18,37 @@ from tollhouse.platform.http_protocol import HttpProtocol
 STOP_WITHIN_S = 10
 
 
+class _ServerWithin(uvicorn.Server):
+    """A server beside other tasks of a process, which leaves its signals alone."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
 def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
     """A server of this application; `run` or `serve` gets its listening sockets."""
+    return uvicorn.Server(_configuration(application, settings))
+
+
+def make_within(application: ASGIApp, settings: Settings) -> uvicorn.Server:
+    """The same for a task of a process that does something else; it ends when it is cancelled."""
+    return _ServerWithin(_configuration(application, settings, lifespan="off"))
+
+
+def _configuration(application: ASGIApp, settings: Settings, *, lifespan: Literal["auto", "off"] = "auto") -> uvicorn.Config:
     proxies = [str(network) for network in settings.trusted_proxies]
     behind_proxy = ProxyHeadersMiddleware(cast("ASGI3Application", application), proxies)
     protocol = partial(HttpProtocol, limits=ConnectionLimits(settings), behind_proxy=behind_proxy)
-    return uvicorn.Server(
-        uvicorn.Config(
-            application,
-            http=cast("type[asyncio.Protocol]", protocol),
-            timeout_keep_alive=cast("int", settings.keep_alive_timeout_s),
-            proxy_headers=False,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="none",
-            timeout_graceful_shutdown=STOP_WITHIN_S,
-        )
+    return uvicorn.Config(
+        application,
+        http=cast("type[asyncio.Protocol]", protocol),
+        timeout_keep_alive=cast("int", settings.keep_alive_timeout_s),
+        proxy_headers=False,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan=lifespan,
+        timeout_graceful_shutdown=STOP_WITHIN_S,
     )

@@ -1,4 +1,4 @@
-"""The listening socket: bound before anything is started, and inherited by web processes."""
+"""Listening sockets: bound before anything is started, and inherited by web processes."""
 
 import errno
 import os

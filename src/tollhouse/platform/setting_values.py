@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Callable, Mapping
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_network
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from tollhouse.kernel import bank_codes, limits
 
 TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
+TOKEN_CHARS_MIN = 32
+PORT_MAX, IPV6 = 65_535, 6
 
 BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
 """No segment starts with a dot: browsers would resolve it."""
@@ -45,6 +47,30 @@ def proxies(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
     except ValueError:
         raise ValueError("must be IP addresses or networks such as 127.0.0.1 or 10.0.0.0/8, separated by commas") from None
+
+
+def listen_address(text: str) -> tuple[str, int]:
+    """An IP address and a port to listen on."""
+    host, _, port = text.rpartition(":")
+    try:
+        found = ip_address(host.removeprefix("[").removesuffix("]")), int(port) if port.isascii() and port.isdigit() else 0
+    except ValueError:
+        found = None, 0
+    if found[0] is None or not 1 <= found[1] <= PORT_MAX or (found[0].version == IPV6) != host.startswith("["):
+        raise ValueError("must be an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464")
+    return str(found[0]), found[1]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this host reaches this IP address."""
+    return ip_address(host).is_loopback
+
+
+def token(text: str) -> str:
+    """A random token, as it is sent in a header."""
+    if len(text) < TOKEN_CHARS_MIN or not all("!" <= char <= "~" for char in text):
+        raise ValueError(f"must be at least {TOKEN_CHARS_MIN} visible ASCII characters")
+    return text
 
 
 def connections(text: str) -> int:

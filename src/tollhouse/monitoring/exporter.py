@@ -1,0 +1,56 @@
+"""`GET /metrics` on an address of its own, for Prometheus."""
+
+import asyncio
+import hmac
+import socket
+
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from tollhouse.http.services import Services
+from tollhouse.monitoring.database_metrics import DatabaseMetrics
+from tollhouse.monitoring.exposition import exposition
+from tollhouse.platform import http_server
+from tollhouse.platform.log import log
+
+PATH = "/metrics"
+CHALLENGE = {"WWW-Authenticate": "Bearer"}
+
+
+class Exporter:
+    """Serves the metrics of this instance; `with_database` also those of the database, for one process of an instance."""
+
+    def __init__(self, services: Services, *, with_database: bool) -> None:
+        token = services.settings.metrics_token
+        self._settings = services.settings
+        self._authorization = None if token is None else f"Bearer {token}".encode()
+        self._database = DatabaseMetrics(services) if with_database else None
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Serve until cancelled. A failure is logged: metrics must not end what they observe."""
+        server = http_server.make_within(self, self._settings)
+        try:
+            await server.serve([listener])
+        except Exception as error:  # noqa: BLE001 - as said above
+            log.error("metrics_not_served", exc_info=error)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        response = await self._response(scope)
+        await response(scope, receive, send)
+
+    async def _response(self, scope: Scope) -> Response:
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        if scope["path"] != PATH:
+            return PlainTextResponse("Not found. The metrics are at /metrics.\n", 404)
+        if scope["method"] not in {"GET", "HEAD"}:
+            return PlainTextResponse("Method not allowed.\n", 405, {"Allow": "GET, HEAD"})
+        if self._authorization is not None and not hmac.compare_digest(
+            headers.get(b"authorization", b""), self._authorization
+        ):
+            return PlainTextResponse("The token is missing or wrong.\n", 401, CHALLENGE)
+        metrics = [] if self._database is None else await self._database.read()
+        accept = headers.get(b"accept", b"").decode("latin-1")
+        # In a thread, so that the requests of this process wait only a few milliseconds at a time.
+        text, media_type = await asyncio.to_thread(exposition, metrics, accept)
+        return Response(text, headers={"Content-Type": media_type})

@@ -1,0 +1,53 @@
+"""SQL of the metrics that are read from the database. Each statement costs the same however much history there is."""
+
+SERVER = """
+    SELECT (SELECT name FROM schema_migrations ORDER BY number DESC LIMIT 1) AS migration,
+           pg_database_size(current_database()) AS bytes
+"""
+# When the first partition begins that does not exist yet, or after the last one looked for.
+PARTITIONS = """
+    SELECT t.name, extract(epoch FROM coalesce(
+               min(slot.starts_at) FILTER (WHERE to_regclass(t.name || '_' || to_char(slot.starts_at, t.suffix)) IS NULL),
+               max(slot.starts_at) + t.step) - $1)::float AS ahead_s
+    FROM partitioned_tables t
+    CROSS JOIN LATERAL (SELECT partition_start(t.step, $1) + n * t.step AS starts_at FROM generate_series(0, t.ahead) n) slot
+    GROUP BY t.name, t.step ORDER BY t.name
+"""
+INVARIANTS = "SELECT looked_at, cardinality(broken) AS broken, failed_at FROM invariant_watch"
+WORKERS = """
+    SELECT count(*) FILTER (WHERE last_seen_at > $1 - $2::interval) AS running, max(last_seen_at) AS last_seen_at
+    FROM worker_signs
+"""
+# Ids are in order of time. An event that only waits for a redelivery was delivered or has failed.
+OLDEST_UNDELIVERED = """
+    SELECT min(e.created_at) AS created_at
+    FROM ((SELECT event_id FROM webhook_deliveries WHERE automatic_at IS NOT NULL ORDER BY event_id LIMIT 1)
+          UNION ALL (SELECT event_id FROM webhook_deliveries_later ORDER BY event_id LIMIT 1)) AS waiting
+    JOIN webhook_events e ON e.id = waiting.event_id
+"""
+MAILS = "SELECT min(next_attempt_at) AS due_at FROM mails WHERE next_attempt_at <= $1"
+# What waits for an operator, and since when the oldest does.
+WAITING = """
+    SELECT 'project' AS kind, count(*) AS count, min(updated_at) AS oldest_at FROM projects WHERE status = 'in_review'
+    UNION ALL
+    SELECT 'withdrawal', count(*), min(created_at) FROM withdrawals WHERE status = 'pending_review'
+    UNION ALL
+    SELECT 'refund', count(*), min(created_at)
+    FROM outgoing_transfers WHERE kind = 'refund' AND review = 'required' AND closed_at IS NULL
+    UNION ALL
+    SELECT 'payout', count(*), min(prepared_at) FROM bank_payouts WHERE status = 'prepared'
+    UNION ALL
+    SELECT 'unmatched_transfer', count(*), min(s.imported_at)
+    FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id JOIN bank_statements s ON s.id = e.first_statement_id
+    WHERE p.outcome = 'unmatched'
+"""
+STATEMENTS = "SELECT max(imported_at) AS imported_at, max(last_on) AS last_on FROM bank_statements"
+BALANCES = """
+    SELECT mode, currency, code, sum(balance) AS balance_minor
+    FROM ledger_accounts WHERE merchant_id IS NOT NULL GROUP BY mode, currency, code ORDER BY mode, currency, code
+"""
+ENTRIES = """
+    SELECT mode, currency, type, method_id, sum(amount) AS amount_minor, sum(count)::bigint AS count
+    FROM running_series WHERE measure = 'entries'
+    GROUP BY mode, currency, type, method_id ORDER BY mode, currency, type, method_id
+"""
