@@ -1,0 +1,173 @@
+"""What a scrape of a running instance returns, who may scrape it, and that alerts and dashboard use what there is."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.processes import Serving
+from tests.running import KEY, free_port, new_database
+from tollhouse.cli.options import bind_metrics
+from tollhouse.platform import config, embedded
+from tollhouse.platform.config import InvalidSettingsError
+from tollhouse.platform.metrics import Counter, Durations, Gauge, Rows
+
+MONITORING = Path(__file__).parent.parent.parent / "deploy" / "monitoring"
+TOKEN = "m" * 32
+NAME = re.compile(r"tollhouse_[a-z_0-9]+")
+Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+pytestmark = pytest.mark.xdist_group("serve")
+
+
+@pytest.fixture(scope="module")
+async def scraped(server: embedded.Server, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Serving, str]]:
+    """An instance with two web processes, and the URL of its metrics."""
+    port = free_port()
+    serving = Serving(
+        tmp_path_factory.mktemp("metrics"),
+        "serve",
+        "--workers",
+        "2",
+        DATABASE_URL=await new_database(server.cluster.dsn),
+        TOLLHOUSE_SECRET_KEYS=KEY,
+        TOLLHOUSE_METRICS_ADDRESS=f"127.0.0.1:{port}",
+        TOLLHOUSE_METRICS_TOKEN=TOKEN,
+    )
+    yield await serving.start(), f"http://127.0.0.1:{port}/metrics"
+    assert serving.stop() == []
+
+
+async def read(url: str) -> str:
+    """The response to Prometheus."""
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with aiohttp.ClientSession() as http, http.get(url, headers=headers) as response:
+        assert response.status == 200
+        return await response.text()
+
+
+async def scrape(url: str) -> Samples:
+    """Every sample, by its name and labels."""
+    families = text_string_to_metric_families(await read(url))
+    return {(one.name, frozenset(one.labels.items())): one.value for family in families for one in family.samples}
+
+
+def total(samples: Samples, name: str, **labels: str) -> float:
+    """The sum of the samples with these labels."""
+    return sum(value for (one, found), value in samples.items() if one == name and found >= labels.items())
+
+
+async def test_a_scrape_adds_up_the_requests_of_all_processes(scraped: tuple[Serving, str]) -> None:
+    serving, url = scraped
+    labels = {"surface": "none", "operation": "none", "status": "4xx"}
+    before = total(await scrape(url), "tollhouse_http_requests_total", **labels)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
+        for _ in range(20):  # each on a connection of its own, which any process may accept
+            async with http.get(f"{serving.url}/api/v2/there-is-no-such-thing") as response:
+                assert response.status == 404
+    samples = await scrape(url)
+    assert total(samples, "tollhouse_http_requests_total", **labels) == before + 20
+    assert total(samples, "tollhouse_http_request_duration_seconds_count", surface="none") == before + 20
+
+
+async def test_a_scrape_tells_about_database_worker_and_processes(scraped: tuple[Serving, str]) -> None:
+    samples = await scrape(scraped[1])
+    assert total(samples, "tollhouse_database_up") == 1
+    assert ("tollhouse_workers_running", frozenset()) in samples  # its first heartbeat may be still to come
+    assert total(samples, "tollhouse_invariants_broken") == 0
+    assert total(samples, "tollhouse_partitions_ahead_seconds", table="webhook_events") > 86_400
+    assert total(samples, "tollhouse_database_pool_limit") > 0
+    assert {dict(labels)["process"] for name, labels in samples if name == "tollhouse_process_memory_bytes"} == {
+        "worker",
+        "web 1",
+        "web 2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "authorization", "status"),
+    [
+        ("GET", "/metrics", None, 401),
+        ("GET", "/metrics", f"Bearer {TOKEN}x", 401),
+        ("GET", "/", f"Bearer {TOKEN}", 404),
+        ("POST", "/metrics", f"Bearer {TOKEN}", 405),
+    ],
+)
+async def test_others_get_nothing(
+    scraped: tuple[Serving, str], method: str, path: str, authorization: str | None, status: int
+) -> None:
+    headers = {} if authorization is None else {"Authorization": authorization}
+    url = scraped[1].removesuffix("/metrics") + path
+    async with aiohttp.ClientSession() as http, http.request(method, url, headers=headers) as response:
+        assert response.status == status
+        assert "tollhouse_" not in await response.text()
+
+
+async def test_the_service_itself_has_no_metrics(scraped: tuple[Serving, str]) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with aiohttp.ClientSession() as http, http.get(f"{scraped[0].url}/metrics", headers=headers) as response:
+        assert response.status == 404
+
+
+async def test_alerts_and_dashboard_use_metrics_that_exist(scraped: tuple[Serving, str]) -> None:
+    known = set(re.findall(r"^# HELP (\S+)", await read(scraped[1]), re.MULTILINE))
+    panels = json.loads((MONITORING / "dashboard.json").read_text())["panels"]
+    expressions = [target["expr"] for panel in panels for target in panel["targets"]]
+    expressions += re.findall(r"expr: (?:>-\n)?((?:.|\n)+?)\n +(?:for|labels):", (MONITORING / "alerts.yml").read_text())
+    used = {name for expression in expressions for name in NAME.findall(expression)}
+    assert len(used) > 25
+    assert {name for name in used if not {name, name.removesuffix("_bucket")} & known} == set()
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool of Prometheus is not installed: alerts are untested")
+@pytest.mark.parametrize("words", [("check", "config", "prometheus.yml"), ("test", "rules", "alerts_test.yml")])
+def test_prometheus_accepts_the_files(words: tuple[str, ...]) -> None:
+    done = subprocess.run(["promtool", *words], cwd=MONITORING, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_processes_count_in_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = Rows()
+    monkeypatch.setattr("tollhouse.platform.metrics.INSTANCE", rows)
+    counter = Counter("c", "", ("kind",), [("a",), ("b",)])
+    durations, gauge = Durations("d", ""), Gauge("g", "")
+    for number in (0, 1):
+        rows.use(number)
+        counter.add("a")
+        durations.observe(3_000)
+        durations.observe(20_000_000)
+        gauge.set(number + 5)
+        rows.mark_sampled()
+    assert dict(counter.totals()) == {("a",): 2, ("b",): 0}
+    [(_, buckets, sum_us)] = durations.totals()
+    assert (sum(buckets), buckets[2], buckets[-1], sum_us) == (4, 2, 2, 40_006_000)
+    assert dict(gauge.by_process()) == {"worker": 5, "web 1": 6}
+    rows.mark_ended()
+    assert dict(gauge.by_process()) == {"worker": 5}
+    assert dict(counter.totals())[("a",)] == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "token", "message"),
+    [
+        ("0.0.0.0:9464", "", "TOLLHOUSE_METRICS_TOKEN is required"),
+        ("[::]:9464", "", "TOLLHOUSE_METRICS_TOKEN is required"),
+        ("127.0.0.1:9464", "short", "TOLLHOUSE_METRICS_TOKEN must be at least 32 visible ASCII characters"),
+        ("localhost:9464", "", "TOLLHOUSE_METRICS_ADDRESS must be an IP address and a port"),
+        ("127.0.0.1:0", "", "TOLLHOUSE_METRICS_ADDRESS must be an IP address and a port"),
+        ("::1:9464", "", "TOLLHOUSE_METRICS_ADDRESS must be an IP address and a port"),
+    ],
+)
+def test_an_address_that_is_open_or_wrong_is_refused(address: str, token: str, message: str) -> None:
+    with pytest.raises(InvalidSettingsError, match=message):
+        config.load({"TOLLHOUSE_METRICS_ADDRESS": address, "TOLLHOUSE_METRICS_TOKEN": token})
+
+
+def test_metrics_are_off_by_default() -> None:
+    assert bind_metrics(config.load({})) is None
