@@ -61,25 +61,39 @@ class DatabaseMetrics:
 async def read_metrics(db: Pool) -> list[Metric]:
     """All but the ledger."""
     now = clock.now()
-    deliveries = await read_status(db)
+    return [*await _read_instance(db, now), *await _read_queues(db, now), *await _read_operations(db, now)]
+
+
+async def _read_instance(db: Pool, now: datetime) -> list[Metric]:
+    """The database, its partitions and checks, and the workers."""
     server = await _row(db, store.SERVER)
     invariants = await db.fetchrow(store.INVARIANTS)
     workers = await _row(db, store.WORKERS, now, RUNNING_WITHIN)
-    oldest = await _row(db, store.OLDEST_UNDELIVERED)
-    mails = await _row(db, store.MAILS, now)
-    statements = await _row(db, store.STATEMENTS)
     partitions = await db.fetch(store.PARTITIONS, now)
-    waiting = await db.fetch(store.WAITING)
-    last_on = None if statements["last_on"] is None else datetime.combine(statements["last_on"], time_of_day.min, UTC)
-
-    def age_s(at: datetime | None) -> float:
-        return 0.0 if at is None else max(0.0, (now - at).total_seconds())
-
     return [
         _gauge(
             "build_info", "The version and the last migration.", ({"version": VERSION, "migration": server["migration"]}, 1)
         ),
         _gauge("database_size_bytes", "Size of the database.", ({}, server["bytes"])),
+        _gauge("workers_running", "Workers with a heartbeat in the last minute.", ({}, workers["running"])),
+        _time("worker_last_heartbeat_timestamp_seconds", "The last heartbeat of any worker.", workers["last_seen_at"]),
+        _time("invariants_checked_timestamp_seconds", "When a check finished.", _get(invariants, "looked_at")),
+        _time("invariants_unfinished_timestamp_seconds", "When the last check failed.", _get(invariants, "failed_at")),
+        _gauge("invariants_broken", "Broken invariants at the last check.", ({}, invariants["broken"] if invariants else 0)),
+        _gauge(
+            "partitions_ahead_seconds",
+            "Time until rows of a table would have no partition.",
+            *(({"table": row["name"]}, row["ahead_s"]) for row in partitions),
+        ),
+    ]
+
+
+async def _read_queues(db: Pool, now: datetime) -> list[Metric]:
+    """Deliveries and emails."""
+    deliveries = await read_status(db)
+    oldest = await _row(db, store.OLDEST_UNDELIVERED)
+    mails = await _row(db, store.MAILS, now)
+    return [
         _gauge(
             "delivery_lane_oldest_seconds",
             "How long the oldest delivery of a lane has been due.",
@@ -97,18 +111,19 @@ async def read_metrics(db: Pool) -> list[Metric]:
             ({"state": "later"}, deliveries.later),
             ({"state": "held"}, deliveries.held),
         ),
-        _gauge("undelivered_event_age_seconds", "Age of the oldest undelivered event.", ({}, age_s(oldest["created_at"]))),
-        _gauge("email_overdue_seconds", "How long the oldest email has been due.", ({}, age_s(mails["due_at"]))),
-        _gauge("workers_running", "Workers with a heartbeat in the last minute.", ({}, workers["running"])),
-        _time("worker_last_heartbeat_timestamp_seconds", "The last heartbeat of any worker.", workers["last_seen_at"]),
-        _time("invariants_checked_timestamp_seconds", "When a check finished.", _get(invariants, "looked_at")),
-        _time("invariants_unfinished_timestamp_seconds", "When the last check failed.", _get(invariants, "failed_at")),
-        _gauge("invariants_broken", "Broken invariants at the last check.", ({}, invariants["broken"] if invariants else 0)),
         _gauge(
-            "partitions_ahead_seconds",
-            "Time until rows of a table would have no partition.",
-            *(({"table": row["name"]}, row["ahead_s"]) for row in partitions),
+            "undelivered_event_age_seconds", "Age of the oldest undelivered event.", ({}, _age_s(oldest["created_at"], now))
         ),
+        _gauge("email_overdue_seconds", "How long the oldest email has been due.", ({}, _age_s(mails["due_at"], now))),
+    ]
+
+
+async def _read_operations(db: Pool, now: datetime) -> list[Metric]:
+    """What operators do: reviews and bank statements."""
+    waiting = await db.fetch(store.WAITING)
+    statements = await _row(db, store.STATEMENTS)
+    last_on = None if statements["last_on"] is None else datetime.combine(statements["last_on"], time_of_day.min, UTC)
+    return [
         _gauge(
             "waiting",
             "Objects that wait for an operator.",
@@ -117,7 +132,7 @@ async def read_metrics(db: Pool) -> list[Metric]:
         _gauge(
             "waiting_oldest_seconds",
             "How long the oldest object has waited for an operator.",
-            *(({"kind": row["kind"]}, age_s(row["oldest_at"])) for row in waiting),
+            *(({"kind": row["kind"]}, _age_s(row["oldest_at"], now)) for row in waiting),
         ),
         _time("bank_statement_imported_timestamp_seconds", "The last import of a statement.", statements["imported_at"]),
         _time(
@@ -174,6 +189,10 @@ async def _row(db: Pool, sql: str, *args: object) -> Row:
     if row is None:
         raise AssertionError("the statement returns one row")
     return row
+
+
+def _age_s(at: datetime | None, now: datetime) -> float:
+    return 0.0 if at is None else max(0.0, (now - at).total_seconds())
 
 
 def _get(row: Row | None, column: str) -> datetime | None:

@@ -24,7 +24,7 @@ LATENCY_BOUNDS_US = (
 Labels = tuple[str, ...]
 
 
-class Process(Struct, frozen=True):
+class RunningProcess(Struct, frozen=True):
     """A running process and its row."""
 
     name: str
@@ -63,12 +63,12 @@ class Rows:
         """The sum of a column over all processes, also those that have ended."""
         return sum(self._memory[number * COLUMNS + column] for number in range(ROWS) if self._seen_at_s[number])
 
-    def processes(self) -> Iterator[Process]:
+    def processes(self) -> Iterator[RunningProcess]:
         """The processes that have sampled their gauges lately."""
         now_s = time.monotonic()
         for number in range(ROWS):
             if self._pids[number] and now_s - self._seen_at_s[number] < SILENT_AFTER_S:
-                yield Process(f"web {number}" if number else "worker", self._pids[number], self._row(number))
+                yield RunningProcess(f"web {number}" if number else "worker", self._pids[number], self._row(number))
 
     def mark_sampled(self) -> None:
         """Say that this process runs and that its gauges are current."""
