@@ -15,7 +15,8 @@ PARTITIONS = """
 """
 INVARIANTS = "SELECT looked_at, cardinality(broken) AS broken, failed_at FROM invariant_watch"
 WORKERS = """
-    SELECT count(*) FILTER (WHERE last_seen_at > $1::timestamptz - $2::interval) AS running, max(last_seen_at) AS last_seen_at
+    SELECT count(*) FILTER (WHERE last_seen_at > $1::timestamptz - $2::interval) AS running,
+           max(last_seen_at) AS last_seen_at
     FROM worker_signs
 """
 # Ids are in order of time. An event that only waits for a redelivery was delivered or has failed.

@@ -122,15 +122,6 @@ def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: read(text) if text else None
 
 
-def _choice(yes: str, no: str) -> Callable[[str], bool]:
-    def read(text: str) -> bool:
-        if text not in {yes, no}:
-            raise ValueError(f"must be {yes} or {no}")
-        return text == yes
-
-    return read
-
-
 def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
     """The keys of a key ring setting, the one in use first. Raises `ValueError`."""
     ring: list[tuple[str, bytes]] = []
@@ -179,13 +170,23 @@ SETTINGS: tuple[Setting, ...] = (
         _or_none(setting_values.file),
     ),
     Setting(
-        "TOLLHOUSE_SIGNUP", "signup_open", "open or closed; whether anyone can sign up", "open", _choice("open", "closed")
+        "TOLLHOUSE_SIGNUP",
+        "signup_open",
+        "open or closed; whether anyone can sign up",
+        "open",
+        setting_values.choice("open", "closed"),
     ),
     Setting(
         "TOLLHOUSE_SMTP_URL", "smtp", "SMTP relay; if empty, emails are only logged", "", _or_none(parse_relay), secret=True
     ),
     Setting("TOLLHOUSE_MAIL_FROM", "mail_from", "sender of emails, such as Shop <a@b.example>", "", _or_none(parse_mailbox)),
-    Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off; applies to all rate limits", "on", _choice("on", "off")),
+    Setting(
+        "TOLLHOUSE_RATE_LIMITS",
+        "rate_limits",
+        "on or off; applies to all rate limits",
+        "on",
+        setting_values.choice("on", "off"),
+    ),
     Setting(
         "TOLLHOUSE_RATE_CLIENT_AUTH",
         "rate_client_auth_per_min",
@@ -288,7 +289,7 @@ SETTINGS: tuple[Setting, ...] = (
         "hsts_subdomains",
         "on or off; whether HSTS includes the subdomains of the base URL's host",
         "off",
-        _choice("on", "off"),
+        setting_values.choice("on", "off"),
     ),
     Setting(
         "TOLLHOUSE_WEBHOOK_SOURCE_IP",
@@ -343,17 +344,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "TOLLHOUSE_METRICS_ADDRESS",
         "metrics_address",
-        "address and port of the metrics for Prometheus, such as 127.0.0.1:9464; empty: no metrics",
+        "address and port of the metrics",
         "",
         _or_none(setting_values.listen_address),
     ),
     Setting(
-        "TOLLHOUSE_METRICS_TOKEN",
-        "metrics_token",
-        "token of Prometheus, at least 32 characters; required if the metrics are served to other hosts",
-        "",
-        _or_none(setting_values.token),
-        secret=True,
+        "TOLLHOUSE_METRICS_TOKEN", "metrics_token", "token of Prometheus", "", _or_none(setting_values.token), secret=True
     ),
     Setting(
         "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",

@@ -49,6 +49,17 @@ def proxies(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ValueError("must be IP addresses or networks such as 127.0.0.1 or 10.0.0.0/8, separated by commas") from None
 
 
+def choice(yes: str, no: str) -> Callable[[str], bool]:
+    """One of two words: whether it is the first one."""
+
+    def read(text: str) -> bool:
+        if text not in {yes, no}:
+            raise ValueError(f"must be {yes} or {no}")
+        return text == yes
+
+    return read
+
+
 def listen_address(text: str) -> tuple[str, int]:
     """An IP address and a port to listen on."""
     host, _, port = text.rpartition(":")
