@@ -20,9 +20,10 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.platform import data_folder, embedded, listening
-from tollhouse.platform.config import KEY_BYTES, InvalidSettingsError, Settings, key_ring
+from tollhouse.platform.config import InvalidSettingsError, Settings
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import migrate
+from tollhouse.platform.setting_values import KEY_BYTES, key_ring
 
 PART_STOPS_WITHIN_S = 15
 RESTART_AFTER_S = (0.1, 0.5, 1.0, 2.0, 5.0)

@@ -12,7 +12,8 @@ from tests.journeys.test_get_paid import activate_secret
 from tests.running import Service, migrated_database, settings_for
 from tollhouse import key_checks, main
 from tollhouse.platform import config, data_folder, embedded
-from tollhouse.platform.config import InvalidSettingsError, Settings, key_ring
+from tollhouse.platform.config import InvalidSettingsError, Settings
+from tollhouse.platform.setting_values import key_ring
 from tollhouse.supervisor import new_key, with_keys
 
 OLD, NEW, OTHER = (new_key(name) for name in ("old", "new", "other"))

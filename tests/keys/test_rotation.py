@@ -28,7 +28,7 @@ from tollhouse.events import secrets
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import config
+from tollhouse.platform import config, setting_values
 from tollhouse.platform.encryption import Encrypted, KeyRing
 from tollhouse.supervisor import new_key, with_keys
 
@@ -107,7 +107,7 @@ async def seed(service: Service, actor: Actor) -> dict[int, str]:
 
 async def opened(actor: Actor, ring: str) -> tuple[dict[int, str], dict[str, int]]:
     """The merchant's live secrets, opened with this ring; and how many there are under each key."""
-    keys = KeyRing(config.key_ring(ring))
+    keys = KeyRing(setting_values.key_ring(ring))
     found: dict[int, str] = {}
     counts: dict[str, int] = {}
     for row in await actor.sql(SEALED, actor.merchant_id):
@@ -267,7 +267,7 @@ def test_a_new_key_is_one_of_a_ring(capsys: pytest.CaptureFixture[str]) -> None:
     keys.new(key_id="k2")
     keys.new()
     made = capsys.readouterr().out.split()
-    [(name, key), (another, _)] = config.key_ring(",".join(made))
+    [(name, key), (another, _)] = setting_values.key_ring(",".join(made))
     assert (name, len(key)) == ("k2", 32)
     assert another.removeprefix("k").isdigit()
 

@@ -15,7 +15,7 @@ from tollhouse.checks.run import Scope, check
 from tollhouse.cli.database import database
 from tollhouse.cli.options import stderr
 from tollhouse.kernel import clock
-from tollhouse.platform import backup, backup_store, config, embedded, migrations
+from tollhouse.platform import backup, backup_store, config, embedded, migrations, setting_values
 from tollhouse.platform.backup import BackupError, Manifest, OpenedBackup
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import connect
@@ -108,7 +108,7 @@ def _with_key_ring(settings: Settings, opened: OpenedBackup) -> Settings:
         return settings
     if opened.keys is None:
         raise BackupError("The backup has no key ring. Set TOLLHOUSE_SECRET_KEYS to its key ring.")
-    return msgspec.structs.replace(settings, secret_keys=config.key_ring(opened.keys))
+    return msgspec.structs.replace(settings, secret_keys=setting_values.key_ring(opened.keys))
 
 
 def _require_keys(settings: Settings, opened: OpenedBackup) -> None:

@@ -1,7 +1,5 @@
 """The settings: one frozen object, read from the environment once. All errors are reported together before the start."""
 
-import base64
-import binascii
 import os
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
@@ -14,8 +12,6 @@ from msgspec import Struct
 from tollhouse.kernel import limits
 from tollhouse.platform import setting_values
 from tollhouse.platform.smtp import Relay, parse_mailbox, parse_relay
-
-KEY_BYTES = 32
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -122,23 +118,6 @@ def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: read(text) if text else None
 
 
-def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
-    """The keys of a key ring setting, the one in use first. Raises `ValueError`."""
-    ring: list[tuple[str, bytes]] = []
-    for part in text.split(",") if text else []:
-        name, colon, encoded = part.strip().partition(":")
-        try:
-            key = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
-        except (binascii.Error, ValueError):
-            key = b""
-        if not name or not colon or len(key) != KEY_BYTES:
-            raise ValueError("each key must be id:base64url of 32 bytes, separated by commas")
-        ring.append((name, key))
-    if len({name for name, _ in ring}) != len(ring):
-        raise ValueError("key IDs must be unique")
-    return tuple(ring)
-
-
 SETTINGS: tuple[Setting, ...] = (
     Setting("DATABASE_URL", "database_url", "PostgreSQL URL; empty: embedded database", "", _or_none(str), secret=True),
     Setting(
@@ -158,7 +137,14 @@ SETTINGS: tuple[Setting, ...] = (
         setting_values.base_url,
     ),
     Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its key ring", "", Path),
-    Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring: id:base64url of 32 bytes, first in use", "", key_ring, True),
+    Setting(
+        "TOLLHOUSE_SECRET_KEYS",
+        "secret_keys",
+        "key ring: id:base64url of 32 bytes, first in use",
+        "",
+        setting_values.key_ring,
+        True,
+    ),
     Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "IBAN for bank transfers", "", _or_none(setting_values.iban)),
     Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "BIC for bank transfers", "", _or_none(setting_values.bic)),
     Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder for transfers", "", _or_none(setting_values.holder)),

@@ -1,5 +1,7 @@
 """Parsing the values of settings. Each raises `ValueError` with the rule of the value."""
 
+import base64
+import binascii
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_address, ip_network
@@ -10,6 +12,7 @@ from tollhouse.kernel import bank_codes, limits
 
 TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
 TOKEN_CHARS_MIN = 32
+KEY_BYTES = 32
 PORT_MAX, IPV6 = 65_535, 6
 
 BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
@@ -58,6 +61,23 @@ def choice(yes: str, no: str) -> Callable[[str], bool]:
         return text == yes
 
     return read
+
+
+def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:
+    """The keys of a key ring setting, the one in use first. Raises `ValueError`."""
+    ring: list[tuple[str, bytes]] = []
+    for part in text.split(",") if text else []:
+        name, colon, encoded = part.strip().partition(":")
+        try:
+            key = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+        except (binascii.Error, ValueError):
+            key = b""
+        if not name or not colon or len(key) != KEY_BYTES:
+            raise ValueError("each key must be id:base64url of 32 bytes, separated by commas")
+        ring.append((name, key))
+    if len({name for name, _ in ring}) != len(ring):
+        raise ValueError("key IDs must be unique")
+    return tuple(ring)
 
 
 def listen_address(text: str) -> tuple[str, int]:
