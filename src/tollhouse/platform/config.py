@@ -137,7 +137,7 @@ SETTINGS: tuple[Setting, ...] = (
         setting_values.base_url,
     ),
     Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its key ring", "", Path),
-    Setting("TOLLHOUSE_SECRET_KEYS", "secret_keys", "key ring: id:base64url of 32 bytes", "", setting_values.key_ring, True),
+    Setting(
         "TOLLHOUSE_SECRET_KEYS",
         "secret_keys",
         "key ring: id:base64url of 32 bytes, first in use",
