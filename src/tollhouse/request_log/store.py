@@ -20,7 +20,7 @@ from tollhouse.request_log.model import (
     RequestView,
 )
 
-SEARCHED_REQUESTS_MAX = 20_000
+SEARCHED_REQUESTS_MAX = 10_000
 CREDENTIALS_MAX = 200
 SAME_KEY_MAX = 20
 CHANGES_AT_ONCE_MAX = 20
