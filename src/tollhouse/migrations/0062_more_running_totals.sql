@@ -67,9 +67,9 @@ END $$;
 -- Deferred, so that the series are locked after the merchant's balance, which every fulfillment that ends has locked.
 CREATE CONSTRAINT TRIGGER running_totals AFTER UPDATE ON fulfillments DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW WHEN (
-        (OLD.status, OLD.product_id, OLD.project_id, OLD.delivered_quantity, OLD.created_at, OLD.completed_at)
-        IS DISTINCT FROM
-        (NEW.status, NEW.product_id, NEW.project_id, NEW.delivered_quantity, NEW.created_at, NEW.completed_at))
+        OLD.status IS DISTINCT FROM NEW.status OR OLD.product_id IS DISTINCT FROM NEW.product_id
+        OR OLD.project_id IS DISTINCT FROM NEW.project_id OR OLD.delivered_quantity IS DISTINCT FROM NEW.delivered_quantity
+        OR OLD.created_at IS DISTINCT FROM NEW.created_at OR OLD.completed_at IS DISTINCT FROM NEW.completed_at)
     EXECUTE FUNCTION running_totals_follow_fulfillment();
 
 -- Makes the totals of a merchant anew, of all measures or of these. Its accounts are locked, as by every posting. A payment
