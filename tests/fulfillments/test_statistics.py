@@ -47,17 +47,28 @@ async def test_groups_add_up(depot: Depot) -> None:
         assert len(keys) == {"day": 4, "product": 1, "status": 6}[group_by]
 
 
-async def test_times(depot: Depot) -> None:
-    for seconds in (1, 2, 10):
+@pytest.mark.parametrize(
+    ("took", "p50_and_p95"), [((1, 2, 10), (2, 10)), ((99.5, 100, 101), (100, 110)), ((5, 1_201, 86_400), (1_300, 87_000))]
+)
+async def test_times(depot: Depot, took: tuple[float, ...], p50_and_p95: tuple[int, int]) -> None:
+    for seconds in took:
         ordered = (await depot.order()).ok(201).body
         await depot.work()
         await depot.actor.sql(
-            "UPDATE fulfillments SET created_at = completed_at - interval '1 s' * $2 WHERE id = $1::uuid",
+            "UPDATE fulfillments SET created_at = completed_at - interval '1 s' * $2::float WHERE id = $1::uuid",
             ordered["id"],
             seconds,
         )
     totals = (await depot.actor.get(PATH)).ok().body["totals"]
-    assert (totals["p50_seconds"], totals["p95_seconds"]) == (2, 10)
+    assert (totals["p50_seconds"], totals["p95_seconds"]) == p50_and_p95
+
+
+async def test_totals_made_anew_are_the_same(depot: Depot) -> None:
+    await fill(depot)
+    before = (await depot.actor.get(f"{PATH}?group_by=status")).ok().body
+    await depot.actor.sql("SELECT running_totals_rebuild($1::uuid)", depot.actor.merchant_id)
+    after = (await depot.actor.get(f"{PATH}?group_by=status")).ok().body
+    assert (after["totals"], after["groups"]) == (before["totals"], before["groups"])
 
 
 @pytest.mark.covers("P-148")
