@@ -1241,54 +1241,18 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE FUNCTION public.running_totals_rebuild(p_merchant uuid, p_measures text[] DEFAULT ARRAY['entries'::text, 'succeeded'::text, 'failed'::text, 'refunded'::text, 'fulfilled'::text, 'delivered'::text]) RETURNS void
+CREATE FUNCTION public.running_totals_rebuild(p_merchant uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
 BEGIN
     PERFORM FROM ledger_accounts a WHERE a.owner = p_merchant ORDER BY a.id FOR NO KEY UPDATE;
-    DELETE FROM running_totals r USING running_series s
-    WHERE r.series_id = s.id AND s.merchant_id = p_merchant AND s.measure = ANY (p_measures);
-    DELETE FROM running_series WHERE merchant_id = p_merchant AND measure = ANY (p_measures);
+    DELETE FROM running_totals r USING running_series s WHERE r.series_id = s.id AND s.merchant_id = p_merchant;
+    DELETE FROM running_series WHERE merchant_id = p_merchant;
     CREATE TEMP TABLE running_parts ON COMMIT DROP AS
         SELECT mode, measure, currency, type, raised, method_id, project_id, starts_at, latest_at,
                sum(amount) OVER series AS amount, (sum(count) OVER series)::bigint AS count,
                lead(starts_at) OVER series IS NULL AS is_last
-        FROM (
-            SELECT mode, 'entries' AS measure, currency, type, raised, method_id, project_id,
-                   quarter_hour(at) AS starts_at, sum(amount) AS amount, count(DISTINCT transaction_id) AS count,
-                   max(created_at) AS latest_at
-            FROM running_entries WHERE merchant_id = p_merchant AND 'entries' = ANY (p_measures) GROUP BY 1, 3, 4, 5, 6, 7, 8
-            UNION ALL
-            SELECT mode, 'succeeded', currency, '', true, method_id, '00000000-0000-0000-0000-000000000000',
-                   quarter_hour(succeeded_at), sum(credited_minor), count(*), max(succeeded_at)
-            FROM transactions
-            WHERE merchant_id = p_merchant AND succeeded_at IS NOT NULL AND 'succeeded' = ANY (p_measures) GROUP BY 1, 3, 6, 8
-            UNION ALL
-            SELECT mode, 'failed', currency, '', true, '', '00000000-0000-0000-0000-000000000000',
-                   quarter_hour(updated_at), 0, count(*), max(updated_at)
-            FROM transactions
-            WHERE merchant_id = p_merchant AND status = 'failed' AND 'failed' = ANY (p_measures) GROUP BY 1, 3, 8
-            UNION ALL
-            SELECT mode, 'refunded', currency, '', false, '', '00000000-0000-0000-0000-000000000000',
-                   quarter_hour(created_at), sum(amount_minor - unapplied_minor), count(*), max(created_at)
-            FROM refunds
-            WHERE merchant_id = p_merchant AND status = 'succeeded' AND unapplied_minor < amount_minor
-              AND 'refunded' = ANY (p_measures) GROUP BY 1, 3, 8
-            UNION ALL
-            SELECT mode, 'fulfilled', currency, status, false, product_id,
-                   coalesce(project_id, '00000000-0000-0000-0000-000000000000'), quarter_hour(created_at),
-                   sum(unit_price_minor * delivered_quantity), count(*), max(created_at)
-            FROM fulfillments
-            WHERE merchant_id = p_merchant AND status NOT IN ('pending', 'processing') AND 'fulfilled' = ANY (p_measures)
-            GROUP BY 1, 3, 4, 6, 7, 8
-            UNION ALL
-            SELECT mode, 'delivered', '', status || ' ' || delivery_seconds(created_at, completed_at), true, product_id,
-                   coalesce(project_id, '00000000-0000-0000-0000-000000000000'), quarter_hour(created_at),
-                   sum(delivered_quantity), count(*), max(created_at)
-            FROM fulfillments
-            WHERE merchant_id = p_merchant AND status NOT IN ('pending', 'processing') AND completed_at IS NOT NULL
-              AND 'delivered' = ANY (p_measures)
-            GROUP BY 1, 3, 4, 6, 7, 8) AS parts
+        FROM running_sums WHERE merchant_id = p_merchant
         WINDOW series AS (PARTITION BY mode, measure, currency, type, raised, method_id, project_id ORDER BY starts_at);
     INSERT INTO running_series (merchant_id, mode, measure, currency, type, raised, method_id, project_id, starts_at, amount,
                                 count, latest_at)
@@ -2117,6 +2081,101 @@ ALTER TABLE public.running_series ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTI
     NO MAXVALUE
     CACHE 1
 );
+CREATE VIEW public.running_sums AS
+ SELECT running_entries.merchant_id,
+    running_entries.mode,
+    'entries'::text AS measure,
+    running_entries.currency,
+    running_entries.type,
+    running_entries.raised,
+    running_entries.method_id,
+    running_entries.project_id,
+    public.quarter_hour(running_entries.at) AS starts_at,
+    sum(running_entries.amount) AS amount,
+    count(DISTINCT running_entries.transaction_id) AS count,
+    max(running_entries.created_at) AS latest_at
+   FROM public.running_entries
+  GROUP BY running_entries.merchant_id, running_entries.mode, running_entries.currency, running_entries.type, running_entries.raised, running_entries.method_id, running_entries.project_id, (public.quarter_hour(running_entries.at))
+UNION ALL
+ SELECT transactions.merchant_id,
+    transactions.mode,
+    'succeeded'::text AS measure,
+    transactions.currency,
+    ''::text AS type,
+    true AS raised,
+    transactions.method_id,
+    '00000000-0000-0000-0000-000000000000'::uuid AS project_id,
+    public.quarter_hour(transactions.succeeded_at) AS starts_at,
+    sum(transactions.credited_minor) AS amount,
+    count(*) AS count,
+    max(transactions.succeeded_at) AS latest_at
+   FROM public.transactions
+  WHERE (transactions.succeeded_at IS NOT NULL)
+  GROUP BY transactions.merchant_id, transactions.mode, transactions.currency, transactions.method_id, (public.quarter_hour(transactions.succeeded_at))
+UNION ALL
+ SELECT transactions.merchant_id,
+    transactions.mode,
+    'failed'::text AS measure,
+    transactions.currency,
+    ''::text AS type,
+    true AS raised,
+    ''::text AS method_id,
+    '00000000-0000-0000-0000-000000000000'::uuid AS project_id,
+    public.quarter_hour(transactions.updated_at) AS starts_at,
+    0 AS amount,
+    count(*) AS count,
+    max(transactions.updated_at) AS latest_at
+   FROM public.transactions
+  WHERE (transactions.status = 'failed'::text)
+  GROUP BY transactions.merchant_id, transactions.mode, transactions.currency, (public.quarter_hour(transactions.updated_at))
+UNION ALL
+ SELECT refunds.merchant_id,
+    refunds.mode,
+    'refunded'::text AS measure,
+    refunds.currency,
+    ''::text AS type,
+    false AS raised,
+    ''::text AS method_id,
+    '00000000-0000-0000-0000-000000000000'::uuid AS project_id,
+    public.quarter_hour(refunds.created_at) AS starts_at,
+    sum((refunds.amount_minor - refunds.unapplied_minor)) AS amount,
+    count(*) AS count,
+    max(refunds.created_at) AS latest_at
+   FROM public.refunds
+  WHERE ((refunds.status = 'succeeded'::text) AND (refunds.unapplied_minor < refunds.amount_minor))
+  GROUP BY refunds.merchant_id, refunds.mode, refunds.currency, (public.quarter_hour(refunds.created_at))
+UNION ALL
+ SELECT fulfillments.merchant_id,
+    fulfillments.mode,
+    'fulfilled'::text AS measure,
+    fulfillments.currency,
+    fulfillments.status AS type,
+    false AS raised,
+    fulfillments.product_id AS method_id,
+    COALESCE(fulfillments.project_id, '00000000-0000-0000-0000-000000000000'::uuid) AS project_id,
+    public.quarter_hour(fulfillments.created_at) AS starts_at,
+    sum((fulfillments.unit_price_minor * fulfillments.delivered_quantity)) AS amount,
+    count(*) AS count,
+    max(fulfillments.created_at) AS latest_at
+   FROM public.fulfillments
+  WHERE (fulfillments.status <> ALL (ARRAY['pending'::text, 'processing'::text]))
+  GROUP BY fulfillments.merchant_id, fulfillments.mode, fulfillments.currency, fulfillments.status, fulfillments.product_id, COALESCE(fulfillments.project_id, '00000000-0000-0000-0000-000000000000'::uuid), (public.quarter_hour(fulfillments.created_at))
+UNION ALL
+ SELECT fulfillments.merchant_id,
+    fulfillments.mode,
+    'delivered'::text AS measure,
+    ''::text AS currency,
+    ((fulfillments.status || ' '::text) || public.delivery_seconds(fulfillments.created_at, fulfillments.completed_at)) AS type,
+    true AS raised,
+    fulfillments.product_id AS method_id,
+    COALESCE(fulfillments.project_id, '00000000-0000-0000-0000-000000000000'::uuid) AS project_id,
+    public.quarter_hour(fulfillments.created_at) AS starts_at,
+    sum(fulfillments.delivered_quantity) AS amount,
+    count(*) AS count,
+    max(fulfillments.created_at) AS latest_at
+   FROM public.fulfillments
+  WHERE ((fulfillments.status <> ALL (ARRAY['pending'::text, 'processing'::text])) AND (fulfillments.completed_at IS NOT NULL))
+  GROUP BY fulfillments.merchant_id, fulfillments.mode, ((fulfillments.status || ' '::text) || public.delivery_seconds(fulfillments.created_at, fulfillments.completed_at)), fulfillments.product_id, COALESCE(fulfillments.project_id, '00000000-0000-0000-0000-000000000000'::uuid), (public.quarter_hour(fulfillments.created_at));
 CREATE TABLE public.running_totals (
     series_id bigint NOT NULL,
     starts_at timestamp with time zone NOT NULL,

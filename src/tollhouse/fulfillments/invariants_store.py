@@ -33,37 +33,9 @@ I17_BOOKED = """
            (f.unit_price_minor - f.unit_wholesale_minor) * f.delivered_quantity)
        <> (coalesce(b.game, 0), coalesce(b.margin, 0))
 """
-# Of each series and quarter hour.
-I17_TOTALS = """
-    SELECT format('%s %s %s %s of %s from %s: %s fulfillments make %s, the running total says %s of %s', mode, measure,
-                  product_id, type, merchant_id, starts_at, coalesce(f.count, 0), coalesce(f.amount, 0),
-                  coalesce(k.count, 0), coalesce(k.amount, 0)) AS line
-    FROM (SELECT merchant_id, mode, measure, m.currency, type, product_id,
-                 coalesce(project_id, '00000000-0000-0000-0000-000000000000') AS project_id,
-                 quarter_hour(created_at) AS starts_at, sum(amount) AS amount, count(*) AS count
-          FROM fulfillments
-          CROSS JOIN LATERAL (
-              VALUES ('fulfilled', currency, status, unit_price_minor * delivered_quantity),
-                     ('delivered', '', status || ' ' || delivery_seconds(created_at, completed_at), delivered_quantity))
-              AS m (measure, currency, type, amount)
-          WHERE status NOT IN ('pending', 'processing') AND (measure = 'fulfilled' OR completed_at IS NOT NULL)
-          GROUP BY 1, 2, 3, 4, 5, 6, 7, 8) AS f
-    FULL JOIN (
-          SELECT s.merchant_id, s.mode, s.measure, s.currency, s.type, s.method_id AS product_id, s.project_id, r.starts_at,
-                 r.amount - lag(r.amount, 1, 0) OVER series AS amount,
-                 r.count - lag(r.count, 1, 0::bigint) OVER series AS count
-          FROM running_series s
-          JOIN (SELECT id AS series_id, starts_at, amount, count FROM running_series
-                UNION ALL SELECT series_id, starts_at, amount, count FROM running_totals) AS r ON r.series_id = s.id
-          WHERE s.measure IN ('fulfilled', 'delivered')
-          WINDOW series AS (PARTITION BY s.id ORDER BY r.starts_at)) AS k
-        USING (merchant_id, mode, measure, currency, type, product_id, project_id, starts_at)
-    WHERE (coalesce(f.amount, 0), coalesce(f.count, 0)) <> (coalesce(k.amount, 0), coalesce(k.count, 0))
-"""
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I17", "the cost of a fulfillment is held until it ends", I17_HELD, "fulfillment"),
     Invariant("I17", "every hold has a fulfillment", I17_UNCLAIMED, "hold"),
     Invariant("I17", "delivered amounts are in the ledger", I17_BOOKED, "fulfillment"),
-    Invariant("I17", "running totals are the fulfillments that ended", I17_TOTALS, costly=True),
 )

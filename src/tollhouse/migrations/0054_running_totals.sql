@@ -1,6 +1,7 @@
 -- Running totals, so that reports and the home page read as much of a long history as of a short one. A series is what is
--- added up: entries of one type and direction (of payments by method and project too), payments by their time of success, or
--- refunds by their time of creation. Its row has the total up to now. For each earlier quarter hour in which something was
+-- added up: entries of one type and direction (of payments by method and project too), payments by their time of success or
+-- failure, refunds by their time of creation, or fulfillments that ended by theirs: counts and charges by status and product,
+-- and deliveries by how long they took. Its row has the total up to now. For each earlier quarter hour in which something was
 -- added, there is a row with the total up to the end of it: time zones differ by quarter hours. So the total of a period is a
 -- difference of two rows. No constraint bounds a total, so that none refuses a posting: a payment that changes between the
 -- start of its running total and the addition of what was there before counts below zero for that while. What is wrong is
@@ -9,7 +10,8 @@ CREATE TABLE running_series (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     merchant_id uuid NOT NULL REFERENCES merchants (id),
     mode text NOT NULL CHECK (mode IN ('live', 'test')),
-    measure text NOT NULL CHECK (measure IN ('entries', 'succeeded', 'refunded')),
+    measure text NOT NULL
+        CHECK (measure IN ('entries', 'succeeded', 'failed', 'refunded', 'fulfilled', 'delivered')),
     currency text NOT NULL,
     type text NOT NULL,
     raised boolean NOT NULL,
@@ -22,8 +24,11 @@ CREATE TABLE running_series (
     CONSTRAINT running_series_key UNIQUE (merchant_id, mode, measure, currency, type, raised, method_id, project_id)
 ) WITH (fillfactor = 70);
 COMMENT ON COLUMN running_series.raised IS 'whether the entries raise the total of the merchant''s balance';
-COMMENT ON COLUMN running_series.method_id IS 'of the payment that an entry belongs to; empty if it belongs to none';
-COMMENT ON COLUMN running_series.project_id IS 'of the payment that an entry belongs to; zero if it belongs to none';
+COMMENT ON COLUMN running_series.type IS
+    'of an entry its type, of a fulfillment its status, of a delivery the status and the seconds it took';
+COMMENT ON COLUMN running_series.method_id IS
+    'of the payment that an entry belongs to, or the product of a fulfillment; empty if there is none';
+COMMENT ON COLUMN running_series.project_id IS 'of the payment or fulfillment; zero if there is none';
 COMMENT ON COLUMN running_series.starts_at IS 'the last quarter hour in which something was added';
 COMMENT ON COLUMN running_series.latest_at IS 'the latest time of an entry that was added in that quarter hour';
 CREATE TABLE running_totals (
@@ -38,6 +43,14 @@ CREATE TABLE running_totals (
 CREATE FUNCTION quarter_hour(p_at timestamptz) RETURNS timestamptz
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ SELECT date_bin('15 minutes', p_at, '2000-01-01Z'::timestamptz) $$;
+
+-- Whole seconds, rounded up; above 100 to two digits, so that there are few different ones.
+CREATE FUNCTION delivery_seconds(p_from timestamptz, p_to timestamptz) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN s > 100 THEN ceil(s / 10 ^ (length(s::text) - 2)) * 10 ^ (length(s::text) - 2) ELSE s END::numeric(20, 0)
+    FROM (SELECT greatest(ceil(extract(epoch FROM p_to - p_from)), 0)::numeric(20, 0) AS s) AS whole
+$$;
 
 -- Adds to a series at a time. The row of the series is locked until the transaction ends.
 CREATE FUNCTION running_totals_add(
@@ -157,6 +170,26 @@ CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON transactions DEFE
     FOR EACH ROW WHEN ((OLD.succeeded_at, OLD.credited_minor) IS DISTINCT FROM (NEW.succeeded_at, NEW.credited_minor))
     EXECUTE FUNCTION running_totals_follow_payment();
 
+-- A payment that fails locks no balance, but the row of its series for the time of its commit.
+CREATE FUNCTION running_totals_follow_failure() RETURNS trigger
+    LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.status = 'failed' THEN
+        PERFORM running_totals_add(OLD.merchant_id, OLD.mode, 'failed', OLD.currency, '', true, '',
+                                   '00000000-0000-0000-0000-000000000000', OLD.updated_at, 0, -1, OLD.updated_at);
+    END IF;
+    IF NEW.status = 'failed' THEN
+        PERFORM running_totals_add(NEW.merchant_id, NEW.mode, 'failed', NEW.currency, '', true, '',
+                                   '00000000-0000-0000-0000-000000000000', NEW.updated_at, 0, 1, NEW.updated_at);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER running_totals_failed AFTER UPDATE ON transactions DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN ((OLD.status = 'failed' OR NEW.status = 'failed')
+        AND (OLD.status, OLD.updated_at) IS DISTINCT FROM (NEW.status, NEW.updated_at))
+    EXECUTE FUNCTION running_totals_follow_failure();
+
 -- Refunds by the time of their creation. Refunds of unapplied money do not reduce the merchant's balance.
 CREATE FUNCTION running_totals_follow_refund() RETURNS trigger
     LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
@@ -182,7 +215,73 @@ CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON refunds DEFERRABL
         OR OLD.unapplied_minor IS DISTINCT FROM NEW.unapplied_minor OR OLD.created_at IS DISTINCT FROM NEW.created_at)
     EXECUTE FUNCTION running_totals_follow_refund();
 
--- Makes the totals of a merchant anew. Its accounts are locked, as by every posting.
+CREATE FUNCTION running_totals_add_fulfillment(p fulfillments, p_count int) RETURNS void
+    LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+    AS $$
+DECLARE
+    v_project uuid := coalesce(p.project_id, '00000000-0000-0000-0000-000000000000');
+BEGIN
+    PERFORM running_totals_add(p.merchant_id, p.mode, 'fulfilled', p.currency, p.status, false, p.product_id, v_project,
+                               p.created_at, p_count * p.unit_price_minor::numeric * p.delivered_quantity, p_count,
+                               p.created_at);
+    IF p.completed_at IS NOT NULL THEN
+        PERFORM running_totals_add(p.merchant_id, p.mode, 'delivered', '',
+                                   p.status || ' ' || delivery_seconds(p.created_at, p.completed_at), true, p.product_id,
+                                   v_project, p.created_at, p_count * p.delivered_quantity::numeric, p_count, p.created_at);
+    END IF;
+END $$;
+CREATE FUNCTION running_totals_follow_fulfillment() RETURNS trigger
+    LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+    AS $$
+BEGIN
+    IF OLD.status NOT IN ('pending', 'processing') THEN
+        PERFORM running_totals_add_fulfillment(OLD, -1);
+    END IF;
+    IF NEW.status NOT IN ('pending', 'processing') THEN
+        PERFORM running_totals_add_fulfillment(NEW, 1);
+    END IF;
+    RETURN NULL;
+END $$;
+-- Deferred, so that the series are locked after the merchant's balance, which every fulfillment that ends has locked.
+CREATE CONSTRAINT TRIGGER running_totals AFTER UPDATE ON fulfillments DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (
+        OLD.status IS DISTINCT FROM NEW.status OR OLD.product_id IS DISTINCT FROM NEW.product_id
+        OR OLD.project_id IS DISTINCT FROM NEW.project_id OR OLD.delivered_quantity IS DISTINCT FROM NEW.delivered_quantity
+        OR OLD.created_at IS DISTINCT FROM NEW.created_at OR OLD.completed_at IS DISTINCT FROM NEW.completed_at)
+    EXECUTE FUNCTION running_totals_follow_fulfillment();
+
+-- What was added to each series in each quarter hour, by the rows that it adds up.
+CREATE VIEW running_sums AS
+    SELECT merchant_id, mode, 'entries' AS measure, currency, type, raised, method_id, project_id,
+           quarter_hour(at) AS starts_at, sum(amount) AS amount, count(DISTINCT transaction_id) AS count,
+           max(created_at) AS latest_at
+    FROM running_entries GROUP BY 1, 2, 4, 5, 6, 7, 8, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'succeeded', currency, '', true, method_id, '00000000-0000-0000-0000-000000000000',
+           quarter_hour(succeeded_at), sum(credited_minor), count(*), max(succeeded_at)
+    FROM transactions WHERE succeeded_at IS NOT NULL GROUP BY 1, 2, 4, 7, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'failed', currency, '', true, '', '00000000-0000-0000-0000-000000000000',
+           quarter_hour(updated_at), 0, count(*), max(updated_at)
+    FROM transactions WHERE status = 'failed' GROUP BY 1, 2, 4, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'refunded', currency, '', false, '', '00000000-0000-0000-0000-000000000000',
+           quarter_hour(created_at), sum(amount_minor - unapplied_minor), count(*), max(created_at)
+    FROM refunds WHERE status = 'succeeded' AND unapplied_minor < amount_minor GROUP BY 1, 2, 4, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'fulfilled', currency, status, false, product_id,
+           coalesce(project_id, '00000000-0000-0000-0000-000000000000'), quarter_hour(created_at),
+           sum(unit_price_minor * delivered_quantity), count(*), max(created_at)
+    FROM fulfillments WHERE status NOT IN ('pending', 'processing') GROUP BY 1, 2, 4, 5, 7, 8, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'delivered', '', status || ' ' || delivery_seconds(created_at, completed_at), true, product_id,
+           coalesce(project_id, '00000000-0000-0000-0000-000000000000'), quarter_hour(created_at),
+           sum(delivered_quantity), count(*), max(created_at)
+    FROM fulfillments
+    WHERE status NOT IN ('pending', 'processing') AND completed_at IS NOT NULL GROUP BY 1, 2, 5, 7, 8, 9;
+
+-- Makes the totals of a merchant anew. Its accounts are locked, as by every posting. A payment that fails meanwhile waits for
+-- its series, or is the first of a new one: then this fails and can be repeated.
 CREATE FUNCTION running_totals_rebuild(p_merchant uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -194,20 +293,7 @@ BEGIN
         SELECT mode, measure, currency, type, raised, method_id, project_id, starts_at, latest_at,
                sum(amount) OVER series AS amount, (sum(count) OVER series)::bigint AS count,
                lead(starts_at) OVER series IS NULL AS is_last
-        FROM (
-            SELECT mode, 'entries' AS measure, currency, type, raised, method_id, project_id,
-                   quarter_hour(at) AS starts_at, sum(amount) AS amount, count(DISTINCT transaction_id) AS count,
-                   max(created_at) AS latest_at
-            FROM running_entries WHERE merchant_id = p_merchant GROUP BY 1, 3, 4, 5, 6, 7, 8
-            UNION ALL
-            SELECT mode, 'succeeded', currency, '', true, method_id, '00000000-0000-0000-0000-000000000000',
-                   quarter_hour(succeeded_at), sum(credited_minor), count(*), max(succeeded_at)
-            FROM transactions WHERE merchant_id = p_merchant AND succeeded_at IS NOT NULL GROUP BY 1, 3, 6, 8
-            UNION ALL
-            SELECT mode, 'refunded', currency, '', false, '', '00000000-0000-0000-0000-000000000000',
-                   quarter_hour(created_at), sum(amount_minor - unapplied_minor), count(*), max(created_at)
-            FROM refunds WHERE merchant_id = p_merchant AND status = 'succeeded' AND unapplied_minor < amount_minor
-            GROUP BY 1, 3, 8) AS parts
+        FROM running_sums WHERE merchant_id = p_merchant
         WINDOW series AS (PARTITION BY mode, measure, currency, type, raised, method_id, project_id ORDER BY starts_at);
     INSERT INTO running_series (merchant_id, mode, measure, currency, type, raised, method_id, project_id, starts_at, amount,
                                 count, latest_at)

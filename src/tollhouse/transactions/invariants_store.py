@@ -23,60 +23,6 @@ I7_CREDITED = """
                         WHERE l.source_type = 'transaction' AND l.source_id = t.id AND e.account = 'available') e
     WHERE t.id = ANY ($1::uuid[]) AND (t.credited_minor, t.fee_minor) <> (coalesce(e.credited, 0), coalesce(e.fee, 0))
 """
-# Of each method and quarter hour.
-I7_SUCCEEDED = """
-    SELECT format('%s %s %s of %s from %s: %s payments of %s succeeded, the running total says %s of %s', mode, currency,
-                  method_id, merchant_id, starts_at, coalesce(p.count, 0), coalesce(p.amount, 0), coalesce(k.count, 0),
-                  coalesce(k.amount, 0)) AS line
-    FROM (SELECT merchant_id, mode, currency, method_id, quarter_hour(succeeded_at) AS starts_at,
-                 sum(credited_minor) AS amount, count(*) AS count
-          FROM transactions WHERE succeeded_at IS NOT NULL GROUP BY 1, 2, 3, 4, 5) AS p
-    FULL JOIN (
-          SELECT s.merchant_id, s.mode, s.currency, s.method_id, r.starts_at,
-                 r.amount - lag(r.amount, 1, 0) OVER series AS amount,
-                 r.count - lag(r.count, 1, 0::bigint) OVER series AS count
-          FROM running_series s
-          JOIN (SELECT id AS series_id, starts_at, amount, count FROM running_series
-                UNION ALL SELECT series_id, starts_at, amount, count FROM running_totals) AS r ON r.series_id = s.id
-          WHERE s.measure = 'succeeded' WINDOW series AS (PARTITION BY s.id ORDER BY r.starts_at)) AS k
-        USING (merchant_id, mode, currency, method_id, starts_at)
-    WHERE (coalesce(p.amount, 0), coalesce(p.count, 0)) <> (coalesce(k.amount, 0), coalesce(k.count, 0))
-"""
-# Of each quarter hour.
-I7_FAILED = """
-    SELECT format('%s %s of %s from %s: %s payments failed, the running total says %s', mode, currency, merchant_id,
-                  starts_at, coalesce(p.count, 0), coalesce(k.count, 0)) AS line
-    FROM (SELECT merchant_id, mode, currency, quarter_hour(updated_at) AS starts_at, count(*) AS count
-          FROM transactions WHERE status = 'failed' GROUP BY 1, 2, 3, 4) AS p
-    FULL JOIN (
-          SELECT s.merchant_id, s.mode, s.currency, r.starts_at,
-                 r.count - lag(r.count, 1, 0::bigint) OVER series AS count
-          FROM running_series s
-          JOIN (SELECT id AS series_id, starts_at, count FROM running_series
-                UNION ALL SELECT series_id, starts_at, count FROM running_totals) AS r ON r.series_id = s.id
-          WHERE s.measure = 'failed' WINDOW series AS (PARTITION BY s.id ORDER BY r.starts_at)) AS k
-        USING (merchant_id, mode, currency, starts_at)
-    WHERE coalesce(p.count, 0) <> coalesce(k.count, 0)
-"""
-# Of each quarter hour.
-I7_REFUNDED = """
-    SELECT format('%s %s of %s from %s: %s refunds of %s succeeded, the running total says %s of %s', mode, currency,
-                  merchant_id, starts_at, coalesce(p.count, 0), coalesce(p.amount, 0), coalesce(k.count, 0),
-                  coalesce(k.amount, 0)) AS line
-    FROM (SELECT merchant_id, mode, currency, quarter_hour(created_at) AS starts_at,
-                 sum(amount_minor - unapplied_minor) AS amount, count(*) AS count
-          FROM refunds WHERE status = 'succeeded' AND unapplied_minor < amount_minor GROUP BY 1, 2, 3, 4) AS p
-    FULL JOIN (
-          SELECT s.merchant_id, s.mode, s.currency, r.starts_at,
-                 r.amount - lag(r.amount, 1, 0) OVER series AS amount,
-                 r.count - lag(r.count, 1, 0::bigint) OVER series AS count
-          FROM running_series s
-          JOIN (SELECT id AS series_id, starts_at, amount, count FROM running_series
-                UNION ALL SELECT series_id, starts_at, amount, count FROM running_totals) AS r ON r.series_id = s.id
-          WHERE s.measure = 'refunded' WINDOW series AS (PARTITION BY s.id ORDER BY r.starts_at)) AS k
-        USING (merchant_id, mode, currency, starts_at)
-    WHERE (coalesce(p.amount, 0), coalesce(p.count, 0)) <> (coalesce(k.amount, 0), coalesce(k.count, 0))
-"""
 I7_GIVEN_BACK = """
     SELECT format('transaction %s gave back %s, is giving back %s, lost %s; its refunds and chargebacks say %s, %s, %s',
                   t.id, t.refunded_minor, t.returning_minor, t.charged_back_minor,
@@ -180,9 +126,6 @@ I15_UNAPPLIED = """
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I7", "received amounts are what the rail confirmed", I7_RECEIVED, "payment"),
     Invariant("I7", "credited amounts are in the ledger", I7_CREDITED, "payment"),
-    Invariant("I7", "running totals are the payments that succeeded", I7_SUCCEEDED, costly=True),
-    Invariant("I7", "running totals are the payments that failed", I7_FAILED, costly=True),
-    Invariant("I7", "running totals are the refunds that succeeded", I7_REFUNDED, costly=True),
     Invariant("I7", "returned amounts are in refunds and chargebacks", I7_GIVEN_BACK, "payment"),
     Invariant("I7", "disputed amounts are in the ledger", I7_DISPUTED, "chargeback"),
     Invariant("I7", "a link counts its payments", I7_COUNTED, "link"),

@@ -1,4 +1,5 @@
--- Posting: single rows and loops instead of joins, because starting a join of two rows takes longer than running it.
+-- Posting: its statements are planned once per connection, because planning them for each list of postings takes as long as
+-- running them. Single rows and loops instead of joins, because starting a join of two rows takes longer than running it.
 CREATE FUNCTION ledger_account_ids(p_mode text, p_currencies text[], p_merchants uuid[], p_codes text[]) RETURNS bigint[]
     LANGUAGE plpgsql STABLE
     AS $$
