@@ -75,13 +75,15 @@ async def verify(settings: Settings) -> None:
 def build(services: Services, metrics_listener: socket.socket | None = None) -> AsgiApplication:
     """The web application. Serves the metrics of this instance too if it gets a socket for them."""
     recorder = Recorder(services)
+    has_metrics = services.settings.metrics_address is not None
     watching: list[asyncio.Task[None]] = []
 
     async def after_start() -> None:
         await partitions.create_missing(services.db)
         common_passwords.common()
         recorder.start()
-        watching.append(asyncio.create_task(process_metrics.sample((services.db,))))
+        if has_metrics:
+            watching.append(asyncio.create_task(process_metrics.sample((services.db,))))
         if metrics_listener is not None:
             watching.append(asyncio.create_task(serve_metrics(services, metrics_listener, with_database=False)))
 
@@ -97,7 +99,7 @@ def build(services: Services, metrics_listener: socket.socket | None = None) -> 
         OPERATIONS,
         idempotency=DatabaseIdempotencyStore(),
         recognize=recognize,
-        recorders=(recorder, REQUEST_METRICS),
+        recorders=(recorder, REQUEST_METRICS) if has_metrics else (recorder,),
         after_start=after_start,
         before_stop=before_stop,
     )

@@ -45,9 +45,10 @@ async def work(
     engine = engine_services(services)
     worker = DeliveryWorker(engine)
     delivering = asyncio.create_task(worker.run())
+    has_metrics = services.settings.metrics_address is not None
     chores = [
         *map(asyncio.create_task, beside),
-        asyncio.create_task(process_metrics.sample((services.db, engine.db))),
+        *map(asyncio.create_task, [process_metrics.sample((services.db, engine.db))] if has_metrics else ()),
         asyncio.create_task(_repeat(engine, stop, Job(SWEEP_EVERY_S, sweep))),
         *(asyncio.create_task(_repeat(services, stop, job, number * APART_S)) for number, job in enumerate(jobs)),
     ]

@@ -42,6 +42,8 @@ def instance_metrics() -> Iterator[Metric]:
                 yield _histogram(metric)
             case Gauge():
                 yield _gauge(metric)
+            case _:
+                raise AssertionError("there is no other kind of metric")
     yield from _processes()
     yield from _jobs()
 

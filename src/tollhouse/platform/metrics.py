@@ -43,7 +43,7 @@ class Rows:
         memory = memoryview(mmap.mmap(-1, (2 + COLUMNS) * ROWS * NUMBER_BYTES)).cast("Q")
         self._pids, self._seen_at_s, self._memory = memory[:ROWS], memory[ROWS : 2 * ROWS], memory[2 * ROWS :]
         self._reserved = 0
-        self.metrics: list[Counter | Durations | Gauge] = []
+        self.metrics: list[_Metric] = []
         self.use(0)
 
     def use(self, number: int) -> None:
@@ -90,11 +90,13 @@ def use_row(number: int) -> None:
     INSTANCE.use(number)
 
 
-class Counter:
-    """A number that only rises, for each of a fixed set of label values. Its name gets the suffix `_total`.
+class _Metric:
+    """Columns for each of a fixed set of label values, which are reserved when the module is imported.
 
-    `sparse`: label values are shown once something was counted whose labels but the last are the same.
+    `sparse`: label values are shown once something was counted; of a counter, whose labels but the last are the same.
     """
+
+    WIDTH = 1
 
     def __init__(
         self,
@@ -109,16 +111,20 @@ class Counter:
         self._is_sparse = sparse
         self._rows = INSTANCE
         self._rows.metrics.append(self)
-        first = self._rows.reserve(len(values))
-        self._columns = {one: first + number for number, one in enumerate(values)}
+        first = self._rows.reserve(len(values) * self.WIDTH)
+        self._columns = {one: first + number * self.WIDTH for number, one in enumerate(values)}
+
+    def column(self, *labels: str) -> int:
+        """The first column of these label values, for code that counts in it without a look-up."""
+        return self._columns[labels]
+
+
+class Counter(_Metric):
+    """A number that only rises. Its name gets the suffix `_total`."""
 
     def add(self, *labels: str, count: int = 1) -> None:
         """Add to the number with these label values. Raises `KeyError` for others."""
         self._rows.own[self._columns[labels]] += count
-
-    def column(self, *labels: str) -> int:
-        """The column of these label values, for code that counts in it without a look-up."""
-        return self._columns[labels]
 
     def totals(self) -> Iterator[tuple[Labels, int]]:
         """The sum of all processes for each value of the labels."""
@@ -129,43 +135,34 @@ class Counter:
                 yield labels, total
 
 
-class Durations:
-    """Numbers of durations by bucket and their sum, for each of a fixed set of label values.
+class Durations(_Metric):
+    """Numbers of durations by bucket, after the sum of them."""
 
-    `sparse`: label values are shown once something was counted.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        meaning: str,
-        labels: Sequence[str] = (),
-        values: Sequence[Labels] = ((),),
-        *,
-        sparse: bool = False,
-    ) -> None:
-        self.name, self.meaning, self.labels = name, meaning, tuple(labels)
-        self._is_sparse = sparse
-        self._rows = INSTANCE
-        self._rows.metrics.append(self)
-        self._width = len(LATENCY_BOUNDS_US) + 2
-        first = self._rows.reserve(len(values) * self._width)
-        self._columns = {one: first + number * self._width for number, one in enumerate(values)}
+    WIDTH = len(LATENCY_BOUNDS_US) + 2
 
     def observe(self, duration_us: int, *labels: str) -> None:
         """Count a duration. Raises `KeyError` for other label values."""
         observe_duration(self._columns[labels], duration_us)
 
-    def column(self, *labels: str) -> int:
-        """The first column of these label values, for `observe_duration`."""
-        return self._columns[labels]
-
     def totals(self) -> Iterator[tuple[Labels, list[int], int]]:
         """For each value of the labels: the number in each bucket, the last one unbounded, and the sum in microseconds."""
         for labels, first in self._columns.items():
-            numbers = [self._rows.total(first + column) for column in range(self._width)]
+            numbers = [self._rows.total(first + column) for column in range(self.WIDTH)]
             if not self._is_sparse or any(numbers):
                 yield labels, numbers[1:], numbers[0]
+
+
+class Gauge(_Metric):
+    """A number that each process has for itself, sampled every second."""
+
+    def set(self, number: int) -> None:
+        """Set the number of this process."""
+        self._rows.own[self.column()] = number
+
+    def by_process(self) -> Iterator[tuple[str, int]]:
+        """The name and number of each running process."""
+        for process in self._rows.processes():
+            yield process.name, process.numbers[self.column()]
 
 
 def observe_duration(first: int, duration_us: int) -> None:
@@ -173,22 +170,3 @@ def observe_duration(first: int, duration_us: int) -> None:
     own = INSTANCE.own
     own[first] += duration_us
     own[first + 1 + bisect_left(LATENCY_BOUNDS_US, duration_us)] += 1
-
-
-class Gauge:
-    """A number that each process has for itself, sampled every second."""
-
-    def __init__(self, name: str, meaning: str) -> None:
-        self.name, self.meaning = name, meaning
-        self._rows = INSTANCE
-        self._rows.metrics.append(self)
-        self._column = self._rows.reserve(1)
-
-    def set(self, number: int) -> None:
-        """Set the number of this process."""
-        self._rows.own[self._column] = number
-
-    def by_process(self) -> Iterator[tuple[str, int]]:
-        """The name and number of each running process."""
-        for process in self._rows.processes():
-            yield process.name, process.numbers[self._column]
