@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from tests.bank import camt
@@ -72,3 +73,27 @@ async def undone(tx: Tx) -> AsyncIterator[Tx]:
         yield tx
     finally:
         await spoilt.rollback()
+
+
+@pytest.fixture
+def quiet(server: embedded.Server) -> Iterator[Service]:
+    """A service without a worker, on a database in which nothing was checked yet."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def seller(quiet: Service) -> AsyncIterator[Actor]:
+    """A merchant who sold once."""
+    async with sign_up(quiet, "shop", "The Shop") as actor:
+        await sell(actor)
+        yield actor
+
+
+@pytest.fixture
+async def forger(quiet: Service) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
+    """A connection that no trigger and no foreign key stops, on which the past can be changed."""
+    connection = await asyncpg.connect(quiet.dsn)
+    await connection.execute("SET session_replication_role = replica")
+    yield connection
+    await connection.close()

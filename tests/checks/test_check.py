@@ -4,49 +4,22 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
 from uuid import uuid4
 
 import asyncpg
 import pytest
 
-from tests.cast import Actor, sign_up
+from tests.cast import Actor
 from tests.command import Outcome, tollhouse
 from tests.payments.bank import sell
-from tests.running import KEY, Service, settings_for
+from tests.running import KEY, Service
 from tollhouse import main
 from tollhouse.checks import run, store
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
 from tollhouse.console import overview_store
-from tollhouse.platform import embedded
 
 NEW = Scope(small=0, again_rows=0)
-PAST_ALL_RULES = "SET session_replication_role = replica"
 SPOIL = "UPDATE ledger_entries SET type = 'refund' WHERE type = 'payment' AND merchant_id = $1::uuid"
-
-
-@pytest.fixture
-def quiet(server: embedded.Server) -> Iterator[Service]:
-    """A service without a worker, on a database in which nothing was checked yet."""
-    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
-        yield running
-
-
-@pytest.fixture
-async def shop(quiet: Service) -> AsyncIterator[Actor]:
-    """A merchant who sold once."""
-    async with sign_up(quiet, "shop", "The Shop") as actor:
-        await sell(actor)
-        yield actor
-
-
-@pytest.fixture
-async def knife(quiet: Service) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    """A connection that no trigger and no foreign key stops."""
-    connection = await asyncpg.connect(quiet.dsn)
-    await connection.execute(PAST_ALL_RULES)
-    yield connection
-    await connection.close()
 
 
 async def found(service: Service, scope: Scope = NEW) -> tuple[bool, int, list[str]]:
@@ -56,11 +29,11 @@ async def found(service: Service, scope: Scope = NEW) -> tuple[bool, int, list[s
     return report.full, report.rows, report.broken
 
 
-async def test_the_second_check_looks_at_what_is_new(quiet: Service, shop: Actor) -> None:
+async def test_the_second_check_looks_at_what_is_new(quiet: Service, seller: Actor) -> None:
     full, everything, broken = await found(quiet)
     assert (full, broken) == (True, [])
     assert await found(quiet) == (False, 0, [])
-    await sell(shop)
+    await sell(seller)
     full, new, broken = await found(quiet)
     assert (full, broken) == (False, [])
     assert 0 < new < everything * 2
@@ -69,36 +42,38 @@ async def test_the_second_check_looks_at_what_is_new(quiet: Service, shop: Actor
 
 
 async def test_damage_to_what_is_new_is_found_until_it_is_mended(
-    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     await found(quiet)
-    await sell(shop)
-    await knife.execute(SPOIL + " AND created_at > now() - interval '1 h'", shop.merchant_id)
+    await sell(seller)
+    await forger.execute(SPOIL + " AND created_at > now() - interval '1 h'", seller.merchant_id)
     for _ in range(2):
         full, _, broken = await found(quiet)
         assert not full
         assert any(line.startswith("I21 ") for line in broken), broken
-    await knife.execute(SPOIL.replace("'refund'", "'x'").replace("'payment'", "'refund'"), shop.merchant_id)
-    await knife.execute(SPOIL.replace("'refund'", "'payment'", 1).replace("= 'payment' AND", "= 'x' AND"), shop.merchant_id)
+    await forger.execute(SPOIL.replace("'refund'", "'x'").replace("'payment'", "'refund'"), seller.merchant_id)
+    await forger.execute(
+        SPOIL.replace("'refund'", "'payment'", 1).replace("= 'payment' AND", "= 'x' AND"), seller.merchant_id
+    )
     assert (await found(quiet))[2] == []
 
 
 async def test_what_commits_late_is_new_all_the_same(
-    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     """Its ids and times are older than those that were verified, and so is its place among them."""
-    late = knife.transaction()
+    late = forger.transaction()
     await late.start()
-    await knife.execute(
+    await forger.execute(
         "INSERT INTO ledger_transactions (id, mode, kind, source_type, source_id, created_at) VALUES"
         " ('018f0000-0000-7000-8000-000000000001', 'test', 'payment', 'transaction', gen_random_uuid(), '2024-05-01')"
     )
-    await knife.execute(
+    await forger.execute(
         "INSERT INTO row_digests (kind, id, digest)"
         " SELECT 'ledger', id, row_digest(t) FROM ledger_transactions t WHERE id = '018f0000-0000-7000-8000-000000000001'"
     )
     assert (await found(quiet))[2] == []
-    await sell(shop)
+    await sell(seller)
     assert (await found(quiet))[2] == [], "it is not there yet"
     await late.commit()
     full, rows, broken = await found(quiet)
@@ -108,10 +83,10 @@ async def test_what_commits_late_is_new_all_the_same(
 
 
 async def test_what_is_old_is_looked_at_again_bit_by_bit(
-    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     _, everything, _ = await found(quiet)
-    await knife.execute(SPOIL, shop.merchant_id)
+    await forger.execute(SPOIL, seller.merchant_id)
     assert (await found(quiet))[2] == [], "nothing is new"
     some, broken = Scope(small=0, again_rows=max(1, everything // 4)), list[str]()
     for _ in range(6):
@@ -123,15 +98,15 @@ async def test_what_is_old_is_looked_at_again_bit_by_bit(
 
 
 async def test_after_a_restore_into_another_cluster_everything_is_new(
-    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     await found(quiet)
-    await knife.execute("UPDATE check_state SET cluster = cluster + 1")
+    await forger.execute("UPDATE check_state SET cluster = cluster + 1")
     assert (await found(quiet))[0]
     assert not (await found(quiet))[0]
-    await knife.execute("UPDATE check_state SET verified = '9999999:9999999:'")
+    await forger.execute("UPDATE check_state SET verified = '9999999:9999999:'")
     assert (await found(quiet))[0]
-    assert shop.merchant_id
+    assert seller.merchant_id
 
 
 async def test_one_check_at_a_time(quiet: Service) -> None:
@@ -149,7 +124,7 @@ async def test_one_check_at_a_time(quiet: Service) -> None:
 
 
 async def test_a_statement_may_take_longer_than_a_request_may(
-    quiet: Service, shop: Actor, monkeypatch: pytest.MonkeyPatch
+    quiet: Service, seller: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits of the pool are not those of a check: it ends, and not by its own limit of five seconds."""
     assert run.SETTINGS["statement_timeout"] == "3600s"
@@ -162,7 +137,7 @@ async def test_a_statement_may_take_longer_than_a_request_may(
     monkeypatch.setattr(run.schema_store, "damage", look)
     assert (await found(quiet))[2] == []
     assert seen == ["1h"]
-    assert shop.merchant_id
+    assert seller.merchant_id
 
 
 async def check_beside(service: Service, *words: str) -> Outcome:
@@ -171,11 +146,11 @@ async def check_beside(service: Service, *words: str) -> Outcome:
 
 
 async def test_the_command_tells_what_it_found_by_its_exit_status(
-    quiet: Service, shop: Actor, knife: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     well = await check_beside(quiet, "--json")
     assert (well.status, well.json["finished"], well.json["broken"], well.json["full"]) == (0, True, [], True)
-    await knife.execute(SPOIL, shop.merchant_id)
+    await forger.execute(SPOIL, seller.merchant_id)
     spoilt = await check_beside(quiet, "--full")
     assert spoilt.status == 1
     assert "I21 immutable rows are unchanged: ledger" in spoilt.out
@@ -194,9 +169,9 @@ async def test_the_command_tells_what_it_found_by_its_exit_status(
     ids=["another version", "no such table"],
 )
 async def test_a_check_that_could_not_finish_says_so(
-    quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]", problem: str, reason: str
+    quiet: Service, forger: "asyncpg.Connection[asyncpg.Record]", problem: str, reason: str
 ) -> None:
-    await knife.execute(problem)
+    await forger.execute(problem)
     ended = await check_beside(quiet, "--json")
     assert ended.status == 2
     assert ended.json["finished"] is False
@@ -242,9 +217,9 @@ async def test_a_check_that_is_interrupted_could_not_finish(quiet: Service) -> N
     await other.close()
 
 
-async def test_a_role_that_owns_nothing_can_check(quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def test_a_role_that_owns_nothing_can_check(quiet: Service, forger: "asyncpg.Connection[asyncpg.Record]") -> None:
     role = f"checker_{uuid4().hex[:8]}"
-    await knife.execute(
+    await forger.execute(
         f"CREATE ROLE {role}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role};"
         f" GRANT INSERT, UPDATE ON check_state TO {role}"
     )
@@ -252,25 +227,25 @@ async def test_a_role_that_owns_nothing_can_check(quiet: Service, knife: "asyncp
         report = await check(f"{quiet.dsn}&role={role}", NEW)
         assert report is not None
         assert report.broken == []
-        assert await knife.fetchval("SELECT count(*) FROM check_state") == 1
+        assert await forger.fetchval("SELECT count(*) FROM check_state") == 1
     finally:
-        await knife.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
+        await forger.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
 async def test_operators_are_reported_of_a_check_that_could_not_finish(
-    quiet: Service, knife: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     services = quiet.create_services(connections=1)
     try:
         await main.watch_invariants(services)
         seen = (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status
         assert (seen.value, seen.tone) == ("No errors", "ok")
-        await knife.execute("INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')")
+        await forger.execute("INSERT INTO schema_migrations (number, name, digest) VALUES (9999, 'later.sql', '')")
         await main.watch_invariants(services)
         seen = (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status
         assert (seen.value, seen.tone) == ("Could not finish", "warn")
         assert "Last check finished" in str(seen.detail)
-        await knife.execute("DELETE FROM schema_migrations WHERE number = 9999")
+        await forger.execute("DELETE FROM schema_migrations WHERE number = 9999")
         await main.watch_invariants(services)
         assert (await overview_store.overview(services.db, "1", run.clock.now())).ledger_status.value == "No errors"
     finally:

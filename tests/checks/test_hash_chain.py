@@ -1,7 +1,6 @@
 """The hash chain covers everything that committed, once; and whoever changes the past, digests included, is found."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -9,15 +8,15 @@ import asyncpg
 import msgspec
 import pytest
 
-from tests.cast import Actor, sign_up
+from tests.cast import Actor
 from tests.command import tollhouse
 from tests.payments.bank import sell
-from tests.running import KEY, Service, settings_for
+from tests.running import KEY, Service
 from tollhouse.checks.run import Scope, check
 from tollhouse.hash_chain import chain, store
 from tollhouse.hash_chain.model import Head
 from tollhouse.kernel import clock
-from tollhouse.platform import config, embedded
+from tollhouse.platform import config
 from tollhouse.platform.encryption import KeyRing
 
 FULL = Scope(full=True)
@@ -30,30 +29,6 @@ HIDE = "UPDATE row_digests d SET digest = row_digest(t) FROM ledger_transactions
 REWRITE = """
     UPDATE hash_chain_blocks SET hash = hash_chain_hash(NULL, number, created_at, ledger_transactions, operator_actions)
 """
-
-
-@pytest.fixture
-def quiet(server: embedded.Server) -> Iterator[Service]:
-    """A service without a worker, on a database whose chain is empty."""
-    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
-        yield running
-
-
-@pytest.fixture
-async def shop(quiet: Service) -> AsyncIterator[Actor]:
-    """A merchant who sold once."""
-    async with sign_up(quiet, "shop", "The Shop") as actor:
-        await sell(actor)
-        yield actor
-
-
-@pytest.fixture
-async def forger(quiet: Service) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
-    """A connection that no trigger stops, on which the past can be changed."""
-    connection = await asyncpg.connect(quiet.dsn)
-    await connection.execute("SET session_replication_role = replica")
-    yield connection
-    await connection.close()
 
 
 async def append(service: Service, days: int = 0) -> list[Head]:
@@ -69,11 +44,11 @@ async def broken(service: Service) -> list[str]:
 
 
 async def test_blocks_cover_each_row_once_and_every_day_has_a_head(
-    quiet: Service, shop: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     assert [head.number for head in await append(quiet)] == [1]
     assert await append(quiet) == []
-    await sell(shop)
+    await sell(seller)
     assert [head.number for head in await append(quiet)] == [2]
     assert [head.number for head in await append(quiet, days=1)] == [3]
     assert await append(quiet, days=1) == []
@@ -82,12 +57,12 @@ async def test_blocks_cover_each_row_once_and_every_day_has_a_head(
 
 
 async def test_a_transaction_that_commits_late_is_covered_by_the_next_block(
-    quiet: Service, shop: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     late = forger.transaction()
     await late.start()
     await forger.execute("INSERT INTO row_digests (kind, id, digest) VALUES ('ledger', gen_random_uuid(), $1)", bytes(32))
-    await sell(shop)
+    await sell(seller)
     await append(quiet)
     await late.commit()
     await append(quiet)
@@ -95,10 +70,10 @@ async def test_a_transaction_that_commits_late_is_covered_by_the_next_block(
 
 
 async def test_workers_that_append_at_once_do_not_cover_a_row_twice(
-    quiet: Service, shop: Actor, forger: "asyncpg.Connection[asyncpg.Record]", monkeypatch: pytest.MonkeyPatch
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "ROWS_MAX", 1)
-    await sell(shop)
+    await sell(seller)
     await asyncio.gather(*(append(quiet) for _ in range(4)))
     assert await forger.fetch(COVERED) == await forger.fetch(RECORDED)
     assert await forger.fetchval("SELECT count(*) FROM hash_chain_blocks") == 2
@@ -106,19 +81,19 @@ async def test_workers_that_append_at_once_do_not_cover_a_row_twice(
 
 
 async def test_after_a_restore_into_another_cluster_the_chain_goes_on(
-    quiet: Service, shop: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     await append(quiet)
     await forger.execute("UPDATE hash_chain_blocks SET cluster = 1")
     await forger.execute("UPDATE row_digests SET xact = '1000000000'")  # of the other cluster, which was ahead
-    await sell(shop)
+    await sell(seller)
     assert await append(quiet)
     assert await append(quiet) == []
     assert await forger.fetch(COVERED) == await forger.fetch(RECORDED)
     assert await broken(quiet) == []
 
 
-@pytest.mark.usefixtures("shop")
+@pytest.mark.usefixtures("seller")
 async def test_a_change_of_row_and_digest_is_found(quiet: Service, forger: "asyncpg.Connection[asyncpg.Record]") -> None:
     await append(quiet)
     await forger.execute(CHANGE)
@@ -130,18 +105,18 @@ async def test_a_change_of_row_and_digest_is_found(quiet: Service, forger: "asyn
 
 
 async def test_a_missing_block_and_an_uncovered_row_are_found(
-    quiet: Service, shop: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
+    quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:
     for _ in range(3):
         await append(quiet)
-        await sell(shop)
+        await sell(seller)
     await forger.execute("DELETE FROM hash_chain_blocks WHERE number = 2")
     found = await broken(quiet)
     assert "I25 no block of the hash chain is missing: block 3 follows block 1" in found
     assert any(line.startswith("I25 the hash chain covers the ledger and operators' actions: ledger ") for line in found)
 
 
-@pytest.mark.usefixtures("shop")
+@pytest.mark.usefixtures("seller")
 async def test_a_head_that_was_kept_finds_a_chain_that_was_written_anew(
     quiet: Service, forger: "asyncpg.Connection[asyncpg.Record]", tmp_path: Path
 ) -> None:
@@ -160,7 +135,7 @@ async def test_a_head_that_was_kept_finds_a_chain_that_was_written_anew(
     assert "has no block in the database: the chain was cut" in (await tollhouse(quiet, "check", "--head", str(kept))).out
 
 
-@pytest.mark.usefixtures("shop")
+@pytest.mark.usefixtures("seller")
 async def test_a_file_that_was_changed_and_one_without_heads_are_refused(quiet: Service, tmp_path: Path) -> None:
     (head,) = await append(quiet)
     kept = tmp_path / "heads.jsonl"
