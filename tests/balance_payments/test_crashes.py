@@ -5,13 +5,12 @@ from contextlib import AsyncExitStack
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import pytest
 
 from tests.balance_payments.till import Till, let_expire, open_till
 from tests.cast import sign_up
 from tests.invariants import broken_invariants
-from tests.payments.killing import FusedPool, kill_everywhere
+from tests.payments.killing import FusedPool, fused_services, kill_everywhere
 from tests.running import Service, settings_for
 from tollhouse.balance_payments import actions
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
@@ -49,11 +48,8 @@ async def till(still: Service) -> AsyncIterator[Till]:
 @pytest.fixture
 async def services(still: Service) -> AsyncIterator[Services]:
     """A house whose connections can be cut."""
-    services = still.create_services()
-    pool = FusedPool(still.dsn)
-    yield msgspec.structs.replace(services, db=pool)
-    await pool.close()
-    await services.db.close()
+    async with fused_services(still) as services:
+        yield services
 
 
 def caller_of(till: Till) -> Caller:

@@ -2,12 +2,11 @@
 
 from collections.abc import AsyncIterator, Iterator
 
-import msgspec
 import pytest
 
 from tests.cast import Actor, sign_up
 from tests.invariants import broken_invariants
-from tests.payments.killing import FusedPool
+from tests.payments.killing import fused_services
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services
 from tollhouse.platform import embedded
@@ -31,8 +30,5 @@ async def shop(exchange: Service) -> AsyncIterator[Actor]:
 @pytest.fixture
 async def services(exchange: Service) -> AsyncIterator[Services]:
     """A house there whose connections can be cut."""
-    services = exchange.create_services()
-    pool = FusedPool(exchange.dsn)
-    yield msgspec.structs.replace(services, db=pool)
-    await pool.close()
-    await services.db.close()
+    async with fused_services(exchange) as services:
+        yield services

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tests.cast import sign_up
 from tests.fulfillments.depot import GOLD, SECRET, Depot
 from tests.invariants import broken_invariants
-from tests.payments.killing import FusedPool
+from tests.payments.killing import fused_services
 from tests.receiver import Receiver
 from tests.running import CATALOGUE, Service, settings_for
 from tollhouse.catalogue.products import GameServer
@@ -27,11 +26,8 @@ def still(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture
 async def services(still: Service) -> AsyncIterator[Services]:
     """A house whose connections can be cut."""
-    services = still.create_services()
-    pool = FusedPool(still.dsn)
-    yield msgspec.structs.replace(services, db=pool)
-    await pool.close()
-    await services.db.close()
+    async with fused_services(still) as services:
+        yield services
 
 
 @pytest.fixture

@@ -1,11 +1,15 @@
 """A database connection that dies at a chosen step: at its n-th statement within a transaction, or before the commit."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, TypeVar
 
 import asyncpg
+import msgspec
 
+from tests.running import Service
+from tollhouse.http.services import Services
 from tollhouse.platform.db import Pool, Row, Tx
 
 T = TypeVar("T")
@@ -95,6 +99,16 @@ class FusedPool(Pool):
             return done
 
         return await super().transact(fused)
+
+
+@asynccontextmanager
+async def fused_services(service: Service, *, defers: bool = False) -> AsyncIterator[Services]:
+    """Services whose connections can be cut."""
+    services = service.create_services()
+    pool = FusedPool(service.dsn, defers=defers)
+    yield msgspec.structs.replace(services, db=pool)
+    await pool.close()
+    await services.db.close()
 
 
 async def kill_everywhere(

@@ -11,7 +11,7 @@ from starlette.types import Message
 from tests.cast import Actor, sign_up
 from tests.invariants import broken_invariants
 from tests.payments.bank import refund, sell
-from tests.payments.killing import FusedPool, kill_everywhere
+from tests.payments.killing import FusedPool, fused_services, kill_everywhere
 from tests.payments.shop import events
 from tests.running import CATALOGUE, Service, settings_for
 from tollhouse import main
@@ -56,11 +56,8 @@ async def shop(still: Service) -> AsyncIterator[Actor]:
 @pytest.fixture(params=[False, True], ids=["statement by statement", "deferred"])
 async def services(still: Service, request: pytest.FixtureRequest) -> AsyncIterator[Services]:
     """Services whose connections can be cut."""
-    services = still.create_services()
-    pool = FusedPool(still.dsn, defers=request.param)
-    yield msgspec.structs.replace(services, db=pool)
-    await pool.close()
-    await services.db.close()
+    async with fused_services(still, defers=request.param) as services:
+        yield services
 
 
 async def look(actor: Actor) -> list[Any]:

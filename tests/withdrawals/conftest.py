@@ -3,11 +3,10 @@
 from collections.abc import AsyncIterator, Iterator
 from uuid import UUID
 
-import msgspec
 import pytest
 
 from tests.cast import Actor, sign_up
-from tests.payments.killing import FusedPool
+from tests.payments.killing import fused_services
 from tests.running import CATALOGUE, Service, settings_for
 from tests.withdrawals.rails import Line, PaperBank
 from tollhouse.approvals.model import OperatorContext
@@ -43,11 +42,8 @@ async def neighbour(still: Service) -> AsyncIterator[Actor]:
 @pytest.fixture(params=[False, True], ids=["statement by statement", "deferred"])
 async def services(still: Service, request: pytest.FixtureRequest) -> AsyncIterator[Services]:
     """Services there whose connections can be cut."""
-    services = still.create_services()
-    pool = FusedPool(still.dsn, defers=request.param)
-    yield msgspec.structs.replace(services, db=pool)
-    await pool.close()
-    await services.db.close()
+    async with fused_services(still, defers=request.param) as services:
+        yield services
 
 
 @pytest.fixture
