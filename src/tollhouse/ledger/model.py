@@ -94,10 +94,10 @@ class JournalEntry(Struct, frozen=True):
             raise ValueError("a journal entry has at least one posting")
 
 
-class LedgerEntry(Struct, frozen=True):
-    """The effect of a posting on one account of a merchant. `sequence` has no gaps per account; `delta_minor` is signed.
+class ExpectedEntry(Struct, frozen=True):
+    """The effect of a posting on one account of a merchant, as far as it is known before it is written.
 
-    `client_id` is the application that requested it, if any.
+    `delta_minor` is signed. `client_id` is the application that requested it, if any.
     """
 
     id: UUID
@@ -107,11 +107,16 @@ class LedgerEntry(Struct, frozen=True):
     account: MerchantCode
     type: EntryType
     delta_minor: int
+    source: Source
+    client_id: str | None
+
+
+class LedgerEntry(ExpectedEntry, frozen=True):
+    """An entry that was written. `sequence` has no gaps per account."""
+
     balance_after_minor: int
     sequence: int
-    source: Source
     created_at: datetime
-    client_id: str | None = None
 
 
 class PostedTransaction(Struct, frozen=True):
@@ -123,20 +128,6 @@ class PostedTransaction(Struct, frozen=True):
     def for_merchant(self, env: MerchantEnv) -> "PostedTransaction":
         """Only the entries of one merchant: each party of a balance payment is sent its own."""
         return PostedTransaction(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
-
-
-class ExpectedEntry(Struct, frozen=True):
-    """An entry of a deferred ledger transaction. Its balance, sequence and time are known when it is written."""
-
-    id: UUID
-    transaction_id: UUID
-    merchant_id: MerchantId
-    currency: str
-    account: MerchantCode
-    type: EntryType
-    delta_minor: int
-    source: Source
-    client_id: str | None
 
 
 class DeferredTransaction(Struct, frozen=True):

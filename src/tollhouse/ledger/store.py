@@ -299,9 +299,9 @@ def _entry(row: Row, source: Source | None = None, client_id: str | None = None)
         row["account"],
         row["type"],
         row["delta"],
+        source or Source(row["source_type"], row["source_id"], row["step"]),
+        client_id if source else row["oauth_client_id"],
         row["balance_after"],
         row["version"],
-        source or Source(row["source_type"], row["source_id"], row["step"]),
         row["created_at"],
-        client_id if source else row["oauth_client_id"],
     )

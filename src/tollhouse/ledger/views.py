@@ -153,7 +153,7 @@ def entry_view(entry: LedgerEntry, env: MerchantEnv, decimals: int) -> EntryView
 
 
 def expected_entry_view(
-    entry: LedgerEntry | ExpectedEntry,
+    entry: ExpectedEntry,
     env: MerchantEnv,
     decimals: int,
     *,
