@@ -1,5 +1,6 @@
 """Whatever becomes of standard error, requests are answered: nothing waits for the log, and nothing fails by it."""
 
+import ast
 import asyncio
 import os
 import subprocess
@@ -15,10 +16,26 @@ import pytest
 
 from tests.cast import sign_up
 from tests.running import KEY, Service, settings_for
+from tollhouse.platform.log import ALLOWED
 from tollhouse.platform.log_sink import LINES_MAX, LogSink, SinkStream
 
+SOURCES = Path(__file__).parent.parent.parent / "src"
+LEVELS = {"debug", "info", "warning", "error", "exception"}
 BROKEN = ["full disk", "closed pipe", "stopped reader"]
 ENDS_WITHIN_S = 20
+
+
+def test_no_line_has_a_field_that_is_redacted() -> None:
+    fields = [
+        (f"{path.relative_to(SOURCES)}:{call.lineno}", field.arg)
+        for path in sorted(SOURCES.rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LEVELS
+        if isinstance(call.func.value, ast.Name) and call.func.value.id == "log"
+        for field in call.keywords
+    ]
+    assert len(fields) > 50
+    assert [place for place, name in fields if name not in ALLOWED | {"exc_info"}] == []
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The job that adds blocks to the hash chain, and logs each head: logs are often kept on another machine."""
 
-from msgspec.structs import asdict
+import msgspec
 
 from tollhouse.hash_chain import chain
 from tollhouse.http.services import Services
@@ -14,4 +14,4 @@ async def append_blocks(services: Services) -> None:
     if dsn is None:
         raise AssertionError("services have a database URL")
     for head in await chain.append(dsn, services.keys, clock.now()):
-        log.info("hash_chain_block_signed", **asdict(head))
+        log.info("hash_chain_block_signed", head=msgspec.json.encode(head).decode())

@@ -23,7 +23,7 @@ ALLOWED = frozenset(
         "event", "level", "timestamp", "logger", "request_id", "method", "route", "status", "duration_ms", "code",
         "part", "pid", "port", "workers", "exit_status", "version", "merchant_id", "mode", "client_id", "grant_id",
         "event_id", "event_type", "attempt", "error", "host", "count", "migration", "exception", "reason", "detail",
-        "base_url", "folder", "holder_id", "retry_after_s",
+        "base_url", "folder", "holder_id", "retry_after_s", "advice", "font", "head", "table", "transaction_id",
     }
 )  # fmt: skip
 
