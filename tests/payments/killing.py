@@ -31,7 +31,8 @@ class Fuse:
             return
         self.left -= 1
         if self.left == 0:
-            tx.raw.terminate()
+            if tx.connection is not None:
+                tx.connection.raw.terminate()
             raise KilledError
 
 
@@ -39,7 +40,7 @@ class FusedTx(Tx):
     """A transaction whose statements burn the fuse. `defers`: as the product does; otherwise they run one by one."""
 
     def __init__(self, tx: Tx, fuse: Fuse, *, defers: bool) -> None:
-        super().__init__(tx.raw)
+        super().__init__(tx.connection)
         self._tx = tx
         self._fuse = fuse
         self.is_optimistic = defers and tx.is_optimistic
@@ -53,6 +54,11 @@ class FusedTx(Tx):
         """As ever."""
         self._fuse.step(self._tx)
         return await self._tx.read(sql, *args)
+
+    async def read_row_in_batch(self, sql: str, keys: tuple[object, ...], *args: object) -> Row | None:
+        """As ever."""
+        self._fuse.step(self._tx)
+        return await self._tx.read_row_in_batch(sql, keys, *args)
 
     async def defer(self, sql: str, *args: object, first: bool = False, verifies: bool = False) -> None:
         """As ever; what is deferred is no step yet."""

@@ -1,7 +1,7 @@
 """How often an action talks to the database, and that fewer talks are as safe: races, conflicts, lost connections."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,7 +20,7 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.db import Connection, Pool, Tx
 from tollhouse.platform.db_errors import OutcomeUnknown
 from tollhouse.platform.partitions import Partitions
 from tollhouse.sandbox.simulator import Simulated
@@ -29,23 +29,25 @@ API = "/api/v2/integration"
 LINK = {"display_name": "Coffee", "amount": "10.50", "currency": "EUR", "external_id": "order-1"}
 
 
-class CountingTx(Tx):
+class CountingConnection(Connection):
     """A connection that keeps what it sends."""
 
     sent: list[str]
     lost_after: str | None = None
     """The connection is lost when a statement with this text has been run, before its answer arrives."""
 
-    async def _query(self, run: Callable[..., Any], sql: str, args: tuple[object, ...], **how: bool) -> Any:
-        return await self._kept(sql, super()._query(run, sql, args, **how))
+    async def query(self, run: Callable[..., Any], sql: str, args: Sequence[object], *, custom_plan: bool = False) -> Any:
+        """As ever, but kept."""
+        return await self._kept(sql, super().query(run, sql, args, custom_plan=custom_plan))
 
-    async def _send(self, sql: str) -> None:
-        await self._kept(sql, super()._send(sql))
+    async def send(self, sql: str) -> None:
+        """As ever, but kept."""
+        await self._kept(sql, super().send(sql))
 
     async def _kept(self, sql: str, sending: Any) -> Any:
         response = await sending
         self.sent.append(sql)
-        if CountingTx.lost_after is not None and CountingTx.lost_after in sql:
+        if CountingConnection.lost_after is not None and CountingConnection.lost_after in sql:
             self.raw.terminate()
             raise asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
         return response
@@ -58,13 +60,13 @@ class CountingPool(Pool):
         super().__init__(dsn, 1, partitions=Partitions())
         self._sent = sent
 
-    async def acquire(self) -> Tx:
+    async def acquire(self) -> Connection:
         """As ever, but the connection counts."""
-        tx = await super().acquire()
-        if not isinstance(tx, CountingTx):
-            tx.__class__ = CountingTx
-            tx.sent = self._sent  # pyright: ignore[reportAttributeAccessIssue]
-        return tx
+        connection = await super().acquire()
+        if not isinstance(connection, CountingConnection):
+            connection.__class__ = CountingConnection
+            connection.sent = self._sent  # pyright: ignore[reportAttributeAccessIssue]
+        return connection
 
 
 @pytest.fixture
@@ -234,7 +236,7 @@ async def test_a_connection_lost_before_the_answer_is_an_unknown_outcome(
 ) -> None:
     transaction_id = await pending(alice)
     env = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test")
-    monkeypatch.setattr(CountingTx, "lost_after", "transactions_change")
+    monkeypatch.setattr(CountingConnection, "lost_after", "transactions_change")
     with pytest.raises(OutcomeUnknown):
         await services.transact(lambda work: Simulated(work, env, UUID(transaction_id)).play("succeed"), clock.now())
     assert (await fresh(alice, {"id": transaction_id}))["status"] == "succeeded"

@@ -7,12 +7,12 @@ import asyncpg
 import pytest
 
 from tests.running import Service
-from tollhouse.platform.batched_query import BATCHES_MAX, KEYS_MAX, BatchedQuery
+from tollhouse.platform.batched_query import BATCHES_MAX, KEYS_MAX, BatchedQuery, for_many
 from tollhouse.platform.db import Pool
 
-KEYS = "FROM unnest($1::int[]) WITH ORDINALITY AS asked (key, position)"
-DOUBLED = f"SELECT position, key * 2 + $2::int AS doubled {KEYS} WHERE key % 3 <> 0"
-INVERTED = f"SELECT position, 1 / key AS one {KEYS}"
+DOUBLED = for_many("SELECT $1 * 2 + $2::int AS doubled WHERE $1 % 3 <> 0", "int")
+INVERTED = for_many("SELECT 1 / $1 AS one", "int")
+JOINED = for_many("SELECT $1 || $2 AS words WHERE $2 <> $3", "text", "text")
 
 
 class Counted:
@@ -40,9 +40,17 @@ async def counted(service: Service) -> Any:
 
 async def test_simultaneous_keys_are_one_statement(counted: Counted) -> None:
     query = BatchedQuery(counted.fetch, DOUBLED)
-    rows = await asyncio.gather(*(query.fetchrow(key, 1) for key in (1, 2, 3, 2)))
+    rows = await asyncio.gather(*(query.fetchrow((key,), 1) for key in (1, 2, 3, 2)))
     assert [row and row["doubled"] for row in rows] == [3, 5, None, 5]
     assert counted.sizes == [4]
+
+
+async def test_keys_of_several_columns_and_other_parameters(service: Service) -> None:
+    pool = Pool(service.dsn)
+    keys = [("a", "b"), ("a", "c"), ("d", "b")]
+    rows = await asyncio.gather(*(pool.fetchrow_in_batch(JOINED, one, "c") for one in keys))
+    assert [row and row["words"] for row in rows] == ["ab", None, "db"]
+    await pool.close()
 
 
 async def test_keys_gather_while_others_are_read(counted: Counted) -> None:
@@ -50,7 +58,7 @@ async def test_keys_gather_while_others_are_read(counted: Counted) -> None:
     counted.go.clear()
     asked: list[asyncio.Task[Any]] = []
     for key in range(BATCHES_MAX + KEYS_MAX + 7):
-        asked.append(asyncio.create_task(query.fetchrow(key, 0)))
+        asked.append(asyncio.create_task(query.fetchrow((key,), 0)))
         for _ in range(3):
             await asyncio.sleep(0)
     assert counted.sizes == [1] * BATCHES_MAX
@@ -62,9 +70,9 @@ async def test_keys_gather_while_others_are_read(counted: Counted) -> None:
 
 async def test_an_error_reaches_all_and_the_next_are_read(counted: Counted) -> None:
     query = BatchedQuery(counted.fetch, INVERTED)
-    answers = await asyncio.gather(*(query.fetchrow(key) for key in (1, 0)), return_exceptions=True)
+    answers = await asyncio.gather(*(query.fetchrow((key,)) for key in (1, 0)), return_exceptions=True)
     assert [type(answer) for answer in answers] == [asyncpg.DivisionByZeroError] * 2
-    row = await query.fetchrow(1)
+    row = await query.fetchrow((1,))
     assert row is not None
     assert row["one"] == 1
 
@@ -72,7 +80,7 @@ async def test_an_error_reaches_all_and_the_next_are_read(counted: Counted) -> N
 async def test_who_goes_away_holds_nobody_up(counted: Counted) -> None:
     query = BatchedQuery(counted.fetch, DOUBLED)
     counted.go.clear()
-    leaves, stays = (asyncio.create_task(query.fetchrow(key, 0)) for key in (1, 2))
+    leaves, stays = (asyncio.create_task(query.fetchrow((key,), 0)) for key in (1, 2))
     while not counted.sizes:
         await asyncio.sleep(0)
     leaves.cancel()

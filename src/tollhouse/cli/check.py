@@ -16,7 +16,7 @@ from tollhouse.cli.options import Json, stderr
 from tollhouse.hash_chain import chain
 from tollhouse.hash_chain.model import Head
 from tollhouse.platform import config, embedded
-from tollhouse.platform.db import Tx, connect
+from tollhouse.platform.db import Connection, Tx, connect
 
 BROKEN, UNFINISHED = 1, 2
 app = App(name="check", help="Check the invariants of money, events and schema.")
@@ -92,7 +92,10 @@ async def _check(dsn: str, scope: Scope, kept: list[Head]) -> Report:
 async def _compare(dsn: str, kept: list[Head]) -> list[str]:
     raw = await connect(dsn)
     try:
-        return [f"I25 heads that were kept match the hash chain: {line}" for line in await chain.compare(Tx(raw), kept)]
+        return [
+            f"I25 heads that were kept match the hash chain: {line}"
+            for line in await chain.compare(Tx(Connection(raw)), kept)
+        ]
     finally:
         await raw.close()
 

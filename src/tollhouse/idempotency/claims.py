@@ -51,7 +51,7 @@ class DatabaseIdempotencyStore:
         Raises `IdempotencyKeyReused` and `IdempotencyInProgress`.
         """
         if tx.is_optimistic:
-            earlier = await tx.read_row(store.READ, *_primary_key(caller, key))
+            earlier = await tx.read_row_in_batch(store.READ_MANY, _primary_key(caller, key))
             if earlier is not None:
                 return _stored_response(earlier, fingerprint)
             tx.retries_errors = True  # what refuses this request may be what the first one with the key has done

@@ -1,5 +1,7 @@
 """SQL of idempotency keys."""
 
+from tollhouse.platform.batched_query import for_many
+
 CLAIM = """
     INSERT INTO idempotency_keys (merchant_id, mode, caller, key_hash, fingerprint, created_at)
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
@@ -8,6 +10,7 @@ READ = """
     SELECT fingerprint, status, answer FROM idempotency_keys
     WHERE merchant_id = $1 AND mode = $2 AND caller = $3 AND key_hash = $4
 """
+READ_MANY = for_many(READ, "uuid", "text", "text", "bytea")
 STORE = "SELECT idempotency_keys_store($1, $2, $3, $4, $5, $6, $7, $8)"
 STORE_RESPONSE = """
     UPDATE idempotency_keys SET status = $5, answer = $6

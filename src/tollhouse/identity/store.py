@@ -7,6 +7,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId
 from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.platform.batched_query import for_many
 from tollhouse.platform.db import Pool, Row, Tx
 
 # The bounds of expires_at prune the partitions. With `+ interval` they do so when the statement is executed, not when it is
@@ -32,16 +33,8 @@ API_KEY = """
     LEFT JOIN api_key_activity a ON a.api_key_id = k.id
     WHERE k.key_hash = $1 AND k.revoked_at IS NULL
 """
-# For many tokens or keys `$1`. `OFFSET 0` keeps the plan of one. The sub-select hides their number from the planner, for
-# which a plan for these would otherwise look cheaper than the generic one: each batch would be planned anew.
-BEARERS = f"""
-    SELECT asked.position, found.* FROM unnest((SELECT $1::bytea[])) WITH ORDINALITY AS asked (hash, position)
-    CROSS JOIN LATERAL ({BEARER.replace("$1", "asked.hash")} OFFSET 0) AS found
-"""
-API_KEYS = f"""
-    SELECT asked.position, found.* FROM unnest((SELECT $1::bytea[])) WITH ORDINALITY AS asked (hash, position)
-    CROSS JOIN LATERAL ({API_KEY.replace("$1", "asked.hash")} OFFSET 0) AS found
-"""
+BEARERS = for_many(BEARER, "bytea")
+API_KEYS = for_many(API_KEY, "bytea")
 # The WHERE clause makes parallel requests safe; `use_is_stale` keeps the row lock off the hot path.
 RECORD_GRANT_USE = """
     INSERT INTO oauth_grant_activity AS a (grant_id, last_used_at) VALUES ($1, $2)
@@ -63,7 +56,7 @@ HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
 
 async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
     """The caller of an access token, and the error if it is suspended; None if the token is not valid."""
-    row = await db.fetchrow_in_batch(BEARERS, token_hash, now, HORIZON)
+    row = await db.fetchrow_in_batch(BEARERS, (token_hash,), now, HORIZON)
     if row is None:
         return None
     caller = Caller(
@@ -82,7 +75,7 @@ async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tu
 
 async def find_by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
     """The caller of an API key, and the error if it is suspended; None if the key is not valid."""
-    row = await db.fetchrow_in_batch(API_KEYS, key_hash)
+    row = await db.fetchrow_in_batch(API_KEYS, (key_hash,))
     if row is None:
         return None
     caller = Caller(

@@ -11,6 +11,7 @@ from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import ClientCredentials, ClientStatus, ClientView, LockedClient, RegisteredClient
 from tollhouse.oauth.settings import ClientSettings
+from tollhouse.platform.batched_query import for_many
 from tollhouse.platform.db import Pool, Row, Tx
 
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
@@ -105,11 +106,7 @@ FIND_CREDENTIALS = """
     FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 
-# For many ids `$1`: see `identity/store.py`.
-FIND_MANY_CREDENTIALS = f"""
-    SELECT asked.position, found.* FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS asked (id, position)
-    CROSS JOIN LATERAL ({FIND_CREDENTIALS.replace("$1", "asked.id")} OFFSET 0) AS found
-"""
+FIND_MANY_CREDENTIALS = for_many(FIND_CREDENTIALS, "text")
 
 
 class NewSecret(Struct, frozen=True):
@@ -217,7 +214,7 @@ async def find_registered(db: Pool, client_id: str) -> RegisteredClient | None:
 
 async def find_credentials(db: Pool, client_id: str) -> ClientCredentials | None:
     """What client authentication is checked against, read together with that of other requests."""
-    row = await db.fetchrow_in_batch(FIND_MANY_CREDENTIALS, client_id) if CLIENT_ID.fullmatch(client_id) else None
+    row = await db.fetchrow_in_batch(FIND_MANY_CREDENTIALS, (client_id,)) if CLIENT_ID.fullmatch(client_id) else None
     return ClientCredentials(ClientId(row["id"]), row["status"], row["secret_hash"], row["suspended"]) if row else None
 
 

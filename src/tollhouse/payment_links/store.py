@@ -15,6 +15,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.zones import zone_of
 from tollhouse.payment_links.model import LINK, PaymentLink
+from tollhouse.platform.batched_query import for_many
 from tollhouse.platform.db import Pool, Tx
 
 INSERT = LINK.insert
@@ -29,6 +30,7 @@ TERMS = f"""
            {settings_store.COLUMNS}
     FROM (VALUES (1)) AS always LEFT JOIN merchant_settings s ON s.merchant_id = $1 AND s.mode = $2
 """
+TERMS_OF_MANY = for_many(TERMS, "uuid", "text", "uuid")
 # The customer knows the token only; merchant and mode come from the row.
 FIND_LINK = f"""
     SELECT {LINK.columns_of("l")}, m.business_name, m.time_zone, m.suspended_at
@@ -140,7 +142,7 @@ class CheckoutLink(Struct, frozen=True):
 
 async def get_terms(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> LinkTerms:
     """What a new link depends on; `project_id` as in its request."""
-    row = await tx.read_row(TERMS, env.merchant_id, env.mode, project_id)
+    row = await tx.read_row_in_batch(TERMS_OF_MANY, (env.merchant_id, env.mode, project_id))
     if row is None:
         raise AssertionError("the statement has one row")
     project_ids = row["project_ids"]

@@ -5,35 +5,55 @@ gathered in one turn of the event loop, or while the batches before it were read
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
 
 import asyncpg
 
 Fetch = Callable[..., Awaitable[Sequence[asyncpg.Record]]]
+Keys = tuple[object, ...]
 BATCHES_MAX = 2
 """How many are read at the same time. More would be smaller."""
 KEYS_MAX = 100
+PARAMETER = re.compile(r"\$(\d+)")
+
+
+def for_many(sql: str, *types: str) -> str:
+    """A SELECT of one row at most, for many keys: its first parameters, of these types, become arrays.
+
+    Each row has the `position` of its keys, from 1. `OFFSET 0` keeps the plan of one. The sub-selects hide the number of
+    keys from the planner, for which a plan for these would otherwise look cheaper than the generic one: each batch would be
+    planned anew.
+    """
+    numbers = range(1, len(types) + 1)
+    arrays = ", ".join(f"(SELECT ${number}::{key_type}[])" for number, key_type in zip(numbers, types, strict=True))
+    names = ", ".join(f"key_{number}" for number in numbers)
+    one = PARAMETER.sub(lambda match: f"asked.key_{match[1]}" if int(match[1]) <= len(types) else match[0], sql)
+    return f"""
+    SELECT asked.position, found.* FROM unnest({arrays}) WITH ORDINALITY AS asked ({names}, position)
+    CROSS JOIN LATERAL ({one} OFFSET 0) AS found
+"""  # noqa: S608 - of constants
 
 
 class BatchedQuery:
-    """A query with an array of keys as `$1`, and at most one row for each: with its `position` in the array, from 1."""
+    """A query that `for_many` made."""
 
     def __init__(self, fetch: Fetch, sql: str) -> None:
         self._fetch = fetch
         self._sql = sql
-        self._waiting: list[tuple[object, asyncio.Future[asyncpg.Record | None]]] = []
+        self._waiting: list[tuple[Keys, asyncio.Future[asyncpg.Record | None]]] = []
         self._args: tuple[object, ...] = ()
         self._reading: set[asyncio.Task[None]] = set()
         self._begins = False
         self._context = Context()
         """Not that of the request which happens to be the first."""
 
-    async def fetchrow(self, key: object, *args: object) -> asyncpg.Record | None:
-        """The row of this key, or None. All keys of a batch get the `args` of the last one."""
+    async def fetchrow(self, keys: Keys, *args: object) -> asyncpg.Record | None:
+        """The row of these keys, or None. All of a batch get the `args` of the last one."""
         loop = asyncio.get_running_loop()
         found: asyncio.Future[asyncpg.Record | None] = loop.create_future()
-        self._waiting.append((key, found))
+        self._waiting.append((keys, found))
         self._args = args
         if not self._begins and len(self._reading) < BATCHES_MAX:
             self._begins = True
@@ -53,10 +73,11 @@ class BatchedQuery:
             self._begin()
 
     async def _read(
-        self, batch: list[tuple[object, "asyncio.Future[asyncpg.Record | None]"]], args: tuple[object, ...]
+        self, batch: list[tuple[Keys, "asyncio.Future[asyncpg.Record | None]"]], args: tuple[object, ...]
     ) -> None:
         try:
-            rows = {row["position"]: row for row in await self._fetch(self._sql, [key for key, _ in batch], *args)}
+            columns = zip(*(keys for keys, _ in batch), strict=True)
+            rows = {row["position"]: row for row in await self._fetch(self._sql, *map(list, columns), *args)}
         except asyncio.CancelledError:
             for _, found in batch:
                 found.cancel()

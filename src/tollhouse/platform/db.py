@@ -23,7 +23,7 @@ from tollhouse.platform import metrics
 from tollhouse.platform.batched_query import BatchedQuery
 from tollhouse.platform.db_errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
 from tollhouse.platform.partitions import Partitions, is_missing
-from tollhouse.platform.transaction import STATEMENT_DEADLINE_S, Row, Tx
+from tollhouse.platform.transaction import STATEMENT_DEADLINE_S, Connection, Row, Tx
 
 T = TypeVar("T")
 NAME = "tollhouse"
@@ -69,8 +69,8 @@ class Pool:
         self._dsn = dsn
         self._settings = {**_statement_limit(statement_timeout_s), **(settings or {})}
         self._answers_within_s = statement_timeout_s or STATEMENT_DEADLINE_S
-        self._idle: list[Tx] = []
-        self._borrowed: set[Tx] = set()
+        self._idle: list[Connection] = []
+        self._borrowed: set[Connection] = set()
         self._limit = connections
         self._waiting = 0
         self._room = asyncio.Semaphore(connections)
@@ -104,12 +104,12 @@ class Pool:
         """As `fetch`, for a statement that only reads."""
         return await self.fetch(sql, *args)
 
-    async def fetchrow_in_batch(self, sql: str, key: object, *args: object) -> Row | None:
-        """The row of this key, or None, read together with those of other keys: see `BatchedQuery`."""
+    async def fetchrow_in_batch(self, sql: str, keys: tuple[object, ...], *args: object) -> Row | None:
+        """The row of these keys, or None, read together with those of other keys: see `BatchedQuery`."""
         query = self._batched.get(sql)
         if query is None:
             query = self._batched[sql] = BatchedQuery(self.fetch, sql)
-        return await query.fetchrow(key, *args)
+        return await query.fetchrow(keys, *args)
 
     async def fetch_custom_plan(self, sql: str, *args: object) -> list[Row]:
         """Run one statement, planned for these values: see `Tx.fetch_custom_plan`."""
@@ -122,16 +122,25 @@ class Pool:
             return await tx.execute(sql, *args)
 
     async def transact(self, action: Callable[[Tx], Awaitable[T]]) -> T:
-        """Run `action` in a transaction of a new connection: see `Tx.transact`."""
-        async with self.connection() as tx:
-            try:
-                return await tx.transact(action)
-            except asyncpg.CheckViolationError as error:
-                if self.partitions is None or not is_missing(error):
-                    raise
-                self.partitions.reset()
-                await self.partitions.make_missing(tx)
-                return await tx.transact(action)
+        """Run `action` in a transaction: see `Tx.transact`."""
+        tx = Tx(None, self)
+        try:
+            response = await self._transact(tx, action)
+        except BaseException as error:
+            tx.release(error)
+            raise
+        tx.release()
+        return response
+
+    async def _transact(self, tx: Tx, action: Callable[[Tx], Awaitable[T]]) -> T:
+        try:
+            return await tx.transact(action)
+        except asyncpg.CheckViolationError as error:
+            if self.partitions is None or not is_missing(error):
+                raise
+            self.partitions.reset()
+            await self.partitions.make_missing(tx)
+            return await tx.transact(action)
 
     @property
     def use(self) -> PoolUse:
@@ -148,45 +157,43 @@ class Pool:
             except UNREACHABLE:
                 raw.terminate()
 
-    async def acquire(self) -> Tx:
+    async def acquire(self) -> Connection:
         """Wait for a free connection, which must be returned. Raises `TemporarilyUnavailable`."""
         await self._wait_for_room()
         try:
-            tx = self._pop_idle() or await self._dial()
+            connection = self._pop_idle() or await self._dial()
         except BaseException as error:
             self._room.release()
             if isinstance(error, UNREACHABLE):
                 raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(error).__name__}") from error
             raise
-        self._borrowed.add(tx)
+        self._borrowed.add(connection)
         if self._watching is None:
             self._watch()
         if self.partitions is not None and not self.partitions.cover(clock.now()):
             try:
-                await self.partitions.make_missing(tx)
+                await self.partitions.make_missing(Tx(connection))
             except BaseException as error:
-                self.take_back(tx, error)
+                self.take_back(connection, error)
                 raise
-        return tx
+        return connection
 
-    def take_back(self, tx: Tx, error: BaseException | None) -> None:
+    def take_back(self, connection: Connection, error: BaseException | None) -> None:
         """Return a connection to the pool; close it after a connection error or inside a transaction."""
-        self._borrowed.discard(tx)
+        raw = connection.raw
+        self._borrowed.discard(connection)
         if isinstance(error, (*UNUSABLE, OutcomeUnknown)):
-            tx.raw.terminate()
+            raw.terminate()
         if isinstance(error, STANDBY):
             self._drop_idle()
         if self.partitions is not None and is_missing(error):
             self.partitions.reset()
-        if not tx.raw.is_closed():
-            if self._closed or tx.raw.is_in_transaction():
-                tx.raw.terminate()
+        if not raw.is_closed():
+            if self._closed or raw.is_in_transaction():
+                raw.terminate()
             else:
-                self._idle.append(tx)
+                self._idle.append(connection)
         self._room.release()
-        on_release, tx.on_release = tx.on_release, None
-        if on_release is not None and error is None:
-            on_release()
 
     async def _wait_for_room(self) -> None:
         if not self._room.locked():
@@ -204,23 +211,23 @@ class Pool:
             self._waiting -= 1
             WAITS.observe((time.monotonic_ns() - started_ns) // 1000)
 
-    def _pop_idle(self) -> Tx | None:
+    def _pop_idle(self) -> Connection | None:
         while self._idle:
-            tx = self._idle.pop()
-            if not tx.raw.is_closed():
-                return tx
+            connection = self._idle.pop()
+            if not connection.raw.is_closed():
+                return connection
         return None
 
-    async def _dial(self) -> Tx:
+    async def _dial(self) -> Connection:
         raw = await connect(self._dsn, timeout_s=CONNECT_TIMEOUT_S, name=self.name, settings=self._settings)
-        return Tx(raw, self._answers_within_s)
+        return Connection(raw, self._answers_within_s)
 
     def _watch(self) -> None:
         """Close connections whose statement exceeded its deadline; repeat while any is in use."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        for tx in [tx for tx in self._borrowed if tx.deadline < now]:
-            tx.raw.terminate()
+        for connection in [one for one in self._borrowed if one.deadline < now]:
+            connection.raw.terminate()
             self._drop_idle()
         self._watching = loop.call_later(WATCH_EVERY_S, self._watch) if self._borrowed else None
 
@@ -231,7 +238,7 @@ class Pool:
 
 
 class PooledConnection:
-    """A connection for the length of a block. A plain class for speed: most requests use it twice."""
+    """A connection for the length of a block. A plain class for speed: most requests use it."""
 
     __slots__ = ("_pool", "_tx")
 
@@ -239,11 +246,11 @@ class PooledConnection:
         self._pool = pool
 
     async def __aenter__(self) -> Tx:
-        self._tx = await self._pool.acquire()
+        self._tx = Tx(await self._pool.acquire(), self._pool)
         return self._tx
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        self._pool.take_back(self._tx, error)
+        self._tx.release(error)
 
 
 class PooledTransaction(PooledConnection):
@@ -256,7 +263,7 @@ class PooledTransaction(PooledConnection):
         try:
             await tx.begin()
         except BaseException as error:
-            self._pool.take_back(tx, error)
+            tx.release(error)
             raise
         return tx
 
@@ -264,9 +271,9 @@ class PooledTransaction(PooledConnection):
         try:
             await (self._tx.commit() if error is None else self._tx.roll_back())
         except BaseException as later:
-            self._pool.take_back(self._tx, later)
+            self._tx.release(later)
             raise
-        self._pool.take_back(self._tx, error)
+        self._tx.release(error)
 
 
 async def connect(

@@ -1,18 +1,20 @@
-"""A connection and its transactions.
+"""Connections and transactions.
 
 `Tx.transact` sends BEGIN before the first statement that may lock or write, and defers writes whose results are not needed.
-An action that only reads and defers is one statement that commits by itself.
+An action that only reads and defers is one statement that commits by itself. A connection is borrowed for the first
+statement of its own, not for those that are read together with others.
 """
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import asyncpg
 from asyncpg.prepared_stmt import PreparedStatement
 
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.db_errors import CONFLICTS, CONNECTION_LOST, OutcomeUnknown
 from tollhouse.platform.deferred_store import DeferredWrite, combine
 
@@ -23,23 +25,79 @@ STATEMENT_DEADLINE_S = 7.0
 """Longer than the server's own limit, after which the connection stays usable."""
 DEFERRED_MAX = 25
 """More are not kept back: a statement is prepared for each sequence of writes, and has 1,664 columns at most."""
-UNREPEATED = (*CONNECTION_LOST, OutcomeUnknown)
-"""Errors after which the connection cannot be used, or must not."""
+UNREPEATED = (*CONNECTION_LOST, TemporarilyUnavailable)
+"""Errors after which there is no usable connection, or it must not be used: `OutcomeUnknown` is one of them."""
 
 
 class ConflictError(Exception):
     """An optimistic run failed. Nothing was written; the action runs again, without deferring."""
 
 
-class Tx:
-    """A connection, inside or outside a transaction. Statements are prepared once per connection."""
+class Connection:
+    """A connection to the database. Statements are prepared once on it, and have a deadline."""
 
     def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", statement_timeout_s: float = STATEMENT_DEADLINE_S) -> None:
         self.raw = raw
         self.deadline = math.inf
         """The deadline of the current statement, by the clock of the event loop."""
+        self._statement_timeout_s = statement_timeout_s
+        self._time = asyncio.get_running_loop().time
+        self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
+
+    async def query(
+        self, run: Callable[..., Awaitable[T]], sql: str, args: Sequence[object], *, custom_plan: bool = False
+    ) -> T:
+        """Run a statement by this method of a prepared one. `custom_plan`: planned for these values."""
+        self.deadline = self._time() + self._statement_timeout_s
+        try:
+            if custom_plan:
+                statement = await self.raw.prepare(sql, name="")
+            else:
+                statement = self._prepared.get(sql) or await self._prepare(sql)
+            return await run(statement, *args)
+        finally:
+            self.deadline = math.inf
+
+    async def send(self, sql: str) -> None:
+        """Run statements without arguments, unprepared."""
+        self.deadline = self._time() + self._statement_timeout_s
+        try:
+            await self.raw.execute(sql)
+        finally:
+            self.deadline = math.inf
+
+    async def _prepare(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
+        # Named, because the driver plans unnamed statements at every call if its own cache is off.
+        statement = self._prepared[sql] = await self.raw.prepare(sql, name=f"s{len(self._prepared)}")
+        return statement
+
+
+class Lender(Protocol):
+    """What lends connections: the pool."""
+
+    async def acquire(self) -> Connection:
+        """Wait for a free connection. Raises `TemporarilyUnavailable`."""
+        ...
+
+    def take_back(self, connection: Connection, error: BaseException | None) -> None:
+        """Take a connection back, after this error."""
+        ...
+
+    async def fetchrow_in_batch(self, sql: str, keys: tuple[object, ...], *args: object) -> Row | None:
+        """The row of these keys, read together with those of other keys."""
+        ...
+
+
+class Tx:
+    """Statements inside or outside a transaction.
+
+    Without a connection, the first statement borrows one from the lender. `release` returns it.
+    """
+
+    def __init__(self, connection: Connection | None, lender: Lender | None = None) -> None:
+        self.connection = connection
         self.on_release: Callable[[], None] | None = None
-        """Called once, when the connection is returned to the pool without an error."""
+        """Called once, when the connection is returned without an error."""
         self.is_optimistic = False
         """Whether this run defers its writes. They verify what it has read without a lock."""
         self.retries_errors = False
@@ -49,9 +107,14 @@ class Tx:
         self._begins_later = False
         """Whether BEGIN is still to be sent, before the first statement that may lock or write."""
         self._deferred: list[DeferredWrite] = []
-        self._statement_timeout_s = statement_timeout_s
-        self._time = asyncio.get_running_loop().time
-        self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
+        self._lender = lender
+
+    @property
+    def raw(self) -> "asyncpg.Connection[asyncpg.Record]":
+        """The driver's connection, once there is one."""
+        if self.connection is None:
+            raise AssertionError("no connection was borrowed")
+        return self.connection.raw
 
     def fetchrow(self, sql: str, *args: object) -> Coroutine[Any, Any, Row | None]:
         """The first row, or None."""
@@ -80,6 +143,15 @@ class Tx:
     def read(self, sql: str, *args: object) -> Coroutine[Any, Any, list[Row]]:
         """All rows of such a SELECT."""
         return self._query(PreparedStatement.fetch, sql, args, only_reads=True)
+
+    async def read_row_in_batch(self, sql: str, keys: tuple[object, ...], *args: object) -> Row | None:
+        """The row of these keys, by a SELECT that is made by `for_many`, or None.
+
+        If no connection is needed yet, it is read together with those of other requests.
+        """
+        if self._lender is not None and self.connection is None and self._may_read_before_begin():
+            return await self._lender.fetchrow_in_batch(sql, keys, *args)
+        return await self.read_row(sql, *([key] for key in keys), *args)
 
     async def defer(self, sql: str, *args: object, first: bool = False, verifies: bool = False) -> None:
         """Write at the end of the transaction, or before the next statement, if this is an optimistic run; otherwise now.
@@ -163,6 +235,15 @@ class Tx:
         await self.commit()
         return response
 
+    def release(self, error: BaseException | None = None) -> None:
+        """Return the connection to the lender, after this error."""
+        connection, self.connection = self.connection, None
+        if connection is not None and self._lender is not None:
+            self._lender.take_back(connection, error)
+        on_release, self.on_release = self.on_release, None
+        if on_release is not None and error is None:
+            on_release()
+
     async def _query(
         self,
         run: Callable[..., Awaitable[T]],
@@ -175,35 +256,28 @@ class Tx:
         """Run a statement, after BEGIN and what was deferred if it needs them."""
         if (self._begins_later or self._deferred) and not (only_reads and self._may_read_before_begin()):
             await self._enter()
-        self.deadline = self._time() + self._statement_timeout_s
-        try:
-            if custom_plan:
-                statement = await self.raw.prepare(sql, name="")
-            else:
-                statement = self._prepared.get(sql) or await self._prepare(sql)
-            return await run(statement, *args)
-        finally:
-            self.deadline = math.inf
+        connection = self.connection or await self._borrow()
+        return await connection.query(run, sql, args, custom_plan=custom_plan)
 
     def _may_read_before_begin(self) -> bool:
         """Whether a SELECT needs no BEGIN: nothing was begun, and nothing deferred that it could see."""
         return self._begins_later and all(write.verifies for write in self._deferred)
 
-    async def _prepare(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
-        # Named, because the driver plans unnamed statements at every call if its own cache is off.
-        statement = self._prepared[sql] = await self.raw.prepare(sql, name=f"s{len(self._prepared)}")
-        return statement
-
     async def _send(self, sql: str) -> None:
-        self.deadline = self._time() + self._statement_timeout_s
-        try:
-            await self.raw.execute(sql)
-        finally:
-            self.deadline = math.inf
+        connection = self.connection or await self._borrow()
+        await connection.send(sql)
+
+    async def _borrow(self) -> Connection:
+        if self._lender is None:
+            raise AssertionError("there is neither a connection nor a lender")
+        self.connection = await self._lender.acquire()
+        return self.connection
 
     async def _enter(self) -> None:
         """Begin if nothing was begun, and write what was deferred."""
         if self._begins_later:
+            if self.connection is None:
+                await self._borrow()
             self._begins_later = False
             await self.begin()
         await self._write_deferred()
@@ -223,7 +297,8 @@ class Tx:
         """Write what was deferred as one statement that commits by itself; raises what writing and `commit` raise."""
         if not self._deferred:
             return
-        if self.raw.is_closed():
+        connection = self.connection or await self._borrow()
+        if connection.raw.is_closed():
             raise asyncpg.ConnectionDoesNotExistError("the connection is closed")
         self._begins_later = False
         try:
