@@ -20,6 +20,8 @@ from tollhouse.http.slice import HOURLY_S, Job
 from tollhouse.http.templates import Templates
 from tollhouse.idempotency.claims import DatabaseIdempotencyStore
 from tollhouse.identity.guards import recognize
+from tollhouse.kernel import clock
+from tollhouse.outgoing import pauses
 from tollhouse.platform import common_passwords, partitions, process_metrics
 from tollhouse.platform.config import Settings
 from tollhouse.platform.connections import application_name
@@ -61,11 +63,13 @@ def create_services(
 async def verify(settings: Settings) -> None:
     """Compare program and settings with the database: its schema, its keys, the decimals that money counts in.
 
-    Raises `MigrationsDisagreeError` and `InvalidSettingsError`, with what to do.
+    Pauses payouts if the database is a copy of another one. Raises `MigrationsDisagreeError` and `InvalidSettingsError`,
+    with what to do.
     """
     services = create_services(settings, connections=1)
     try:
         await require_current(services.db)
+        await services.db.transact(lambda tx: pauses.pause_if_copied(tx, clock.now()))
         await key_checks.verify(services.db, services.keys)
         await scales.verify_scales(services.db, services.catalogue)
     finally:

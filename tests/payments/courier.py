@@ -15,6 +15,7 @@ class Courier:
 
     name = "courier"
     mode: Mode = "live"
+    is_exported = False
     times = AT_ONCE
 
     def __init__(self) -> None:

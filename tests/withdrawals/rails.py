@@ -28,6 +28,7 @@ class PaperBank:
 
     name = "bank"
     mode: Mode = "live"
+    is_exported = False
     times = AT_ONCE
 
     def __init__(self) -> None:
@@ -96,6 +97,11 @@ class Line:
     def mode(self) -> Mode:
         """The rail's."""
         return self.rail.mode
+
+    @property
+    def is_exported(self) -> bool:
+        """The rail's."""
+        return self.rail.is_exported
 
     @property
     def times(self) -> PaymentTimes:

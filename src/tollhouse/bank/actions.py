@@ -1,13 +1,14 @@
 """Import bank statements: match each transfer of a new entry, or leave it unmatched for an operator."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from uuid import UUID
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import payouts, store
-from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Imported
+from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Doing, Imported, Outcome
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.services import Services, Work
@@ -24,6 +25,8 @@ from tollhouse.rails.bank.transfer import BankAccount
 from tollhouse.rails.bank.xml import UnreadableStatementError
 from tollhouse.rails.provider import Observation, Payer
 
+DECISIONS: Mapping[Outcome, Doing] = {"dismissed": "transfer_dismissed", "payout": "transfer_matched"}
+
 
 async def import_file(
     raw: bytes, account: BankAccount | None, ports: BankPorts, context: OperatorContext, services: Services
@@ -35,6 +38,7 @@ async def import_file(
     statements = await asyncio.to_thread(_statements, raw, account, services.catalogue)  # parsing a large file takes seconds
 
     async def keep_all(work: Work) -> list[tuple[UUID, bool]]:
+        await payouts.gather(work.tx, ports, context.at)  # a restored database may have missed that one left
         return [await _keep(work, one, ports, context) for one in statements]
 
     stored = await services.transact(keep_all, context.at, OPERATOR)
@@ -99,6 +103,27 @@ async def dismiss(work: Work, part_id: UUID, ports: BankPorts, context: Operator
     """Dismiss an unmatched transfer that concerns no merchant, such as a bank fee. Raises `BankRefusedError`."""
     await _hold_waiting(work.tx, part_id)
     return await _decide(work, part_id, Placed("dismissed"), ports, context)
+
+
+async def match(
+    work: Work, part_id: UUID, payout_ids: Sequence[UUID], ports: BankPorts, context: OperatorContext
+) -> Decided:
+    """Match an unmatched debit to prepared payouts whose export is unknown: these, or the one with its ID.
+
+    Raises `BankRefusedError` unless they are prepared and add up to the transfer.
+    """
+    waiting = await _hold_waiting(work.tx, part_id)
+    if waiting.side != "debit":
+        raise BankRefusedError("Only an outgoing transfer can be matched to a payout.")
+    wanted = payout_ids or payouts.id_of(waiting.end_to_end_id)
+    if not wanted:
+        raise BankRefusedError("The transfer has no payout ID. Name the payouts that it paid.")
+    await payouts.gather(work.tx, ports, context.at)
+    try:
+        placed = await payouts.match(work, wanted, (waiting.currency, waiting.amount_minor), ports)
+    except ApiError as lost:
+        raise BankRefusedError(as_text(lost.message)) from None
+    return await _decide(work, part_id, placed, ports, context)
 
 
 def _statements(raw: bytes, account: BankAccount | None, catalogue: Catalogue) -> list[Statement]:
@@ -197,8 +222,7 @@ async def _hold_waiting(tx: Tx, part_id: UUID) -> store.Waiting:
 
 
 async def _decide(work: Work, part_id: UUID, placed: Placed, ports: BankPorts, context: OperatorContext) -> Decided:
-    if not await store.decide(work.tx, part_id, placed.outcome, placed.reference, context, context.at):
+    if not await store.decide(work.tx, part_id, placed, context, context.at):
         raise AssertionError("a locked transfer does not change")
-    did = "transfer_dismissed" if placed.outcome == "dismissed" else "transfer_assigned"
-    action_id = await ports.keep(work, context, did, part_id, None)
+    action_id = await ports.keep(work, context, DECISIONS.get(placed.outcome, "transfer_assigned"), part_id, None)
     return Decided(part_id, placed.outcome, context.operator, context.reason or "", stamp(context.at), action_id)

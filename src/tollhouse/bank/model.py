@@ -23,7 +23,15 @@ PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused
 Outcome = Literal["payment", "payment_return", "payout", "payout_return", "unmatched", "dismissed"]
 
 Doing = Literal[
-    "statement_imported", "transfer_assigned", "transfer_dismissed", "batch_exported", "payout_approved", "payout_refused"
+    "statement_imported",
+    "transfer_assigned",
+    "transfer_dismissed",
+    "transfer_matched",
+    "batch_exported",
+    "payout_approved",
+    "payout_refused",
+    "payouts_paused",
+    "payouts_resumed",
 ]
 
 

@@ -29,7 +29,7 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.ledger.model import BalanceLimitExceeded
-from tollhouse.outgoing import exports
+from tollhouse.outgoing import exports, pauses_store
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.bank.batch import Batch, id_in
@@ -95,6 +95,7 @@ async def export(
     """
     if account is None:
         raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
+    await ensure_not_paused(work.tx)
     await gather(work.tx, ports, context.at)
     batch_id = new_id()
     leaving = [one.id for one in await exports.lock_exportable(work.tx, selected, context.reviewer, context.at)]
@@ -113,8 +114,9 @@ async def export(
 async def batch(db: Pool, batch_id: UUID) -> Batch | None:
     """An exported batch, without payouts that were refused since.
 
-    Raises `BankRefusedError` where nothing is left, or a merchant was suspended before its money left.
+    Raises `BankRefusedError` where nothing is left, a merchant was suspended before its money left, or payouts are paused.
     """
+    await ensure_not_paused(db)
     found = await payouts_store.batch(db, batch_id)
     if found is None:
         return None
@@ -128,6 +130,12 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
             )
         )
     return found
+
+
+async def ensure_not_paused(db: Pool | Tx) -> None:
+    """Raises `BankRefusedError` while payouts are paused."""
+    if await pauses_store.are_paused(db):
+        raise BankRefusedError("Payouts are paused. Resume them on the page Payouts or with `payouts resume`.")
 
 
 async def approve(work: Work, payout_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
@@ -180,10 +188,31 @@ async def place(work: Work, entry: Entry, part: Part, ports: BankPorts) -> Place
     try:
         if marked:
             return await _came_back(work, payout, part.return_reason or NO_REASON, ports)
-        return await _left(work, payout, ports)
+        return await _left(work, payout, ports, is_export_lost=await _is_export_lost(work.tx, payout))
     except ApiError as lost:  # before anything was written
         full = isinstance(lost, BalanceLimitExceeded)
         return _unmatched(payout, NO_ROOM if full else str(ended_otherwise(lost.code)))
+
+
+def id_of(end_to_end_id: str | None) -> list[UUID]:
+    """The payout id that a transfer has, as a list; empty without one."""
+    payout_id = id_in(end_to_end_id)
+    return [] if payout_id is None else [payout_id]
+
+
+async def match(work: Work, payout_ids: Sequence[UUID], amount: tuple[str, int], ports: BankPorts) -> Placed:
+    """Confirm prepared payouts that the bank debited in one transfer, although no export of them is known.
+
+    `amount` is the currency and the minor units of the transfer. Raises `BankRefusedError`, and an `ApiError` if a refund
+    or withdrawal has ended otherwise.
+    """
+    found = [await _lock(work.tx, one, "prepared") for one in sorted(set(payout_ids))]
+    currency, amount_minor = amount
+    if {one.currency for one in found} != {currency} or sum(one.amount_minor for one in found) != amount_minor:
+        raise BankRefusedError("The payouts do not add up to the amount of the transfer.")
+    for payout in found:
+        await _left(work, payout, ports, is_export_lost=True)
+    return Placed("payout", payout_id=found[0].id if len(found) == 1 else None)
 
 
 async def _lock(tx: Tx, payout_id: UUID, *statuses: PayoutStatus) -> StoredPayout:
@@ -218,12 +247,17 @@ async def _place_batch(work: Work, entry: Entry, part: Part, ports: BankPorts) -
     return Placed("payout")
 
 
-async def _left(work: Work, payout: StoredPayout, ports: BankPorts) -> Placed:
+async def _is_export_lost(tx: Tx, payout: StoredPayout) -> bool:
+    """Whether a prepared payout was exported after the backup that the database was restored from."""
+    return payout.status == "prepared" and any(one.cause == "restored" for one in await pauses_store.list_open(tx))
+
+
+async def _left(work: Work, payout: StoredPayout, ports: BankPorts, *, is_export_lost: bool = False) -> Placed:
     if payout.debited:
         return _unmatched(payout, "The bank debited this payout twice.")
-    if payout.status not in {"exported", "returned"}:
+    if payout.status not in {"exported", "returned"} and not is_export_lost:
         return _unmatched(payout, LEFT_ALL_THE_SAME[payout.status])
-    if payout.status == "exported":
+    if payout.status != "returned":
         await ports.origins[payout.kind].sent(work, payout.env, payout.id)
     if not await payouts_store.confirm(work.tx, payout.id, work.now):
         raise AssertionError("a locked payout does not change")

@@ -81,9 +81,9 @@ HOLD_BATCH = """
     FROM bank_payouts WHERE batch_id = $1 ORDER BY id FOR NO KEY UPDATE
 """
 CONFIRM = """
-    UPDATE bank_payouts SET status = CASE status WHEN 'exported' THEN 'confirmed' ELSE status END, debited_at = $2,
+    UPDATE bank_payouts SET status = CASE status WHEN 'returned' THEN status ELSE 'confirmed' END, debited_at = $2,
         updated_at = $2
-    WHERE id = $1 AND status IN ('exported', 'returned') AND debited_at IS NULL
+    WHERE id = $1 AND status IN ('prepared', 'exported', 'returned') AND debited_at IS NULL
 """
 RETURN = """
     UPDATE bank_payouts SET status = 'returned', ended_because = $2, updated_at = $3

@@ -16,8 +16,8 @@ from tollhouse.rails.bank.statement import Entry, Part, Side, Statement
 
 KEEP_STATEMENT = """
     INSERT INTO bank_statements (id, iban, statement_id, currency, opening_minor, closing_minor, first_on, last_on, entries,
-                                 digest, imported_by, imported_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                                 digest, imported_by, imported_at, closing_on)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT (digest) DO NOTHING
 """
 STATEMENT_OF = "SELECT id FROM bank_statements WHERE digest = $1"
@@ -40,12 +40,12 @@ UNMATCHED = """
 """
 HOLD_PART = """
     SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, e.booked_on, p.sent_at, p.other_iban,
-           p.other_name
+           p.other_name, p.end_to_end_id
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id WHERE p.id = $1 FOR NO KEY UPDATE OF p
 """
 DECIDE = """
     UPDATE bank_entry_parts SET outcome = $2, reference = coalesce($3, reference), decided_by = $4, decided_because = $5,
-        decided_at = $6
+        decided_at = $6, payout_id = coalesce($7, payout_id)
     WHERE id = $1 AND outcome = 'unmatched'
 """
 
@@ -72,6 +72,7 @@ class Waiting(Struct, frozen=True):
     sent_at: datetime | None
     other_iban: str | None
     other_name: str | None
+    end_to_end_id: str | None
 
 
 async def keep_statement(tx: Tx, statement: Statement, context: OperatorContext) -> tuple[UUID, bool]:
@@ -82,7 +83,8 @@ async def keep_statement(tx: Tx, statement: Statement, context: OperatorContext)
     days = [entry.booked_on for entry in statement.entries]
     span = (min(days, default=None), max(days, default=None), len(days))
     own_id = new_id()
-    if await tx.execute(KEEP_STATEMENT, own_id, *values, *span, digest, context.operator, context.at) == 1:
+    kept = (digest, context.operator, context.at, statement.closing_on)
+    if await tx.execute(KEEP_STATEMENT, own_id, *values, *span, *kept) == 1:
         return own_id, True
     row = await tx.fetchrow(STATEMENT_OF, digest)
     if row is None:
@@ -131,8 +133,7 @@ async def hold_part(tx: Tx, part_id: UUID) -> Waiting | None:
     return None if row is None else Waiting(*row.values())
 
 
-async def decide(
-    tx: Tx, part_id: UUID, outcome: Outcome, reference: str | None, context: OperatorContext, now: datetime
-) -> bool:
+async def decide(tx: Tx, part_id: UUID, placed: Placed, context: OperatorContext, now: datetime) -> bool:
     """Set the outcome of an unmatched transfer; False if it is not unmatched."""
-    return await tx.execute(DECIDE, part_id, outcome, reference, context.operator, context.reason or "", now) == 1
+    values = (placed.outcome, placed.reference, context.operator, context.reason or "", now, placed.payout_id)
+    return await tx.execute(DECIDE, part_id, *values) == 1

@@ -9,7 +9,7 @@ import msgspec
 from cyclopts import App, Parameter
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import actions, shown_store, store
+from tollhouse.bank import actions, pauses, shown_store, store
 from tollhouse.bank import payouts as payout_actions
 from tollhouse.bank.model import BankRefusedError, Decided, Imported, PayoutStatus
 from tollhouse.cli.actions import By, Reason, act, print_action, print_rows, run, run_as
@@ -77,6 +77,21 @@ def dismiss(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, 
     return act(lambda work, context: actions.dismiss(work, transfer_id, BANK_PORTS, context), reason, by, as_json=as_json)
 
 
+@statements.command
+def match(
+    transfer_id: TransferArgument,
+    /,
+    *payout_ids: Annotated[UUID, Parameter(help="The payouts it paid; by default the one whose ID it has.", negative=())],
+    reason: Reason,
+    by: By = None,
+    as_json: Json = False,
+) -> int:
+    """Match an unmatched debit to prepared payouts, which are not exported then. For exports that a restore has lost."""
+    return act(
+        lambda work, context: actions.match(work, transfer_id, payout_ids, BANK_PORTS, context), reason, by, as_json=as_json
+    )
+
+
 @payouts.command(name="list")
 def list_payouts(*, status: Status = None, as_json: Json = False) -> int:
     """List payouts, newest first. Prepared ones are part of the next export."""
@@ -128,6 +143,33 @@ def refuse(payout_id: PayoutArgument, /, *, reason: Reason, by: By = None, as_js
     async def action(services: Services, context: OperatorContext) -> Decided:
         return await services.transact(
             lambda work: payout_actions.refuse(work, payout_id, BANK_PORTS, context), context.at, OPERATOR
+        )
+
+    return print_action(run_as(action, reason, by), as_json=as_json)
+
+
+@payouts.command
+def pause(*, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Pause payouts: no live money leaves until they are resumed."""
+    return act(lambda work, context: pauses.pause(work, BANK_PORTS, context), reason, by, as_json=as_json)
+
+
+@payouts.command
+def resume(
+    *,
+    reason: Reason,
+    nothing_lost: Annotated[
+        bool, Parameter(negative=(), help="Nothing was exported after the backup: no statements needed.")
+    ] = False,
+    by: By = None,
+    as_json: Json = False,
+) -> int:
+    """Resume payouts. After a restore, all bank statements since the backup must be imported first."""
+
+    async def action(services: Services, context: OperatorContext) -> Decided:
+        account = bank_account(services.settings)
+        return await services.transact(
+            lambda work: pauses.resume(work, account, BANK_PORTS, context, is_complete=nothing_lost), context.at, OPERATOR
         )
 
     return print_action(run_as(action, reason, by), as_json=as_json)

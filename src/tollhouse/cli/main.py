@@ -48,8 +48,8 @@ for name, command in (
     ("keys", "keys:app"),
     ("check", "check:app"),
     ("heads", "heads:print_heads"),
-    ("backup", "backup:write_backup"),
-    ("restore", "backup:restore_backup"),
+    ("backup", "backup:app"),
+    ("restore", "restore:restore_backup"),
 ):
     app.command(f"tollhouse.cli.{command}", name=name)
 app.command("tollhouse.cli.parts:verify", name="verify", show=False)

@@ -60,12 +60,15 @@ async def _may_leave(
     hindrances: dict[MerchantId, Translatable | None] = {}
     needed: dict[MerchantId, int] = {}
     leaving: list[OutgoingTransfer] = []
+    debited = await store.find_debited(tx, [one.id for one in prepared])
     for one in prepared:
         merchant_id = one.env.merchant_id
         if merchant_id not in needed:
             hindrances[merchant_id] = await _hindrance(tx, merchant_id, active, reviewer)
             needed[merchant_id] = await rules.approvals_needed(tx, merchant_id, 1, now)
         why = hindrances[merchant_id] or _too_few(one, needed[merchant_id], reviewer)
+        if one.id in debited:
+            why = "The bank has already debited it. Match the unmatched transfer with this ID."
         if why is None:
             leaving.append(one)
         elif strict:

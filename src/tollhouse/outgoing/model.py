@@ -15,6 +15,17 @@ Review = Literal["not_required", "required", "approved", "rejected", "before_rev
 """`before_reviews`: a refund older than reviews."""
 
 
+class Pause(Struct, frozen=True):
+    """A pause of payouts. `data_until` is when the backup of a restored database was taken, else None."""
+
+    id: UUID
+    cause: Literal["restored", "operator"]
+    data_until: datetime | None
+    paused_at: datetime
+    paused_by: str
+    reason: str
+
+
 class DailyCount(Struct, frozen=True):
     """The amount of a transfer that counts towards a method's daily limit."""
 

@@ -1,5 +1,6 @@
 """SQL of outgoing transfers and daily totals."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from uuid import UUID
 
@@ -45,11 +46,16 @@ CLOSE = "UPDATE outgoing_transfers SET closed_at = $2 WHERE id = $1 AND closed_a
 # For bank exports. Rows, and then merchants, are locked in the order of their ids.
 LOCK_PREPARED = f"""
     SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
-    WHERE b.status = 'prepared' AND ($1::uuid[] IS NULL OR o.id = ANY ($1)) ORDER BY o.id FOR NO KEY UPDATE OF o
+    WHERE b.status = 'prepared' AND ($1::uuid[] IS NULL OR o.id = ANY ($1)) ORDER BY o.id FOR NO KEY UPDATE OF o, b
 """
 LIST_PREPARED = f"""
     SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
     WHERE b.status = 'prepared' ORDER BY o.id
+"""
+# Whether a statement has shown that a payout left, matched or not.
+FIND_DEBITED = """
+    SELECT p.end_to_end_id FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
+    WHERE p.end_to_end_id = ANY ($1::text[])
 """
 LOCK_ACTIVE_MERCHANTS = "SELECT id FROM merchants WHERE id = ANY ($1::uuid[]) AND suspended_at IS NULL ORDER BY id FOR SHARE"
 
@@ -132,6 +138,12 @@ async def lock_prepared(tx: Tx, transfer_ids: list[UUID] | None) -> list[Outgoin
 async def list_prepared(tx: Tx) -> list[OutgoingTransfer]:
     """The prepared bank transfers, without a lock."""
     return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LIST_PREPARED)]
+
+
+async def find_debited(tx: Tx, transfer_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these transfers that a statement shows as debited."""
+    rows = await tx.fetch(FIND_DEBITED, [one.hex for one in transfer_ids])
+    return {UUID(hex=row["end_to_end_id"]) for row in rows}
 
 
 async def lock_active_merchants(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:

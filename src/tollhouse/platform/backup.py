@@ -1,8 +1,10 @@
-"""Backups: one tar file with a dump of one snapshot of the database, the key ring and a manifest.
+"""Backups: one tar file with a dump of one snapshot of the database, the key ring and a manifest, perhaps encrypted.
 
 manifest.json   version, time, schema version, check values of the keys, SHA-256 of the other members
 database.dump   `pg_dump` in its custom format
-secret-keys     the key ring in the format of its setting; missing with `--without-keys`
+secret-keys     the key ring in the format of its setting; missing with `--without-keys` and `--keys`
+
+An encrypted backup is this file in the age format (https://age-encryption.org/v1), which `age --decrypt` reads too.
 """
 
 import hashlib
@@ -11,7 +13,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -20,17 +22,13 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.platform import embedded
-from tollhouse.platform.failure import Failure
+from tollhouse.platform import backup_encryption, embedded
+from tollhouse.platform.backup_encryption import BackupError, Recipient
 
 FORMAT = 1
 MANIFEST, DUMP, KEYS = "manifest.json", "database.dump", "secret-keys"
 LOCK_WAIT = "60s"
-ENDINGS = ".tar"
-
-
-class BackupError(Failure):
-    """A backup cannot be written or used; the text says why."""
+ENDING, ENCRYPTED_ENDING = ".tar", ".tar.age"
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
@@ -52,9 +50,10 @@ class OpenedBackup(Struct, frozen=True):
     keys: str | None
 
 
-def output_path(path: Path, moment: str) -> Path:
+def output_path(path: Path, moment: str, *, is_encrypted: bool = False) -> Path:
     """The file to write: the path itself, or a file named after the time in that folder. Raises `BackupError`."""
-    file = path / f"tollhouse-{moment}{ENDINGS}" if path.is_dir() else path
+    ending = ENCRYPTED_ENDING if is_encrypted else ENDING
+    file = path / f"tollhouse-{moment}{ending}" if path.is_dir() else path
     if file.exists():
         raise BackupError(f"{file} already exists. Choose another file.")
     if not file.parent.is_dir():
@@ -62,8 +61,11 @@ def output_path(path: Path, moment: str) -> Path:
     return file
 
 
-def write(dsn: str, file: Path, manifest: Manifest, keys: str | None) -> None:
-    """Dump the database into `file`, which is renamed into place when it is complete. Raises `BackupError`."""
+def write(dsn: str, file: Path, manifest: Manifest, keys: str | None, recipients: Sequence[Recipient] = ()) -> None:
+    """Dump the database into `file`, which is renamed into place when it is complete. Raises `BackupError`.
+
+    With recipients, the file is encrypted for each of them.
+    """
     with tempfile.TemporaryDirectory(prefix=f".{file.name}-", dir=file.parent) as name:
         folder = Path(name)
         (folder / DUMP).touch(mode=0o600)
@@ -84,16 +86,41 @@ def write(dsn: str, file: Path, manifest: Manifest, keys: str | None) -> None:
                     tar.add(folder / member, arcname=member)
             out.flush()
             os.fsync(out.fileno())
+        if recipients:
+            whole = backup_encryption.encrypt(whole, folder / "encrypted", recipients)
         whole.rename(file)
 
 
+def write_keys(file: Path, keys: str, recipients: Sequence[Recipient] = ()) -> None:
+    """Write the key ring to a file of its own, which only its owner can read. Raises `BackupError` if it exists."""
+    raw = f"{keys}\n".encode()
+    if recipients:
+        raw = backup_encryption.encrypt_bytes(raw, recipients)
+    try:
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:  # noqa: PTH123 - for its mode
+            out.write(raw)
+            out.flush()
+            os.fsync(out.fileno())
+    except FileExistsError:
+        raise BackupError(f"{file} already exists. Choose another file.") from None
+
+
+def read_keys(file: Path, identity: Path | None) -> str:
+    """The key ring of a file of its own, decrypted if it is encrypted. Raises `BackupError`."""
+    raw = file.read_bytes()
+    if backup_encryption.is_encrypted(raw):
+        raw = backup_encryption.decrypt_bytes(raw, file, identity)
+    return raw.decode().strip()
+
+
 @contextmanager
-def unpack(file: Path) -> Iterator[OpenedBackup]:
-    """An unpacked backup for the length of a block. Raises `BackupError` if it is not one or is damaged."""
+def unpack(file: Path, identity: Path | None = None) -> Iterator[OpenedBackup]:
+    """An unpacked backup for the length of a block. Raises `BackupError` if it is not one, is damaged or stays encrypted."""
     with tempfile.TemporaryDirectory(prefix="tollhouse-restore-") as name:
         folder = Path(name)
+        tar_file = backup_encryption.decrypted(file, folder / "whole", identity)
         try:
-            with tarfile.open(file) as tar:
+            with tarfile.open(tar_file) as tar:
                 _extract(tar, MANIFEST, folder)
                 manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
                 names = [member for member in (DUMP, KEYS) if member in manifest.sha256]

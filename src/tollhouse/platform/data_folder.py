@@ -2,7 +2,7 @@
 
 postgres/     the embedded database
 secret-keys   the key ring
-state         `used` once a database exists: then no new one is created silently
+state         `used` and the identifier of its cluster once a database exists: no other one is created or used silently
 lock          held by the one supervisor
 workers/      sockets at which workers are woken
 """
@@ -19,7 +19,7 @@ from tollhouse.platform.failure import Failure
 from tollhouse.platform.log import log
 
 KEYS, STATE, DATABASE = "secret-keys", "state", "postgres"
-NEW, USED = "new\n", "used\n"
+NEW, USED = "new", "used"
 ACL = "system.posix_acl_access"
 ACL_VERSION, ACL_ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
 USER_OBJ, USER, GROUP_OBJ, GROUP, MASK, OTHER = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
@@ -34,35 +34,44 @@ class EmbeddedError(Failure):
 def begin(data_dir: Path) -> None:
     """Mark an unused folder as about to be used: keys and database are created in it one after the other."""
     data_dir.mkdir(parents=True, exist_ok=True)
-    state = data_dir / STATE
-    if not state.exists() and not (data_dir / KEYS).exists():
-        state.write_text(NEW)
+    if not (data_dir / STATE).exists() and not (data_dir / KEYS).exists():
+        (data_dir / STATE).write_text(f"{NEW}\n")
 
 
 def allow_new_database(data_dir: Path) -> None:
     """Raises `EmbeddedError` if the database that the folder had is missing: a new, empty one would be mistaken for it."""
     begin(data_dir)
-    state = data_dir / STATE
-    if not state.exists() or state.read_text() == USED:
+    if _state(data_dir)[:1] != [NEW]:
         raise EmbeddedError(
             f"{data_dir} was used before, but its database is missing. Restore it from a backup into another folder with "
             f"`tollhouse restore`. To start with an empty database instead, move {data_dir} to another place."
         )
 
 
-def mark_used(data_dir: Path) -> None:
-    """Record that a database exists."""
-    state = data_dir / STATE
-    if not state.exists() or state.read_text() != USED:
+def mark_used(data_dir: Path, cluster: str) -> None:
+    """Record that the database with this system identifier exists. Raises `EmbeddedError` if the folder had another one."""
+    words = _state(data_dir)
+    if words[:1] == [USED] and len(words) > 1 and words[1] != cluster:
+        raise EmbeddedError(
+            f"The database in {data_dir / DATABASE} is not the one of this data folder: its system identifier is {cluster}, "
+            f"not {words[1]}. Put the right one back, or restore a backup into another folder with `tollhouse restore`. If "
+            f"you replaced it on purpose, write `{USED} {cluster}` into {data_dir / STATE}."
+        )
+    if words != [USED, cluster]:
         aside = data_dir / f"{STATE}.new"
-        aside.write_text(USED)
-        aside.replace(state)
+        aside.write_text(f"{USED} {cluster}\n")
+        aside.replace(data_dir / STATE)
 
 
 def has_database(data_dir: Path) -> bool:
     """Whether a database was ever created in it."""
+    return _state(data_dir)[:1] == [USED] or any((data_dir / DATABASE).glob("data-*/PG_VERSION"))
+
+
+def _state(data_dir: Path) -> list[str]:
+    """The words of the state file; empty without one."""
     state = data_dir / STATE
-    return (state.exists() and state.read_text() == USED) or any((data_dir / DATABASE).glob("data-*/PG_VERSION"))
+    return state.read_text().split() if state.exists() else []
 
 
 def database_folder(data_dir: Path, account: pwd.struct_passwd) -> Path:

@@ -36,6 +36,7 @@ SOCKET_PATH_MAX = 90
 ACCOUNTS = ("postgres", "nobody", "daemon")
 CREATE = "CREATE DATABASE tollhouse\n"
 OWNER = "tollhouse"
+IDENTIFIER = "Database system identifier:"
 
 
 class Cluster(Struct, frozen=True):
@@ -194,7 +195,7 @@ def start(data_dir: Path) -> Server:
     if not (cluster.data / "PG_VERSION").exists():
         data_folder.allow_new_database(data_dir.absolute())
         _initialise(cluster)
-    data_folder.mark_used(data_dir.absolute())
+    data_folder.mark_used(data_dir.absolute(), _system_identifier(cluster))
     _disown(cluster)
     child = _launch(cluster)
     until = time.monotonic() + STARTS_WITHIN_S
@@ -276,7 +277,10 @@ def _account() -> pwd.struct_passwd:
     for name in ACCOUNTS:
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
-    raise EmbeddedError("to run the database as root, a system account named postgres or nobody is required")
+    raise EmbeddedError(
+        "as root, the database runs as the account postgres or nobody, and there is neither. Create it: "
+        "`useradd --system --user-group --shell /usr/sbin/nologin postgres`"
+    )
 
 
 def _readable_binaries(carried: Path, folder: Path) -> Path:
@@ -330,7 +334,14 @@ def _make_role(cluster: Cluster) -> None:
     _run(cluster, "psql", "--no-psqlrc", "--quiet", f"--dbname={cluster.dsn}", f"--command={roles.CREATE}")
 
 
-def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> None:
+def _system_identifier(cluster: Cluster) -> str:
+    """The identifier that initdb gave the cluster."""
+    lines = _run(cluster, "pg_controldata", "-D", str(cluster.data)).splitlines()
+    return next(line.rpartition(":")[2].strip() for line in lines if line.startswith(IDENTIFIER))
+
+
+def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> str:
+    """Run one of PostgreSQL's programs as the account of the database. Returns its output. Raises `EmbeddedError`."""
     done = subprocess.run(  # noqa: S603 - our own binaries
         [cluster.binaries / "bin" / program, *arguments],
         input=typed.encode(),
@@ -344,6 +355,7 @@ def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> No
     )
     if done.returncode:
         raise EmbeddedError(f"{program} failed: {done.stderr.decode(errors='replace').strip()}")
+    return done.stdout.decode(errors="replace")
 
 
 def _write_configuration(cluster: Cluster) -> Path:

@@ -156,6 +156,11 @@ class Provider(Protocol):
         ...
 
     @property
+    def is_exported(self) -> bool:
+        """Whether accepted refunds and payouts leave only by a file that operators export."""
+        ...
+
+    @property
     def times(self) -> PaymentTimes:
         """How long its payments take."""
         ...

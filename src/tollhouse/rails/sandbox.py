@@ -43,6 +43,7 @@ class Sandbox:
 
     name = "sandbox"
     mode: Mode = "test"
+    is_exported = False
     times = AT_ONCE
 
     def health(self) -> Health:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
-from tollhouse.outgoing import gate
+from tollhouse.outgoing import gate, pauses
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import Provider
 from tollhouse.refunds import actions, store
@@ -35,6 +35,8 @@ async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
     if provider is None:
         log.error("refund_rail_missing", part=due.rail, mode=due.env.mode)
         return
+    if not due.accepted and not await pauses.may_submit(services.db, provider):
+        return  # tried again when the lease ends
     if not due.released:
         await services.db.transact(lambda tx: gate.release(tx, due.order.id, now))
     if due.accepted:

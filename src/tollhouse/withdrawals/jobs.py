@@ -7,6 +7,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.orders import quotes
+from tollhouse.outgoing import pauses
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import PayoutState, Provider, Submission
 from tollhouse.withdrawals import sending, store
@@ -40,6 +41,8 @@ async def advance_one(services: Services, due: Withdrawal, now: datetime) -> Non
         provider = services.rails.find(due.rail, due.env.mode)
         if provider is None or not provider.health().available:
             log.warning("withdrawal_rail_unavailable", part=due.rail, mode=due.env.mode)
+        elif due.status == "approved" and not await pauses.may_submit(services.db, provider):
+            return  # tried again when the lease ends
         elif due.status == "approved":
             processing = await services.transact(lambda work: sending.begin(work, due.env, due.id), now)
             await _submit(services, provider, processing, now)
@@ -73,6 +76,8 @@ async def _poll(services: Services, provider: Provider, sent: Withdrawal, now: d
             await services.transact(lambda work: sending.complete(work, sent.env, sent.id, state), now)
         case "failed":
             await _fail(services, sent, state.failure_code, now)
+        case "absent" if not await pauses.may_submit(services.db, provider):
+            await store.set_next_poll(services.db, sent, next_poll_at)
         case "absent":
             await _submit(services, provider, sent, now)
         case "pending" if sent.submission != "accepted":

@@ -67,13 +67,17 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """A statement of one account. Balances are None if the bank omitted them; negative is overdrawn."""
+    """A statement of one account. Balances are None if the bank omitted them; negative is overdrawn.
+
+    `closing_on` is the day of the closing balance, or of the last entry if the bank omitted it.
+    """
 
     iban: str
     statement_id: str
     currency: str | None
     opening_minor: int | None
     closing_minor: int | None
+    closing_on: date | None
     entries: tuple[Entry, ...]
 
 
@@ -106,6 +110,7 @@ def _statement(node: Node, pages: Node | None, decimals: Mapping[str, int]) -> S
         currency=node.text("Acct/Ccy"),
         opening_minor=_balance(node, OPENING, decimals),
         closing_minor=_balance(node, CLOSING, decimals),
+        closing_on=_closing_day(node) or max((entry.booked_on for entry in entries), default=None),
         entries=tuple(entry for entry in entries if entry.amount_minor),
     )
     whole = all(_is_only_page(one) for one in (pages, node.one("StmtPgntn")))
@@ -211,11 +216,23 @@ def _opposed(node: Node, side: Side) -> bool:
 
 
 def _balance(node: Node, wanted: tuple[str, ...], decimals: Mapping[str, int]) -> int | None:
+    found = _balance_node(node, wanted)
+    if found is None:
+        return None
+    minor, _ = _amount(found, "Amt", decimals)
+    return minor if _side(found) == "credit" else -minor
+
+
+def _closing_day(node: Node) -> date | None:
+    found = _balance_node(node, CLOSING)
+    return None if found is None else _date(found, "Dt")
+
+
+def _balance_node(node: Node, wanted: tuple[str, ...]) -> Node | None:
     for code in wanted:
         for one in node.all("Bal"):
             if one.text("Tp/CdOrPrtry/Cd") == code and one.text("Tp/SubTp/Cd") != "INTM":
-                minor, _ = _amount(one, "Amt", decimals)
-                return minor if _side(one) == "credit" else -minor
+                return one
     return None
 
 

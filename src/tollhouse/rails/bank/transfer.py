@@ -63,6 +63,7 @@ class BankTransfer:
 
     name = NAME
     mode: Mode = "live"
+    is_exported = True
     times = TIMES
 
     def __init__(self, account: BankAccount) -> None:

@@ -1,0 +1,86 @@
+"""Pausing payouts, and resuming them when the bank's statements show what left after the backup of a restored database."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank import pauses_store as store
+from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Doing
+from tollhouse.http.services import Work
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.text import Text
+from tollhouse.outgoing import pauses_store
+from tollhouse.outgoing.model import Pause
+from tollhouse.platform.db import Tx
+from tollhouse.rails.bank.transfer import BankAccount
+
+SATURDAY = 5
+
+
+async def pause(work: Work, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Pause payouts until an operator resumes them."""
+    new = Pause(new_id(), "operator", None, context.at, context.operator, context.reason or "")
+    await pauses_store.insert(work.tx, new)
+    return await _decided(work, "payouts_paused", new.id, ports, context)
+
+
+async def resume(
+    work: Work, account: BankAccount | None, ports: BankPorts, context: OperatorContext, *, is_complete: bool = False
+) -> Decided:
+    """End all open pauses. Raises `BankRefusedError` until the statements since the backup are imported and decided.
+
+    `is_complete`: the operator states that nothing was exported after the backup, such as when the service was stopped
+    before. Then no statement is required.
+    """
+    pauses = await pauses_store.lock_open(work.tx)
+    if not pauses:
+        raise BankRefusedError("Payouts are not paused.")
+    for one in pauses:
+        if one.data_until is not None and account is not None and not is_complete:
+            await _ensure_statements(work.tx, account, one.data_until, one.paused_at)
+    # Nothing below this line may refuse.
+    await pauses_store.resume(work.tx, [one.id for one in pauses], context.at, context.operator, context.reason or "")
+    return await _decided(work, "payouts_resumed", pauses[0].id, ports, context)
+
+
+async def _ensure_statements(tx: Tx, account: BankAccount, data_until: datetime, paused_at: datetime) -> None:
+    """Raises `BankRefusedError` unless all entries from the day of the backup until after the restore are here and decided.
+
+    A file that was exported until the restore is executed on the next banking day at the latest.
+    """
+    first = data_until.astimezone(UTC).date()
+    last = paused_at.astimezone(UTC).date() + timedelta(days=1)
+    while last.weekday() >= SATURDAY:
+        last += timedelta(days=1)
+    newest = await store.newest(tx, account.iban, paused_at)
+    if newest is None or newest.on < last:
+        raise BankRefusedError(
+            Text("Import the statements from %(first)s until %(last)s, after the restore.", first=first, last=last)
+        )
+    base = await store.base(tx, account.iban, first)
+    if base is not None and base.minor is not None and newest.minor is not None:
+        expected_minor = base.minor + await store.moved_minor(tx, account.iban, base.on, newest.on)
+        if expected_minor != newest.minor:
+            raise BankRefusedError(
+                Text(
+                    "A statement between %(first)s and %(last)s is missing: its entries do not add up to the last balance.",
+                    first=base.on,
+                    last=newest.on,
+                )
+            )
+    count = await store.undecided_debits(tx, first)
+    if count:
+        raise BankRefusedError(
+            Text(
+                "Decide the unmatched outgoing transfers since %(first)s first: %(count)s. Match what paid a payout, and "
+                "correct the merchant's balance for what paid a withdrawal that is not here.",
+                first=first,
+                count=count,
+            )
+        )
+
+
+async def _decided(work: Work, done: Doing, pause_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+    action_id = await ports.keep(work, context, done, pause_id, None)
+    return Decided(pause_id, done, context.operator, context.reason or "", stamp(context.at), action_id)
