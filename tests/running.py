@@ -16,6 +16,7 @@ import uvloop
 from tollhouse import main
 from tollhouse.catalogue import extension
 from tollhouse.http.services import Services
+from tollhouse.outgoing.pauses_store import TAKE_IDENTITY
 from tollhouse.platform import config, http_server, listening, roles
 from tollhouse.platform.config import Settings
 from tollhouse.platform.migrations import migrate
@@ -57,6 +58,15 @@ async def new_database(dsn: str) -> str:
 
 async def migrated_database(dsn: str) -> str:
     """A database after all migrations beside the one of `dsn`."""
+    copy = await copied_database(dsn)
+    connection = await asyncpg.connect(copy)
+    await connection.execute(TAKE_IDENTITY)  # payouts of a copied database are paused, but this one begins as one of its own
+    await connection.close()
+    return copy
+
+
+async def copied_database(dsn: str) -> str:
+    """The same, but without the identity of a database of its own, like a dump that was loaded by hand."""
     return await _copy(dsn, TEMPLATE, f"t{uuid4().hex[:12]}")
 
 

@@ -42,27 +42,28 @@ def paid(reference: str, minor: int, **changes: Any) -> Line:
 
 
 def statement(*lines: Line, version: str = "08", iban: str = IBAN, name: str | None = None, **changes: Any) -> bytes:
-    """A whole file. `opening` and `closing` are in minor units; the closing balance follows unless it is given."""
+    """A whole file. `opening` and `closing` are in minor units of the day `on`; the closing one follows unless given."""
     opening = changes.get("opening", 100_000)
     moved = sum(one.minor if one.side == "CRDT" else -one.minor for one in lines if one.status == "BOOK")
     closing = changes.get("closing", opening + moved)
     pages = "<StmtPgntn><PgNb>1</PgNb><LastPgInd>false</LastPgInd></StmtPgntn>" if changes.get("first_page") else ""
+    on = changes.get("on", TODAY)
     entries = "".join(_entry(one, version) for one in lines)
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.{version}"><BkToCstmrStmt>
 <GrpHdr><MsgId>{uuid4().hex}</MsgId><CreDtTm>2026-11-20T22:00:00+01:00</CreDtTm></GrpHdr>
 <Stmt><Id>{name or uuid4().hex}</Id>{pages}<ElctrncSeqNb>7</ElctrncSeqNb><CreDtTm>2026-11-20T22:00:00+01:00</CreDtTm>
 <Acct><Id><IBAN>{iban}</IBAN></Id><Ccy>EUR</Ccy></Acct>
-{_balance("OPBD", opening)}{_balance("CLBD", closing)}
+{_balance("OPBD", opening, on)}{_balance("CLBD", closing, on)}
 {entries}</Stmt></BkToCstmrStmt></Document>
 """.encode()
 
 
-def _balance(code: str, minor: int) -> str:
+def _balance(code: str, minor: int, on: date) -> str:
     side = "CRDT" if minor >= 0 else "DBIT"
     return (
         f"<Bal><Tp><CdOrPrtry><Cd>{code}</Cd></CdOrPrtry></Tp>{_amount(abs(minor), 'EUR')}"
-        f"<CdtDbtInd>{side}</CdtDbtInd><Dt><Dt>{TODAY}</Dt></Dt></Bal>"
+        f"<CdtDbtInd>{side}</CdtDbtInd><Dt><Dt>{on}</Dt></Dt></Bal>"
     )
 
 

@@ -65,6 +65,8 @@ async def test_everything_is_there_after_it_was_destroyed(home: Path) -> None:
             status, _, talk = command(first, "backup", str(file))
             assert status == 0, talk
             assert file.stat().st_mode & 0o077 == 0
+            status, _, talk = command(first, "backup", "verify", str(file))
+            assert (status, "can be restored" in talk) == (0, True), talk
             serving.kill()
             shutil.rmtree(first)
 
@@ -110,6 +112,30 @@ async def test_a_database_of_ones_own_is_restored_into_an_empty_one(
     assert "does not have the backup's key test" in wrong.talk
     done = await tollhouse(service, "restore", str(file), DATABASE_URL=empty, TOLLHOUSE_SECRET_KEYS=KEY)
     assert "Restored." in done.talk, done.talk
+
+
+async def test_an_encrypted_backup_needs_its_identity_and_its_keys(
+    service_alone: Service, server: embedded.Server, tmp_path: Path
+) -> None:
+    service, own, other = service_alone, str(tmp_path / "own"), str(tmp_path / "other")
+    recipient = (await tollhouse(service, "backup", "identity", own)).out.strip()
+    await tollhouse(service, "backup", "identity", other)
+    ring = tmp_path / "ring"
+    written = await tollhouse(service, "backup", str(tmp_path), "--encrypt-to", recipient, "--keys", str(ring))
+    assert written.status == 0, written.talk
+    file = written.out.strip()
+    assert file.endswith(".tar.age")
+    assert KEY.encode() not in ring.read_bytes()
+    empty = await new_database(server.cluster.dsn)
+    for words, says in (
+        ((), "is encrypted. Name the file of your age identity"),
+        (("--identity", other), "could not be decrypted"),
+    ):
+        refused = await tollhouse(service, "restore", file, *words, DATABASE_URL=empty)
+        assert (refused.status, says in refused.talk) == (1, True), refused.talk
+    assert backup.read_keys(ring, Path(own)) == KEY
+    done = await tollhouse(service, "restore", file, "--identity", own, "--keys", str(ring), DATABASE_URL=empty)
+    assert "Restored. All invariants hold. Payouts are paused." in done.talk, done.talk
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "newer", "format"])

@@ -135,7 +135,7 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
 async def ensure_not_paused(db: Pool | Tx) -> None:
     """Raises `BankRefusedError` while payouts are paused."""
     if await pauses_store.are_paused(db):
-        raise BankRefusedError("Payouts are paused. Resume them on the page Payouts or with `payouts resume`.")
+        raise BankRefusedError("Payouts are paused. Resume them with `tollhouse operator payouts resume`.")
 
 
 async def approve(work: Work, payout_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:

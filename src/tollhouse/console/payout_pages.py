@@ -24,7 +24,9 @@ from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.text import Text, Translatable
+from tollhouse.outgoing import pauses_store
 from tollhouse.outgoing import store as outgoing_store
+from tollhouse.outgoing.model import Pause
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.batch import Batch, write
 from tollhouse.rails.configured import bank_account
@@ -164,15 +166,15 @@ async def _payouts(
     """The list. `selected` is the selection of a failed export; None selects all."""
     status_filter = None if query.status == "all" else query.status
 
-    async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared]:
+    async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared, list[Pause]]:
         found = await payout_actions.listed(
             tx, BANK_PORTS, status_filter, request.now, request.services.catalogue, query.fetch, query.offset
         )
-        return found, await payout_actions.exportable(
-            tx, OperatorContext(caller.email, request.now), request.services.catalogue
-        )
+        context = OperatorContext(caller.email, request.now)
+        prepared = await payout_actions.exportable(tx, context, request.services.catalogue)
+        return found, prepared, await pauses_store.list_open(tx)
 
-    found, prepared = await request.services.db.transact(load)
+    found, prepared, pauses = await request.services.db.transact(load)
     rows, more = query.cut(found)
     return await render(
         request,
@@ -187,6 +189,7 @@ async def _payouts(
         page_links=page_links(query, more=more),
         message=message,
         selected=selected,
+        pauses=pauses,
     )
 
 

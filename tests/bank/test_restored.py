@@ -1,0 +1,118 @@
+"""A restored or copied database pays nothing out that has left already: payouts are paused until statements show what left."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from tests.bank import camt
+from tests.bank.steps import ACCOUNT, Bank, context, earned, withdrawn
+from tests.bank.test_payouts import left
+from tests.cast import Actor, sign_up
+from tests.command import tollhouse
+from tests.console.commands import operator
+from tests.console.operator_pages import signed_in_operator
+from tests.invariants import broken_invariants
+from tests.running import Service, copied_database, new_database, settings_for
+from tollhouse import main
+from tollhouse.bank import pauses
+from tollhouse.bank.model import BankRefusedError, Decided
+from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.kernel import clock
+from tollhouse.outgoing import pauses_store
+from tollhouse.platform import embedded
+
+
+@pytest.fixture
+def lost(server: embedded.Server) -> Iterator[Service]:
+    """A service that is lost later, with a database of its own."""
+    with Service(settings_for(server.cluster.dsn, fresh=True, **camt.ACCOUNT), worker=False) as running:
+        yield running
+
+
+@pytest.fixture
+async def alice_of_lost(lost: Service) -> AsyncIterator[Actor]:
+    """Alice sells there."""
+    async with sign_up(lost, "alice", "Alice's Coffee") as alice:
+        yield alice
+
+
+async def resume(bank: Bank) -> Decided:
+    """The operator resumes payouts."""
+    by = context("Statements are here")
+    return await bank.services.transact(lambda work: pauses.resume(work, ACCOUNT, BANK_PORTS, by), by.at)
+
+
+async def test_a_restored_dump_never_pays_out_twice(
+    alice_of_lost: Actor, lost: Service, server: embedded.Server, tmp_path: Path
+) -> None:
+    before = Bank(lost.create_services(connections=4))
+    await earned(alice_of_lost, before)
+    payout_id = await withdrawn(alice_of_lost, before)
+    file = (await tollhouse(lost, "backup", str(tmp_path))).out.strip()
+    await before.export(payout_id)  # after the backup: the restored database does not know it
+    await before.services.db.close()
+    restored_dsn = await new_database(server.cluster.dsn)
+    done = await tollhouse(lost, "restore", file, DATABASE_URL=restored_dsn)
+    assert done.status == 0, done.talk
+
+    bank = Bank(main.create_services(settings_for(restored_dsn, **camt.ACCOUNT), connections=4))
+    try:
+        assert (await bank.payouts())[payout_id].status == "prepared"
+        with pytest.raises(BankRefusedError, match="Payouts are paused"):
+            await bank.export(payout_id)
+        with pytest.raises(BankRefusedError, match="Import the statements"):
+            await resume(bank)
+        day = clock.now().date() + timedelta(days=7)
+        await bank.shows(on=day, opening=90_000)
+        with pytest.raises(BankRefusedError, match="is missing"):
+            await resume(bank)
+        await bank.shows(left(payout_id, day=day), on=day, opening=101_000)
+        assert (await bank.payouts())[payout_id].status == "confirmed"
+        await resume(bank)
+        with pytest.raises(BankRefusedError):
+            await bank.export(payout_id)
+    finally:
+        await bank.services.db.close()
+    assert await broken_invariants(restored_dsn) == []
+
+
+async def test_payouts_of_a_copied_database_are_paused(server: embedded.Server) -> None:
+    dsn = await copied_database(server.cluster.dsn)
+    connection = await asyncpg.connect(dsn)
+    try:
+        assert await connection.fetchval("SELECT payouts_are_paused()")  # also before any program saw it
+        for _ in range(2):
+            await main.verify(settings_for(dsn))
+        [pause] = await connection.fetch("SELECT cause, resumed_at FROM payout_pauses")
+        assert tuple(pause) == ("restored", None)
+        assert await connection.fetchval("SELECT payouts_are_paused()")
+    finally:
+        await connection.close()
+
+
+async def test_an_operator_pauses_and_resumes_payouts(alice: Actor, bank: Bank, service: Service) -> None:
+    await earned(alice, bank)
+    payout_id = await withdrawn(alice, bank)
+    paused = await operator(service, "payouts", "pause", "--reason", "The bank called.", **camt.ACCOUNT)
+    assert paused.status == 0, paused.talk
+    try:
+        async with signed_in_operator(service) as olga:
+            page = (await olga.send("GET", "/operator/payouts")).ok().text
+        assert "The bank called." in page
+        refused = await operator(service, "payouts", "export", payout_id, **camt.ACCOUNT)
+        assert (refused.status, "Payouts are paused." in refused.talk) == (1, True)
+        with pytest.raises(asyncpg.CheckViolationError, match="payouts are paused"):  # whoever asks for it
+            await service.sql(
+                "UPDATE bank_payouts SET status = 'exported', batch_id = gen_random_uuid() WHERE id = $1", UUID(payout_id)
+            )
+    finally:
+        resumed = await operator(service, "payouts", "resume", "--reason", "All is well.", **camt.ACCOUNT)
+    assert resumed.status == 0, resumed.talk
+    assert not await pauses_store.are_paused(bank.services.db)
+    again = await operator(service, "payouts", "resume", "--reason", "All is well.", **camt.ACCOUNT)
+    assert (again.status, again.talk) == (1, "Payouts are not paused.")
+    await bank.export(payout_id)
