@@ -1,4 +1,4 @@
-"""A restored or copied database pays nothing out that has left already: payouts are paused until statements show what left."""
+"""A restored or copied database pays nothing out twice: payouts are paused until statements show what left."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
