@@ -122,9 +122,9 @@ async def finish(settings: Settings, data_until: str) -> list[str]:
         raise BackupError(f"{data_until} is not a time.")
     try:
         async with connection.transaction():
-            now = clock.now()
-            await pauses.pause_restored(Tx(connection), moment, now)
-            await restored_store.end_sessions(Tx(connection), now)
+            tx, now = Tx(connection), clock.now()
+            await pauses.pause_restored(tx, moment, now)
+            await restored_store.end_sessions(tx, now)
     finally:
         await connection.close()
     await root.verify(settings)
