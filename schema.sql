@@ -20,9 +20,24 @@ BEGIN
             RAISE EXCEPTION 'nothing of a suspended merchant leaves'
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
         END IF;
+        IF payouts_are_paused() THEN
+            RAISE EXCEPTION 'nothing leaves while payouts are paused'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'payouts_are_paused';
+        END IF;
+        IF EXISTS (SELECT FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
+                   WHERE lower(p.end_to_end_id) = replace(NEW.id::text, '-', '')) THEN
+            RAISE EXCEPTION 'the bank has debited this payout'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_payouts_debited';
+        END IF;
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.current_database_identity() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT format('%s/%s', (SELECT system_identifier FROM pg_control_system()),
+                  (SELECT oid FROM pg_database WHERE datname = current_database()))
+$$;
 CREATE FUNCTION public.delivery_seconds(p_from timestamp with time zone, p_to timestamp with time zone) RETURNS numeric
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -421,6 +436,12 @@ BEGIN
                             THEN p_at ELSE completed_at END
     WHERE merchant_id = p_merchant AND mode = p_mode AND id = p_id;
 END $$;
+CREATE FUNCTION public.payouts_are_paused() RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT EXISTS (SELECT FROM payout_pauses WHERE resumed_at IS NULL)
+        OR NOT EXISTS (SELECT FROM database_identity WHERE identity = current_database_identity())
+$$;
 CREATE FUNCTION public.quarter_hour(p_at timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ SELECT date_bin('15 minutes', p_at, '2000-01-01Z'::timestamptz) $$;
@@ -560,8 +581,9 @@ CREATE TABLE public.bank_payouts (
     ended_because text,
     ended_by text,
     updated_at timestamp with time zone NOT NULL,
+    is_export_lost boolean DEFAULT false NOT NULL,
     CONSTRAINT bank_payouts_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT bank_payouts_check CHECK (((status <> ALL (ARRAY['exported'::text, 'confirmed'::text, 'returned'::text])) OR (batch_id IS NOT NULL))),
+    CONSTRAINT bank_payouts_check CHECK (((status <> ALL (ARRAY['exported'::text, 'confirmed'::text, 'returned'::text])) OR (batch_id IS NOT NULL) OR (is_export_lost AND (status <> 'exported'::text)))),
     CONSTRAINT bank_payouts_check1 CHECK (((status <> 'prepared'::text) OR (batch_id IS NULL))),
     CONSTRAINT bank_payouts_check2 CHECK (((status <> 'confirmed'::text) OR (debited_at IS NOT NULL))),
     CONSTRAINT bank_payouts_check3 CHECK (((status = ANY (ARRAY['confirmed'::text, 'returned'::text])) OR (debited_at IS NULL))),
@@ -569,6 +591,7 @@ CREATE TABLE public.bank_payouts (
     CONSTRAINT bank_payouts_check5 CHECK (((status = 'refused'::text) = (ended_by IS NOT NULL))),
     CONSTRAINT bank_payouts_currency_check CHECK ((currency = 'EUR'::text)),
     CONSTRAINT bank_payouts_kind_check CHECK ((kind = ANY (ARRAY['refund'::text, 'withdrawal'::text]))),
+    CONSTRAINT bank_payouts_lost CHECK (((NOT is_export_lost) OR ((batch_id IS NULL) AND (debited_at IS NOT NULL)))),
     CONSTRAINT bank_payouts_mode_check CHECK ((mode = 'live'::text)),
     CONSTRAINT bank_payouts_status_check CHECK ((status = ANY (ARRAY['prepared'::text, 'exported'::text, 'confirmed'::text, 'returned'::text, 'refused'::text])))
 );
@@ -591,6 +614,7 @@ CREATE TABLE public.bank_statements (
     digest bytea NOT NULL,
     imported_by text NOT NULL,
     imported_at timestamp with time zone NOT NULL,
+    closing_on date,
     CONSTRAINT bank_statements_entries_check CHECK ((entries >= 0)),
     CONSTRAINT bank_statements_imported_by_check CHECK ((imported_by <> ''::text))
 );
@@ -779,7 +803,7 @@ CREATE TABLE public.operator_actions (
     at timestamp with time zone NOT NULL,
     client_id text,
     on_command_line boolean DEFAULT false NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])) OR (action = ANY (ARRAY['project_approval_given'::text, 'refund_approved'::text, 'refund_rejected'::text, 'payout_approved'::text])))),
+    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])) OR (action = ANY (ARRAY['project_approval_given'::text, 'refund_approved'::text, 'refund_rejected'::text, 'payout_approved'::text])) OR (action = ANY (ARRAY['payouts_paused'::text, 'payouts_resumed'::text, 'transfer_matched'::text])))),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
     CONSTRAINT operator_actions_application CHECK ((((client_id IS NOT NULL) = (action ~~ 'application%'::text)) AND ((action <> 'application_suspended'::text) OR (reason IS NOT NULL)))),
     CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
@@ -787,8 +811,8 @@ CREATE TABLE public.operator_actions (
     CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
     CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
-    CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text)))),
-    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'refund_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'payout_refused'::text, 'second_factor_removed'::text]))))
+    CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text) OR (action ~~ 'payouts%'::text)))),
+    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'refund_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'transfer_matched'::text, 'payout_refused'::text, 'second_factor_removed'::text, 'payouts_paused'::text, 'payouts_resumed'::text]))))
 );
 CREATE FUNCTION public.row_digest(public.operator_actions) RETURNS bytea
     LANGUAGE sql STABLE
@@ -1605,6 +1629,11 @@ CREATE TABLE public.currency_scales (
     CONSTRAINT currency_scales_code_check CHECK ((code ~ '^[A-Z0-9]{2,12}$'::text)),
     CONSTRAINT currency_scales_decimals_check CHECK (((decimals >= 0) AND (decimals <= 8)))
 );
+CREATE TABLE public.database_identity (
+    the_only boolean DEFAULT true NOT NULL,
+    identity text NOT NULL,
+    CONSTRAINT database_identity_the_only_check CHECK (the_only)
+);
 CREATE UNLOGGED TABLE public.failed_attempts (
     name_hash bytea NOT NULL,
     failed_at timestamp with time zone[] NOT NULL,
@@ -1938,6 +1967,22 @@ CREATE VIEW public.partitioned_tables AS
 COMMENT ON COLUMN public.partitioned_tables.ahead IS 'partitions beside the present one';
 COMMENT ON COLUMN public.partitioned_tables.by_id IS 'partitioned by UUID version 7, not by time';
 COMMENT ON COLUMN public.partitioned_tables.open_start IS 'the first partition takes everything older too';
+CREATE TABLE public.payout_pauses (
+    id uuid NOT NULL,
+    cause text NOT NULL,
+    data_until timestamp with time zone,
+    paused_at timestamp with time zone NOT NULL,
+    paused_by text NOT NULL,
+    reason text NOT NULL,
+    resumed_at timestamp with time zone,
+    resumed_by text,
+    resumed_because text,
+    CONSTRAINT payout_pauses_cause_check CHECK ((cause = ANY (ARRAY['restored'::text, 'operator'::text]))),
+    CONSTRAINT payout_pauses_check CHECK (((cause = 'restored'::text) = (data_until IS NOT NULL))),
+    CONSTRAINT payout_pauses_check1 CHECK ((((resumed_at IS NULL) = (resumed_by IS NULL)) AND ((resumed_at IS NULL) = (resumed_because IS NULL)))),
+    CONSTRAINT payout_pauses_paused_by_check CHECK ((paused_by <> ''::text)),
+    CONSTRAINT payout_pauses_reason_check CHECK ((reason <> ''::text))
+);
 CREATE TABLE public.projects (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -2570,6 +2615,8 @@ ALTER TABLE ONLY public.conversions
     ADD CONSTRAINT conversions_rule_once UNIQUE (rule_id, rule_step);
 ALTER TABLE ONLY public.currency_scales
     ADD CONSTRAINT currency_scales_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY public.database_identity
+    ADD CONSTRAINT database_identity_pkey PRIMARY KEY (the_only);
 ALTER TABLE ONLY public.failed_attempts
     ADD CONSTRAINT failed_attempts_pkey PRIMARY KEY (name_hash);
 ALTER TABLE ONLY public.fulfillments
@@ -2654,6 +2701,8 @@ ALTER TABLE public.payment_links
     ADD CONSTRAINT payment_links_tax_lines CHECK (((jsonb_typeof(tax_lines) = 'array'::text) AND (jsonb_array_length(tax_lines) <= 10) AND (public.tax_total(tax_lines) <= (amount_minor)::numeric))) NOT VALID;
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_token_key UNIQUE (token);
+ALTER TABLE ONLY public.payout_pauses
+    ADD CONSTRAINT payout_pauses_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
@@ -2766,6 +2815,7 @@ CREATE INDEX balance_payments_external_prefix ON public.balance_payments USING b
 CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_of_merchant ON public.balance_payments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX bank_entries_of_statement ON public.bank_entries USING btree (first_statement_id, id);
+CREATE INDEX bank_entry_parts_of_order ON public.bank_entry_parts USING btree (lower(end_to_end_id)) WHERE (end_to_end_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_of_payment ON public.bank_entry_parts USING btree (reference) WHERE (outcome = 'payment'::text);
 CREATE INDEX bank_entry_parts_of_payout ON public.bank_entry_parts USING btree (payout_id) WHERE (payout_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_unmatched ON public.bank_entry_parts USING btree (id) WHERE (outcome = 'unmatched'::text);
@@ -2821,6 +2871,7 @@ CREATE INDEX payment_links_email_prefix ON public.payment_links USING btree (mer
 CREATE INDEX payment_links_external ON public.payment_links USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX payment_links_external_prefix ON public.payment_links USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX payout_pauses_open ON public.payout_pauses USING btree (paused_at) WHERE (resumed_at IS NULL);
 CREATE INDEX rail_observations_of_account ON public.rail_observations USING btree (payer_account) WHERE ((mode = 'live'::text) AND (payer_account IS NOT NULL));
 CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
@@ -2925,6 +2976,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW E
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.payout_pauses FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.row_digests FOR EACH ROW WHEN ((old.kind <> 'event'::text)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -2952,6 +3004,7 @@ CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENC
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
+CREATE TRIGGER resumed_once BEFORE UPDATE ON public.payout_pauses FOR EACH ROW WHEN ((old.resumed_at IS NOT NULL)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE CONSTRAINT TRIGGER running_totals AFTER UPDATE ON public.fulfillments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.product_id IS DISTINCT FROM new.product_id) OR (old.project_id IS DISTINCT FROM new.project_id) OR (old.delivered_quantity IS DISTINCT FROM new.delivered_quantity) OR (old.created_at IS DISTINCT FROM new.created_at) OR (old.completed_at IS DISTINCT FROM new.completed_at))) EXECUTE FUNCTION public.running_totals_follow_fulfillment();
 CREATE TRIGGER running_totals AFTER INSERT ON public.ledger_entries REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.running_totals_follow_entries();
 CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'succeeded'::text)) EXECUTE FUNCTION public.running_totals_follow_refund();

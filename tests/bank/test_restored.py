@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests.bank import camt
+from tests.bank.camt import Line
 from tests.bank.steps import ACCOUNT, Bank, context, earned, withdrawn
 from tests.bank.test_payouts import left
 from tests.cast import Actor, sign_up
@@ -18,6 +19,7 @@ from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants
 from tests.running import Service, copied_database, new_database, settings_for
 from tollhouse import main
+from tollhouse.approvals.model import OperatorRefusedError
 from tollhouse.bank import pauses
 from tollhouse.bank.model import BankRefusedError, Decided
 from tollhouse.console.bank_ports import BANK_PORTS
@@ -59,7 +61,7 @@ async def test_a_restored_dump_never_pays_out_twice(
     done = await tollhouse(lost, "restore", file, DATABASE_URL=restored_dsn)
     assert done.status == 0, done.talk
 
-    bank = Bank(main.create_services(settings_for(restored_dsn, **camt.ACCOUNT), connections=4))
+    bank = Bank(main.create_services(settings_for(restored_dsn, fresh=False, **camt.ACCOUNT), connections=4))
     try:
         assert (await bank.payouts())[payout_id].status == "prepared"
         with pytest.raises(BankRefusedError, match="Payouts are paused"):
@@ -92,6 +94,37 @@ async def test_payouts_of_a_copied_database_are_paused(server: embedded.Server) 
         assert await connection.fetchval("SELECT payouts_are_paused()")
     finally:
         await connection.close()
+
+
+async def test_a_copied_database_needs_statements_too(server: embedded.Server) -> None:
+    dsn = await copied_database(server.cluster.dsn)
+    bank = Bank(main.create_services(settings_for(dsn, fresh=False, **camt.ACCOUNT), connections=2))
+    try:
+        by = context("Statements are here")
+        with pytest.raises(BankRefusedError, match="No bank account is configured"):
+            await bank.services.transact(lambda work: pauses.resume(work, None, BANK_PORTS, by), by.at)
+        with pytest.raises(BankRefusedError, match="Import the statements"):
+            await resume(bank)
+        await bank.shows(on=clock.now().date() + timedelta(days=7))
+        await resume(bank)
+        assert not await pauses_store.are_paused(bank.services.db)
+    finally:
+        await bank.services.db.close()
+
+
+async def test_a_payout_that_was_debited_is_not_exported(alice: Actor, bank: Bank, service: Service) -> None:
+    await earned(alice, bank)
+    payout_id = await withdrawn(alice, bank)
+    mark = Line(400, "DBIT", end_to_end=UUID(payout_id).hex.upper())  # as some banks write it
+    assert (await bank.shows(mark)).unmatched == 1
+    with pytest.raises(OperatorRefusedError, match="already debited"):
+        await bank.export(payout_id)
+    [transfer] = await service.sql("SELECT id FROM bank_entry_parts WHERE payout_id = $1", UUID(payout_id))
+    matched = await operator(
+        service, "statements", "match", str(transfer["id"]), "--reason", "Exported before.", **camt.ACCOUNT
+    )
+    assert matched.status == 0, matched.talk
+    assert (await bank.payouts())[payout_id].status == "confirmed"
 
 
 async def test_an_operator_pauses_and_resumes_payouts(alice: Actor, bank: Bank, service: Service) -> None:

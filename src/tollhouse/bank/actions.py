@@ -19,6 +19,7 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.kernel.zones import midnight
+from tollhouse.outgoing import pauses
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.statement import Entry, Part, Statement, read
 from tollhouse.rails.bank.transfer import BankAccount
@@ -38,6 +39,7 @@ async def import_file(
     statements = await asyncio.to_thread(_statements, raw, account, services.catalogue)  # parsing a large file takes seconds
 
     async def keep_all(work: Work) -> list[tuple[UUID, bool]]:
+        await pauses.pause_if_copied(work.tx, context.at)
         await payouts.gather(work.tx, ports, context.at)  # a restored database may have missed that one left
         return [await _keep(work, one, ports, context) for one in statements]
 

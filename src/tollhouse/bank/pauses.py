@@ -10,6 +10,7 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text
+from tollhouse.outgoing import pauses as outgoing_pauses
 from tollhouse.outgoing import pauses_store
 from tollhouse.outgoing.model import Pause
 from tollhouse.platform.db import Tx
@@ -33,22 +34,25 @@ async def resume(
     `is_complete`: the operator states that nothing was exported after the backup, such as when the service was stopped
     before. Then no statement is required.
     """
+    await outgoing_pauses.pause_if_copied(work.tx, context.at)  # a command may be the first to see the database
     pauses = await pauses_store.lock_open(work.tx)
     if not pauses:
         raise BankRefusedError("Payouts are not paused.")
     for one in pauses:
-        if one.data_until is not None and account is not None and not is_complete:
+        if one.data_until is not None and not is_complete:
             await _ensure_statements(work.tx, account, one.data_until, one.paused_at)
     # Nothing below this line may refuse.
     await pauses_store.resume(work.tx, [one.id for one in pauses], context.at, context.operator, context.reason or "")
     return await _decided(work, "payouts_resumed", pauses[0].id, ports, context)
 
 
-async def _ensure_statements(tx: Tx, account: BankAccount, data_until: datetime, paused_at: datetime) -> None:
+async def _ensure_statements(tx: Tx, account: BankAccount | None, data_until: datetime, paused_at: datetime) -> None:
     """Raises `BankRefusedError` unless all entries from the day of the backup until after the restore are here and decided.
 
     A file that was exported until the restore is executed on the next banking day at the latest.
     """
+    if account is None:  # perhaps only here: a shell may lack the settings of the service
+        raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     first = data_until.astimezone(UTC).date()
     last = paused_at.astimezone(UTC).date() + timedelta(days=1)
     while last.weekday() >= SATURDAY:

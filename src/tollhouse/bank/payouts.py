@@ -259,7 +259,8 @@ async def _left(work: Work, payout: StoredPayout, ports: BankPorts, *, is_export
         return _unmatched(payout, LEFT_ALL_THE_SAME[payout.status])
     if payout.status != "returned":
         await ports.origins[payout.kind].sent(work, payout.env, payout.id)
-    if not await payouts_store.confirm(work.tx, payout.id, work.now):
+    confirm = payouts_store.confirm_lost if payout.status == "prepared" else payouts_store.confirm
+    if not await confirm(work.tx, payout.id, work.now):
         raise AssertionError("a locked payout does not change")
     return Placed("payout", payout_id=payout.id)
 

@@ -81,9 +81,13 @@ HOLD_BATCH = """
     FROM bank_payouts WHERE batch_id = $1 ORDER BY id FOR NO KEY UPDATE
 """
 CONFIRM = """
-    UPDATE bank_payouts SET status = CASE status WHEN 'returned' THEN status ELSE 'confirmed' END, debited_at = $2,
+    UPDATE bank_payouts SET status = CASE status WHEN 'exported' THEN 'confirmed' ELSE status END, debited_at = $2,
         updated_at = $2
-    WHERE id = $1 AND status IN ('prepared', 'exported', 'returned') AND debited_at IS NULL
+    WHERE id = $1 AND status IN ('exported', 'returned') AND debited_at IS NULL
+"""
+CONFIRM_LOST = """
+    UPDATE bank_payouts SET status = 'confirmed', is_export_lost = true, debited_at = $2, updated_at = $2
+    WHERE id = $1 AND status = 'prepared'
 """
 RETURN = """
     UPDATE bank_payouts SET status = 'returned', ended_because = $2, updated_at = $3
@@ -186,6 +190,11 @@ async def hold_batch(tx: Tx, batch_id: UUID) -> list[StoredPayout]:
 async def confirm(tx: Tx, payout_id: UUID, now: datetime) -> bool:
     """Confirm a payout that a statement shows; False if one did before."""
     return await tx.execute(CONFIRM, payout_id, now) == 1
+
+
+async def confirm_lost(tx: Tx, payout_id: UUID, now: datetime) -> bool:
+    """Confirm a prepared payout whose export is unknown; False if it is not prepared."""
+    return await tx.execute(CONFIRM_LOST, payout_id, now) == 1
 
 
 async def come_back(tx: Tx, payout_id: UUID, reason: str, now: datetime) -> bool:

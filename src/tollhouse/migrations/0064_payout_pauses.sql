@@ -53,19 +53,23 @@ BEGIN
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'payouts_are_paused';
         END IF;
         IF EXISTS (SELECT FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
-                   WHERE p.end_to_end_id = replace(NEW.id::text, '-', '')) THEN
+                   WHERE lower(p.end_to_end_id) = replace(NEW.id::text, '-', '')) THEN
             RAISE EXCEPTION 'the bank has debited this payout'
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_payouts_debited';
         END IF;
     END IF;
     RETURN NEW;
 END $$;
-CREATE INDEX bank_entry_parts_of_order ON bank_entry_parts (end_to_end_id) WHERE end_to_end_id IS NOT NULL;
+CREATE INDEX bank_entry_parts_of_order ON bank_entry_parts (lower(end_to_end_id)) WHERE end_to_end_id IS NOT NULL;
 
--- A statement can show a payout whose export the restored database does not know: it is confirmed without a batch.
+-- A statement or an operator can show that a payout left by an export that the restored database does not know: it is
+-- confirmed without a batch.
+ALTER TABLE bank_payouts ADD COLUMN is_export_lost boolean NOT NULL DEFAULT false,
+    DROP CONSTRAINT bank_payouts_check,
+    ADD CONSTRAINT bank_payouts_check CHECK (status NOT IN ('exported', 'confirmed', 'returned') OR batch_id IS NOT NULL
+                                             OR (is_export_lost AND status <> 'exported')),
+    ADD CONSTRAINT bank_payouts_lost CHECK (NOT is_export_lost OR (batch_id IS NULL AND debited_at IS NOT NULL));
 INSERT INTO state_transitions (record, from_status, to_status) VALUES ('bank_payouts', 'prepared', 'confirmed');
-ALTER TABLE bank_payouts DROP CONSTRAINT bank_payouts_check,
-    ADD CONSTRAINT bank_payouts_check CHECK (status <> 'exported' OR batch_id IS NOT NULL);
 
 -- The day of the closing balance: until then the bank has shown everything. NULL for statements that omit it, and older ones.
 ALTER TABLE bank_statements ADD COLUMN closing_on date;

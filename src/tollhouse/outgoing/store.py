@@ -52,10 +52,10 @@ LIST_PREPARED = f"""
     SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
     WHERE b.status = 'prepared' ORDER BY o.id
 """
-# Whether a statement has shown that a payout left, matched or not.
+# Which payouts a statement shows as debited, matched or not. Some banks return the id in capitals.
 FIND_DEBITED = """
     SELECT p.end_to_end_id FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
-    WHERE p.end_to_end_id = ANY ($1::text[])
+    WHERE lower(p.end_to_end_id) = ANY ($1::text[])
 """
 LOCK_ACTIVE_MERCHANTS = "SELECT id FROM merchants WHERE id = ANY ($1::uuid[]) AND suspended_at IS NULL ORDER BY id FOR SHARE"
 
