@@ -81,7 +81,7 @@ async def test_a_wrong_key_is_noticed_where_no_check_value_was_kept_yet(used: Se
 def test_a_lost_key_file_is_not_replaced(tmp_path: Path) -> None:
     settings = config.load({"TOLLHOUSE_DATA_DIR": str(tmp_path)})
     assert with_keys(settings) == with_keys(settings)
-    data_folder.mark_used(tmp_path)
+    data_folder.mark_used(tmp_path, "1")
     (tmp_path / "secret-keys").unlink()
     with pytest.raises(InvalidSettingsError, match="is missing"):
         with_keys(settings)
