@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyrage
-from pyrage.x25519 import Identity, Recipient
+from pyrage.x25519 import Identity, Recipient  # pyright: ignore[reportMissingModuleSource] - a module of the binary
 
 from tollhouse.platform.failure import Failure
 
