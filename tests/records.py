@@ -16,7 +16,7 @@ from tollhouse import main
 from tollhouse.api import OPERATIONS
 from tollhouse.checks import schema_store
 from tollhouse.platform import embedded
-from tollhouse.platform.db import Connection, Tx, connect
+from tollhouse.platform.db import DatabaseConnection, Tx, connect
 
 HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"
@@ -65,7 +65,7 @@ def states(server: embedded.Server) -> str:
 
 def schema_objects(server: embedded.Server) -> str:
     """What `tollhouse check` compares a database with."""
-    return asyncio.run(_migrated(server, lambda connection: schema_store.record(Tx(Connection(connection)))))
+    return asyncio.run(_migrated(server, lambda connection: schema_store.record(Tx(DatabaseConnection(connection)))))
 
 
 async def _migrated(server: embedded.Server, read: Callable[["asyncpg.Connection[asyncpg.Record]"], Awaitable[T]]) -> T:

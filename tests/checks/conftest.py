@@ -21,7 +21,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform import embedded
-from tollhouse.platform.db import Connection, Tx, connect
+from tollhouse.platform.db import DatabaseConnection, Tx, connect
 
 
 @pytest.fixture(scope="package")
@@ -60,7 +60,7 @@ async def shop(still: Service) -> AsyncIterator[Actor]:
 async def connection(shop: Actor) -> AsyncIterator[Tx]:
     """A connection to its database, on which each statement is prepared once."""
     raw = await connect(shop.service.dsn, settings=SETTINGS)
-    yield Tx(Connection(raw))
+    yield Tx(DatabaseConnection(raw))
     await raw.close()
 
 

@@ -20,7 +20,7 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.db import Connection, Pool, Tx
+from tollhouse.platform.db import DatabaseConnection, Pool, Tx
 from tollhouse.platform.db_errors import OutcomeUnknown
 from tollhouse.platform.partitions import Partitions
 from tollhouse.sandbox.simulator import Simulated
@@ -29,7 +29,7 @@ API = "/api/v2/integration"
 LINK = {"display_name": "Coffee", "amount": "10.50", "currency": "EUR", "external_id": "order-1"}
 
 
-class CountingConnection(Connection):
+class CountingConnection(DatabaseConnection):
     """A connection that keeps what it sends."""
 
     sent: list[str]
@@ -60,7 +60,7 @@ class CountingPool(Pool):
         super().__init__(dsn, 1, partitions=Partitions())
         self._sent = sent
 
-    async def acquire(self) -> Connection:
+    async def acquire(self) -> DatabaseConnection:
         """As ever, but the connection counts."""
         connection = await super().acquire()
         if not isinstance(connection, CountingConnection):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tollhouse.checks import schema_store, store
 from tollhouse.kernel import clock
 from tollhouse.platform import digests_store, migrations
-from tollhouse.platform.db import Connection, Tx, connect
+from tollhouse.platform.db import DatabaseConnection, Tx, connect
 from tollhouse.platform.db_errors import CONNECTION_LOST
 from tollhouse.platform.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, find_violations
 from tollhouse.slices import INVARIANTS
@@ -89,7 +89,7 @@ async def verify(tx: Tx, scope: Scope, progress: Progress = silent) -> Report:
 async def _connection(dsn: str) -> AsyncGenerator[Tx]:
     raw = await connect(dsn, settings=SETTINGS)
     try:
-        yield Tx(Connection(raw))
+        yield Tx(DatabaseConnection(raw))
     finally:
         raw.terminate()
 
@@ -212,7 +212,7 @@ class _Check:
     @asynccontextmanager
     async def _snapshot(self, within_s: float = BATCH_WITHIN_S) -> AsyncGenerator[None]:
         """A snapshot for one batch. A longer one would keep VACUUM from cleaning up."""
-        async with asyncio.timeout(within_s), self.tx.snapshot():
+        async with asyncio.timeout(within_s), self.tx.raw.transaction(isolation="repeatable_read", readonly=True):
             yield
 
 

@@ -16,7 +16,7 @@ from tollhouse.cli.options import Json, stderr
 from tollhouse.hash_chain import chain
 from tollhouse.hash_chain.model import Head
 from tollhouse.platform import config, embedded
-from tollhouse.platform.db import Connection, Tx, connect
+from tollhouse.platform.db import DatabaseConnection, Tx, connect
 
 BROKEN, UNFINISHED = 1, 2
 app = App(name="check", help="Check the invariants of money, events and schema.")
@@ -94,7 +94,7 @@ async def _compare(dsn: str, kept: list[Head]) -> list[str]:
     try:
         return [
             f"I25 heads that were kept match the hash chain: {line}"
-            for line in await chain.compare(Tx(Connection(raw)), kept)
+            for line in await chain.compare(Tx(DatabaseConnection(raw)), kept)
         ]
     finally:
         await raw.close()

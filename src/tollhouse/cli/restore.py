@@ -22,7 +22,7 @@ from tollhouse.platform import backup, backup_store, config, embedded, migration
 from tollhouse.platform.backup import OpenedBackup
 from tollhouse.platform.backup_encryption import BackupError
 from tollhouse.platform.config import Settings
-from tollhouse.platform.db import Connection, Tx, connect
+from tollhouse.platform.db import DatabaseConnection, Tx, connect
 from tollhouse.platform.encryption import KeyRing
 
 Backup = Annotated[Path, Parameter(help="A file that `tollhouse backup` wrote.")]
@@ -122,7 +122,7 @@ async def finish(settings: Settings, data_until: str) -> list[str]:
         raise BackupError(f"{data_until} is not a time.")
     try:
         async with connection.transaction():
-            tx, now = Tx(Connection(connection)), clock.now()
+            tx, now = Tx(DatabaseConnection(connection)), clock.now()
             await pauses.pause_restored(tx, moment, now)
             await restored_store.end_sessions(tx, now)
     finally:

@@ -1,6 +1,6 @@
 """SQL of idempotency keys."""
 
-from tollhouse.platform.batched_query import for_many
+from tollhouse.platform.batched_store import for_many
 
 CLAIM = """
     INSERT INTO idempotency_keys (merchant_id, mode, caller, key_hash, fingerprint, created_at)

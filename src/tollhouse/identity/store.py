@@ -7,7 +7,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId
 from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.platform.batched_query import for_many
+from tollhouse.platform.batched_store import for_many
 from tollhouse.platform.db import Pool, Row, Tx
 
 # The bounds of expires_at prune the partitions. With `+ interval` they do so when the statement is executed, not when it is

@@ -15,7 +15,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.zones import zone_of
 from tollhouse.payment_links.model import LINK, PaymentLink
-from tollhouse.platform.batched_query import for_many
+from tollhouse.platform.batched_store import for_many
 from tollhouse.platform.db import Pool, Tx
 
 INSERT = LINK.insert

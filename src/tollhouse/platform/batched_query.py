@@ -5,7 +5,6 @@ gathered in one turn of the event loop, or while the batches before it were read
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
 
@@ -16,28 +15,10 @@ Keys = tuple[object, ...]
 BATCHES_MAX = 2
 """How many are read at the same time. More would be smaller."""
 KEYS_MAX = 100
-PARAMETER = re.compile(r"\$(\d+)")
-
-
-def for_many(sql: str, *types: str) -> str:
-    """A SELECT of one row at most, for many keys: its first parameters, of these types, become arrays.
-
-    Each row has the `position` of its keys, from 1. `OFFSET 0` keeps the plan of one. The sub-selects hide the number of
-    keys from the planner, for which a plan for these would otherwise look cheaper than the generic one: each batch would be
-    planned anew.
-    """
-    numbers = range(1, len(types) + 1)
-    arrays = ", ".join(f"(SELECT ${number}::{key_type}[])" for number, key_type in zip(numbers, types, strict=True))
-    names = ", ".join(f"key_{number}" for number in numbers)
-    one = PARAMETER.sub(lambda match: f"asked.key_{match[1]}" if int(match[1]) <= len(types) else match[0], sql)
-    return f"""
-    SELECT asked.position, found.* FROM unnest({arrays}) WITH ORDINALITY AS asked ({names}, position)
-    CROSS JOIN LATERAL ({one} OFFSET 0) AS found
-"""  # noqa: S608 - of constants
 
 
 class BatchedQuery:
-    """A query that `for_many` made."""
+    """A query that `batched_store.for_many` made."""
 
     def __init__(self, fetch: Fetch, sql: str) -> None:
         self._fetch = fetch

@@ -23,7 +23,7 @@ from tollhouse.platform import metrics
 from tollhouse.platform.batched_query import BatchedQuery
 from tollhouse.platform.db_errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
 from tollhouse.platform.partitions import Partitions, is_missing
-from tollhouse.platform.transaction import STATEMENT_DEADLINE_S, Connection, Row, Tx
+from tollhouse.platform.transaction import STATEMENT_DEADLINE_S, DatabaseConnection, Row, Tx
 
 T = TypeVar("T")
 NAME = "tollhouse"
@@ -69,8 +69,8 @@ class Pool:
         self._dsn = dsn
         self._settings = {**_statement_limit(statement_timeout_s), **(settings or {})}
         self._answers_within_s = statement_timeout_s or STATEMENT_DEADLINE_S
-        self._idle: list[Connection] = []
-        self._borrowed: set[Connection] = set()
+        self._idle: list[DatabaseConnection] = []
+        self._borrowed: set[DatabaseConnection] = set()
         self._limit = connections
         self._waiting = 0
         self._room = asyncio.Semaphore(connections)
@@ -157,7 +157,7 @@ class Pool:
             except UNREACHABLE:
                 raw.terminate()
 
-    async def acquire(self) -> Connection:
+    async def acquire(self) -> DatabaseConnection:
         """Wait for a free connection, which must be returned. Raises `TemporarilyUnavailable`."""
         await self._wait_for_room()
         try:
@@ -178,7 +178,7 @@ class Pool:
                 raise
         return connection
 
-    def take_back(self, connection: Connection, error: BaseException | None) -> None:
+    def take_back(self, connection: DatabaseConnection, error: BaseException | None) -> None:
         """Return a connection to the pool; close it after a connection error or inside a transaction."""
         raw = connection.raw
         self._borrowed.discard(connection)
@@ -211,16 +211,16 @@ class Pool:
             self._waiting -= 1
             WAITS.observe((time.monotonic_ns() - started_ns) // 1000)
 
-    def _pop_idle(self) -> Connection | None:
+    def _pop_idle(self) -> DatabaseConnection | None:
         while self._idle:
             connection = self._idle.pop()
             if not connection.raw.is_closed():
                 return connection
         return None
 
-    async def _dial(self) -> Connection:
+    async def _dial(self) -> DatabaseConnection:
         raw = await connect(self._dsn, timeout_s=CONNECT_TIMEOUT_S, name=self.name, settings=self._settings)
-        return Connection(raw, self._answers_within_s)
+        return DatabaseConnection(raw, self._answers_within_s)
 
     def _watch(self) -> None:
         """Close connections whose statement exceeded its deadline; repeat while any is in use."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import asyncpg
 
 from tollhouse.platform import roles
-from tollhouse.platform.db import Connection, Pool, Tx, connect
+from tollhouse.platform.db import DatabaseConnection, Pool, Tx, connect
 from tollhouse.platform.failure import Failure
 
 LOCK_KEY = 0x746F6C6C  # "toll"
@@ -117,7 +117,7 @@ async def apply(dsn: str, migrations: list[Migration]) -> list[str]:
     """Apply those that are missing and return their names."""
     done: list[str] = []
     raw = await connect(dsn, settings=LIMITS)
-    tx = Tx(Connection(raw))
+    tx = Tx(DatabaseConnection(raw))
     try:
         for migration in migrations:
             async with _locked_transaction(raw):

@@ -33,7 +33,7 @@ class ConflictError(Exception):
     """An optimistic run failed. Nothing was written; the action runs again, without deferring."""
 
 
-class Connection:
+class DatabaseConnection:
     """A connection to the database. Statements are prepared once on it, and have a deadline."""
 
     def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", statement_timeout_s: float = STATEMENT_DEADLINE_S) -> None:
@@ -75,11 +75,11 @@ class Connection:
 class Lender(Protocol):
     """What lends connections: the pool."""
 
-    async def acquire(self) -> Connection:
+    async def acquire(self) -> DatabaseConnection:
         """Wait for a free connection. Raises `TemporarilyUnavailable`."""
         ...
 
-    def take_back(self, connection: Connection, error: BaseException | None) -> None:
+    def take_back(self, connection: DatabaseConnection, error: BaseException | None) -> None:
         """Take a connection back, after this error."""
         ...
 
@@ -94,7 +94,7 @@ class Tx:
     Without a connection, the first statement borrows one from the lender. `release` returns it.
     """
 
-    def __init__(self, connection: Connection | None, lender: Lender | None = None) -> None:
+    def __init__(self, connection: DatabaseConnection | None, lender: Lender | None = None) -> None:
         self.connection = connection
         self.on_release: Callable[[], None] | None = None
         """Called once, when the connection is returned without an error."""
@@ -267,7 +267,7 @@ class Tx:
         connection = self.connection or await self._borrow()
         await connection.send(sql)
 
-    async def _borrow(self) -> Connection:
+    async def _borrow(self) -> DatabaseConnection:
         if self._lender is None:
             raise AssertionError("there is neither a connection nor a lender")
         self.connection = await self._lender.acquire()
