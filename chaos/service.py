@@ -43,6 +43,7 @@ class RunningService:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tollhouse", "serve", "--port", str(self.port)],
                 env=outside | {"TOLLHOUSE_DATA_DIR": str(folder / "data")} | self._settings,
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL if self._log is None else self._log,
             )

@@ -57,6 +57,7 @@ def play(words: tuple[str, ...], environment: dict[str, str], out: Path, talk: P
     """Be the command: run it in this environment, print into these files, and exit as it does."""
     os.environ.clear()
     os.environ.update(environment)
+    os.chdir(out.parent)  # where there is no .env
     for path, descriptor in ((out, 1), (talk, 2)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), descriptor)
     sys.argv = ["tollhouse", *words]

@@ -43,6 +43,7 @@ class Serving:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tollhouse", *self._words, "--port", str(self.port)],
                 env=self._environment,
+                cwd=self.data_dir,
                 stdout=log,
                 stderr=log,
             )

@@ -17,12 +17,14 @@ from tollhouse.api import OPERATIONS
 from tollhouse.checks import schema_store
 from tollhouse.platform import embedded
 from tollhouse.platform.db import DatabaseConnection, Tx, connect
+from tollhouse.platform.setting_list import SETTINGS
 
 HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"
 SCHEMA = HERE / "schema.sql"
 TABLES = HERE / "docs" / "tables.txt"
 STATES = HERE / "docs" / "states.md"
+SETTINGS_PAGE = HERE / "docs" / "settings.md"
 OBJECTS = HERE / "src" / "tollhouse" / "checks" / schema_store.RECORD
 TRANSITIONS = """
     SELECT record, from_status, string_agg(format('`%s`', to_status), ', ' ORDER BY to_status COLLATE "C") AS to_statuses
@@ -32,6 +34,15 @@ STATES_HEAD = """# State transitions
 
 Made by `just records` from the table `state_transitions`. A trigger refuses every other change of the status of a row,
 or of the review of an outgoing transfer. Statuses that are not in the column From are final.
+"""
+DEFAULTS = {"TOLLHOUSE_DATA_DIR": "~/.local/share/tollhouse"}
+SETTINGS_HEAD = """# Settings
+
+Made by `just records` from the program. [Configuration](configuration.md) says where settings can be written, and what is
+checked. A secret can be in a file that the variable in the third column names.
+
+| Setting | Meaning | File | Default |
+|---|---|---|---|
 """
 T = TypeVar("T")
 NOISE = re.compile(r"^(--.*|SET .*|SELECT pg_catalog\.set_config.*|\\(un)?restrict .*|)$")
@@ -54,6 +65,15 @@ def schema(server: embedded.Server) -> str:
     ).stdout
     lines = [line for line in dump.splitlines() if not NOISE.match(line)]
     return "-- The schema after all migrations. Made by `just records`, compared by a test.\n" + "\n".join(lines) + "\n"
+
+
+def settings() -> str:
+    """All settings, as a page."""
+    rows = [(one.name, one.meaning, one.file_name, one.default or DEFAULTS.get(one.name)) for one in SETTINGS]
+    return SETTINGS_HEAD + "".join(
+        f"| `{name}` | {meaning} | {f'`{file}`' if file else ''} | {f'`{default}`' if default else ''} |\n"
+        for name, meaning, file, default in rows
+    )
 
 
 def states(server: embedded.Server) -> str:
@@ -92,6 +112,7 @@ def write() -> None:
     """Write all of them."""
     ROUTES.parent.mkdir(exist_ok=True)
     ROUTES.write_text(routes())
+    SETTINGS_PAGE.write_text(settings())
     layers_picture.PICTURE.write_text(layers_picture.draw())
     with tempfile.TemporaryDirectory() as folder:
         server = embedded.start(Path(folder))

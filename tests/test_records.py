@@ -15,6 +15,10 @@ def test_the_route_table_is_committed() -> None:
     assert records.ROUTES.read_text() == records.routes(), "run `just records`"
 
 
+def test_the_list_of_settings_is_committed() -> None:
+    assert records.SETTINGS_PAGE.read_text() == records.settings(), "run `just records`"
+
+
 def test_the_picture_of_the_layers_is_committed() -> None:
     assert layers_picture.PICTURE.read_text() == layers_picture.draw(), "run `just records`"
 

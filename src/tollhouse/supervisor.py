@@ -23,6 +23,7 @@ from tollhouse.platform import data_folder, embedded, listening
 from tollhouse.platform.config import InvalidSettingsError, Settings
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import migrate
+from tollhouse.platform.setting_list import FILE_SUFFIX
 from tollhouse.platform.setting_values import KEY_BYTES, key_ring
 
 PART_STOPS_WITHIN_S = 15
@@ -208,10 +209,12 @@ def _metrics(how: Serve) -> list[str]:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """The settings that the supervisor has determined, for its children."""
+    """The settings that the supervisor has determined, for its children, which no longer read them from files."""
     return {
         "DATABASE_URL": settings.database_url or "",
+        f"DATABASE_URL{FILE_SUFFIX}": "",
         "TOLLHOUSE_SECRET_KEYS": keys_text(settings),
+        f"TOLLHOUSE_SECRET_KEYS{FILE_SUFFIX}": "",
         "TOLLHOUSE_BASE_URL": settings.base_url,
     }
 

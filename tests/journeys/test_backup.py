@@ -45,6 +45,7 @@ def command(data_dir: Path, *words: str) -> tuple[int, str, str]:
     done = subprocess.run(
         [sys.executable, "-m", "tollhouse", *words],
         env=outside | {"TOLLHOUSE_DATA_DIR": str(data_dir)},
+        cwd=data_dir.parent,
         capture_output=True,
         text=True,
         check=False,

@@ -97,6 +97,7 @@ def check(serving: Serving) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "-m", "tollhouse", "check"],
         env=os.environ | {"TOLLHOUSE_DATA_DIR": str(serving.data_dir)},
+        cwd=serving.data_dir,
         capture_output=True,
         text=True,
         check=False,

@@ -65,6 +65,7 @@ def test_a_used_port_is_reported_before_anything_is_started(tmp_path: Path, word
         done = subprocess.run(
             [sys.executable, "-m", "tollhouse", word, "--port", str(port)],
             env=os.environ | {"TOLLHOUSE_DATA_DIR": str(tmp_path)} | ({} if word == "serve" else database()),
+            cwd=tmp_path,
             capture_output=True,
             text=True,
             check=False,

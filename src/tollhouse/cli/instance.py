@@ -10,8 +10,11 @@ from tollhouse.api import OPERATIONS
 from tollhouse.cli.database import database
 from tollhouse.cli.options import Json, stderr
 from tollhouse.events import status as delivery_status
-from tollhouse.platform import config, migrations
+from tollhouse.platform import config, env_files, migrations
 from tollhouse.platform.db import Pool
+from tollhouse.platform.setting_list import SETTINGS, Setting
+
+DEFAULT = "default"
 
 
 def migrate() -> None:
@@ -22,21 +25,24 @@ def migrate() -> None:
 
 
 def show_config(*, as_json: Json = False) -> int:
-    """Print each setting with its meaning, default and current value, and all errors."""
+    """Print each setting with its meaning, default, current value and source, all errors, and warnings."""
+    errors, warnings = list[str](), list[str]()
     try:
-        settings, errors = config.load(), list[str]()
+        settings = config.load()
+        warnings = config.list_warnings(settings)
     except config.InvalidSettingsError as error:
         settings, errors = None, error.field_errors
-    rows = [
-        {"name": one.name, "meaning": one.meaning, "default": one.default, "value": _value(one)} for one in config.SETTINGS
-    ]
+    rows = [_described(setting) for setting in SETTINGS]
     if as_json:
-        print(msgspec.json.encode({"settings": rows, "errors": errors}).decode())
+        print(msgspec.json.encode({"settings": rows, "errors": errors, "warnings": warnings}).decode())
     else:
         for row in rows:
             print(f"{row['name']}\n    {row['meaning']}\n    default: {row['default'] or '-'}   now: {row['value'] or '-'}")
-    for error in errors:
-        stderr.print(error, style="red", markup=False)
+            if row["source"] != DEFAULT:
+                print(f"    from: {row['source']}")
+    for lines, style in ((errors, "red"), (warnings, "yellow")):
+        for line in lines:
+            stderr.print(line, style=style, markup=False)
     return 0 if settings is not None else 1
 
 
@@ -67,8 +73,19 @@ async def _status(dsn: str) -> delivery_status.DeliveryStatus:
         await pool.close()
 
 
-def _value(setting: config.Setting) -> str:
+def _described(setting: Setting) -> dict[str, str]:
+    """A setting with its value, hidden if it is secret, and what the value comes from."""
     text = os.environ.get(setting.name, "").strip()
-    if setting.secret and text:
-        return "(set)"
-    return text or setting.default
+    file = os.environ.get(setting.file_name or "", "").strip()
+    if not text and not file:
+        value, source = setting.default, DEFAULT
+    else:
+        value = "(set)" if setting.secret else text
+        source = str(file or env_files.sources.get(setting.name, "environment"))
+    return {
+        "name": setting.name,
+        "meaning": setting.meaning,
+        "default": setting.default,
+        "value": value,
+        "source": source,
+    }

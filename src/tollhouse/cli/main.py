@@ -7,16 +7,17 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import msgspec
 from cyclopts import App, CycloptsError, Parameter
 
 from tollhouse import supervisor
-from tollhouse.cli.options import Host, Port, Workers, bind_metrics, settings_for, stderr
+from tollhouse.cli.options import Host, Port, Workers, bind_metrics, log_warnings, settings_for, stderr
 from tollhouse.cli.supervised import run_supervised
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform import allocator, config, listening, log
+from tollhouse.platform import allocator, config, env_files, listening, log
 from tollhouse.platform.failure import Failure
 
 app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
@@ -63,6 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if not words or not {"--help", "-h"}.isdisjoint(words):
         import_all(app)
     try:
+        if arguments is None:  # parts get the environment of the supervisor
+            env_files.apply(os.environ, Path())
         result = app(words, exit_on_error=False, print_error=True, result_action="return_value")
     except CycloptsError:
         sys.exit(2)
@@ -89,6 +92,7 @@ def import_all(group: App) -> None:
 def serve(*, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1) -> int:
     """Run migrations, the web server and the worker, with an embedded database unless DATABASE_URL is set."""
     settings = settings_for(port)
+    log_warnings(settings)
     with listening.bind(host, port) as listener:
         how = supervisor.Serve(listener, workers, bind_metrics(settings))
         return run_supervised(partial(supervisor.serve, settings, how), *how.descriptors)

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from tollhouse.platform import config, listening
+from tollhouse.platform.log import log
 
 stderr = Console(stderr=True, highlight=False)
 
@@ -22,6 +23,12 @@ def settings_for(port: int) -> config.Settings:
     environ: dict[str, str] = dict(os.environ)
     environ.setdefault("TOLLHOUSE_BASE_URL", f"http://localhost:{port}")
     return config.load(environ)
+
+
+def log_warnings(settings: config.Settings) -> None:
+    """Log what is allowed in the settings, but probably not meant."""
+    for warning in config.list_warnings(settings):
+        log.warning("setting_questionable", detail=warning)
 
 
 def bind_metrics(settings: config.Settings) -> socket.socket | None:

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from tollhouse import main as root
 from tollhouse import supervisor
-from tollhouse.cli.options import Host, Port, Workers, bind_metrics, require_database, settings_for
+from tollhouse.cli.options import Host, Port, Workers, bind_metrics, log_warnings, require_database, settings_for
 from tollhouse.cli.supervised import run_supervised
 from tollhouse.platform import config, http_server, listening, metrics
 from tollhouse.worker import run, work
@@ -36,6 +36,7 @@ def web(
         _stop_with_parent()
         with listening.inherited_socket(socket_fd) as listener:
             return _serve_requests(settings, listener, _inherited(metrics_fd))
+    log_warnings(settings)
     with listening.bind(host, port) as listener:
         metrics_listener = bind_metrics(settings)
         if workers > 1:
@@ -62,6 +63,7 @@ def worker(*, supervised: Annotated[bool, Hidden] = False, metrics_fd: Annotated
         _stop_with_parent()
         metrics_listener = _inherited(metrics_fd)
     else:
+        log_warnings(settings)
         metrics_listener = bind_metrics(settings)
         asyncio.run(root.verify(settings))
     run(_work(settings, metrics_listener))

@@ -1,7 +1,6 @@
 """Session cookies, and the check that another site does not use them."""
 
 from typing import Literal
-from urllib.parse import urlsplit
 
 from starlette.requests import cookie_parser
 from starlette.responses import Response
@@ -10,7 +9,7 @@ from tollhouse.http.base_path import path_of
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import CrossOriginForbidden, MisdirectedRequest
 from tollhouse.platform.config import Settings
-from tollhouse.platform.setting_values import bare_host, is_local_name
+from tollhouse.platform.setting_values import bare_host, is_local_url
 
 Kind = Literal["session", "operator", "signin", "operator_signin"]
 """The kinds of sessions: of a merchant's user, of an operator, and of a sign-in that waits for the second factor. Each
@@ -79,7 +78,7 @@ def require_own_host(request: Request) -> None:
     sent = request.headers.getlist("host")
     named = f"{'https' if settings.secure else 'http'}://{sent[0] if len(sent) == 1 else ''}"
     try:
-        host, local = bare_host(named), is_local_name(urlsplit(named).hostname or "")
+        host, local = bare_host(named), is_local_url(named)
     except ValueError:
         host, local = "", False
     if host != settings.host and not (settings.is_local and local):

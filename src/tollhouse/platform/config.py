@@ -1,17 +1,21 @@
 """The settings: one frozen object, read from the environment once. All errors are reported together before the start."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from difflib import get_close_matches
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from tollhouse.kernel import limits
 from tollhouse.platform import setting_values
-from tollhouse.platform.smtp import Relay, parse_mailbox, parse_relay
+from tollhouse.platform.setting_list import SETTINGS, Setting
+from tollhouse.platform.smtp import Relay
+
+PREFIX = "TOLLHOUSE_"
+SECRET_BYTES_MAX = 65_536
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -81,7 +85,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     @property
     def is_local(self) -> bool:
         """Whether the base URL is on this machine, as in development."""
-        return setting_values.is_local_name(urlsplit(self.base_url).hostname or "")
+        return setting_values.is_local_url(self.base_url)
 
     @property
     def is_production(self) -> bool:
@@ -94,18 +98,6 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.mail_from or f"Tollhouse <tollhouse@{urlsplit(self.base_url).hostname}>"
 
 
-class Setting(NamedTuple):
-    """One environment variable: field, meaning, default as text and parser; `exact`: surrounding spaces count."""
-
-    name: str
-    field: str
-    meaning: str
-    default: str
-    read: Callable[[str], Any]
-    secret: bool = False
-    exact: bool = False
-
-
 class InvalidSettingsError(Exception):
     """The environment has invalid settings: `field_errors` lists all of them."""
 
@@ -114,280 +106,74 @@ class InvalidSettingsError(Exception):
         super().__init__("\n".join(field_errors))
 
 
-def _or_none(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    return lambda text: read(text) if text else None
-
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting("DATABASE_URL", "database_url", "PostgreSQL URL; empty: embedded database", "", _or_none(str), secret=True),
-    Setting(
-        "TOLLHOUSE_MIGRATION_DATABASE_URL",
-        "migration_database_url",
-        "PostgreSQL URL for migrations, with the role that owns the tables; empty: DATABASE_URL",
-        "",
-        _or_none(str),
-        secret=True,
-    ),
-    Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: use saved webhook URLs", "", "true".__eq__, exact=True),
-    Setting(
-        "TOLLHOUSE_BASE_URL",
-        "base_url",
-        "URL at which browsers and clients reach the service; also the OAuth issuer",
-        "http://localhost:8000",
-        setting_values.base_url,
-    ),
-    Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its key ring", "", Path),
-    Setting(
-        "TOLLHOUSE_SECRET_KEYS",
-        "secret_keys",
-        "key ring: id:base64url of 32 bytes, first in use",
-        "",
-        setting_values.key_ring,
-        True,
-    ),
-    Setting("TOLLHOUSE_BANK_IBAN", "bank_iban", "IBAN for bank transfers", "", _or_none(setting_values.iban)),
-    Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "BIC for bank transfers", "", _or_none(setting_values.bic)),
-    Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder for transfers", "", _or_none(setting_values.holder)),
-    Setting(
-        "TOLLHOUSE_CATALOGUE_FILE",
-        "catalogue_file",
-        "TOML file with additional currencies, methods and fees",
-        "",
-        _or_none(setting_values.file),
-    ),
-    Setting(
-        "TOLLHOUSE_SIGNUP",
-        "signup_open",
-        "open or closed; whether anyone can sign up",
-        "open",
-        setting_values.choice("open", "closed"),
-    ),
-    Setting(
-        "TOLLHOUSE_SMTP_URL", "smtp", "SMTP relay; if empty, emails are only logged", "", _or_none(parse_relay), secret=True
-    ),
-    Setting("TOLLHOUSE_MAIL_FROM", "mail_from", "sender of emails, such as Shop <a@b.example>", "", _or_none(parse_mailbox)),
-    Setting(
-        "TOLLHOUSE_RATE_LIMITS",
-        "rate_limits",
-        "on or off; applies to all rate limits",
-        "on",
-        setting_values.choice("on", "off"),
-    ),
-    Setting(
-        "TOLLHOUSE_RATE_CLIENT_AUTH",
-        "rate_client_auth_per_min",
-        "failed client authentications per minute",
-        "30",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_RATE_SIGNIN_ACCOUNT",
-        "rate_signin_account_per_15_min",
-        "failed sign-ins per 15 minutes, for each account",
-        "10",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_RATE_SIGNIN_ADDRESS",
-        "rate_signin_address_per_15_min",
-        "failed sign-ins per 15 minutes, for each IP address",
-        "100",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_RATE_SIGNUP_ADDRESS",
-        "rate_signup_address_per_15_min",
-        "sign-ups per 15 minutes, for each IP address",
-        "300",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_RATE_AUTHORIZE_ADDRESS",
-        "rate_authorize_address_per_min",
-        "authorization requests without a session per minute, for each IP address",
-        "120",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_PASSWORD_QUEUE",
-        "password_queue",
-        "password checks that can be queued, for each kind of caller; further ones return 503",
-        "32",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_RATE_WEBHOOK_TEST",
-        "rate_webhook_test_per_min",
-        "webhook tests per minute and environment",
-        "10",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_RATE_API", "rate_api_per_min", "API requests per minute and credential", "1000", setting_values.count
-    ),
-    Setting(
-        "TOLLHOUSE_CONNECTIONS_MAX", "connections_max", "connections per web process", "4000", setting_values.connections
-    ),
-    Setting(
-        "TOLLHOUSE_CONNECTIONS_PER_ADDRESS_MAX",
-        "connections_per_address_max",
-        "open connections per process and IP address; 0 for no limit",
-        "100",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_REQUEST_HEADER_TIMEOUT_S",
-        "request_header_timeout_s",
-        "seconds to receive a request's headers",
-        "10",
-        setting_values.seconds,
-    ),
-    Setting(
-        "TOLLHOUSE_REQUEST_BODY_TIMEOUT_S",
-        "request_body_timeout_s",
-        "seconds to receive a request's body, plus one for each 16 KiB received",
-        "20",
-        setting_values.seconds,
-    ),
-    Setting(
-        "TOLLHOUSE_KEEP_ALIVE_TIMEOUT_S",
-        "keep_alive_timeout_s",
-        "seconds that an idle connection is kept open",
-        "15",
-        setting_values.seconds,
-    ),
-    Setting(
-        "TOLLHOUSE_RESPONSE_TIMEOUT_S",
-        "response_timeout_s",
-        "seconds after which a client that reads a response slower than 1 KiB/s is disconnected",
-        "30",
-        setting_values.seconds,
-    ),
-    Setting(
-        "TOLLHOUSE_TRUSTED_PROXIES",
-        "trusted_proxies",
-        "addresses or networks of reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; or none",
-        "127.0.0.1,::1",
-        setting_values.proxies,
-    ),
-    Setting(
-        "TOLLHOUSE_HSTS_SUBDOMAINS",
-        "hsts_subdomains",
-        "on or off; whether HSTS includes the subdomains of the base URL's host",
-        "off",
-        setting_values.choice("on", "off"),
-    ),
-    Setting(
-        "TOLLHOUSE_WEBHOOK_SOURCE_IP",
-        "webhook_source_ip",
-        "IPv4 address that webhooks come from",
-        "",
-        _or_none(setting_values.address),
-    ),
-    Setting("TOLLHOUSE_INGRESS_IP", "ingress_ip", "IPv4 address of incoming requests", "", _or_none(setting_values.address)),
-    Setting(
-        "TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS",
-        "webhook_allowed_networks",
-        "private networks to which webhooks can be sent",
-        "",
-        setting_values.networks,
-    ),
-    Setting(
-        "TOLLHOUSE_WEBHOOK_CA_FILE",
-        "webhook_ca_file",
-        "additional certificate authorities",
-        "",
-        _or_none(setting_values.file),
-    ),
-    Setting(
-        "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE",
-        "webhook_retry_schedule",
-        "seconds before each retry in live mode, at most eight numbers",
-        ",".join(map(str, limits.RETRY_AFTER_S)),
-        setting_values.schedule,
-    ),
-    Setting(
-        "TOLLHOUSE_WEBHOOK_EVENTS_KEPT_DAYS",
-        "webhook_events_kept_days",
-        "days that events are kept after the end of their month; 0 for no limit",
-        "90",
-        setting_values.count,
-    ),
-    Setting(
-        "TOLLHOUSE_REQUEST_LOG_KEPT_DAYS",
-        "request_log_kept_days",
-        "days that the request log is kept for merchants, with sensitive values removed; 0 to turn it off",
-        str(limits.REQUEST_LOG_DAYS),
-        setting_values.days,
-    ),
-    Setting(
-        "TOLLHOUSE_AUDIT_KEPT_DAYS",
-        "audit_kept_days",
-        "days that merchants' audit logs are kept, at least 365; 0 for no limit",
-        str(limits.AUDIT_DAYS),
-        setting_values.years,
-    ),
-    Setting(
-        "TOLLHOUSE_METRICS_ADDRESS",
-        "metrics_address",
-        "address and port of the metrics",
-        "",
-        _or_none(setting_values.listen_address),
-    ),
-    Setting(
-        "TOLLHOUSE_METRICS_TOKEN", "metrics_token", "token of Prometheus", "", _or_none(setting_values.token), secret=True
-    ),
-    Setting(
-        "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",
-        "authorization_request_ttl",
-        "seconds until a request expires",
-        str(limits.AUTHORIZATION_REQUEST_S),
-        setting_values.at_most(limits.AUTHORIZATION_REQUEST_S),
-    ),
-    Setting(
-        "TOLLHOUSE_AUTHORIZATION_CODE_TTL",
-        "authorization_code_ttl",
-        "seconds until an authorization code expires",
-        str(limits.AUTHORIZATION_CODE_S),
-        setting_values.at_most(limits.AUTHORIZATION_CODE_S),
-    ),
-    Setting(
-        "TOLLHOUSE_ACCESS_TOKEN_TTL",
-        "access_token_ttl",
-        "seconds until an access token expires",
-        str(limits.ACCESS_TOKEN_S),
-        setting_values.at_most(limits.ACCESS_TOKEN_S),
-    ),
-    Setting(
-        "TOLLHOUSE_GRANT_TTL",
-        "grant_ttl",
-        "seconds until a grant expires",
-        str(limits.GRANT_S),
-        setting_values.at_most(limits.GRANT_S),
-    ),
-)
-
-
 def load(environ: Mapping[str, str] | None = None) -> Settings:
     """The settings of this environment. Raises `InvalidSettingsError` with every error."""
     environ = os.environ if environ is None else environ
     values: dict[str, Any] = {}
     field_errors: list[str] = []
     for setting in SETTINGS:
-        text = environ.get(setting.name, "").strip(None if not setting.exact else "") or setting.default
-        if setting.field == "data_dir" and not text:
-            text = setting_values.default_data_dir(environ)
         try:
+            text = _text(setting, environ) or setting.default
+            if setting.field == "data_dir" and not text:
+                text = setting_values.default_data_dir(environ)
             values[setting.field] = setting.read(text)
         except ValueError as error:
             field_errors.append(f"{setting.name} {error}")
-    if values.get("database_url") and not values.get("secret_keys") and "secret_keys" in values:
-        field_errors.append("TOLLHOUSE_SECRET_KEYS is required if DATABASE_URL is set")
-    if (values.get("bank_iban") is None) != (values.get("bank_holder") is None) and not field_errors:
-        field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER must be set together")
-    metrics_address = values.get("metrics_address")
-    if metrics_address and not setting_values.is_loopback(metrics_address[0]) and not values.get("metrics_token"):
-        field_errors.append("TOLLHOUSE_METRICS_TOKEN is required if TOLLHOUSE_METRICS_ADDRESS is not on loopback")
+    field_errors += _conflicts(values)
     if field_errors:
         raise InvalidSettingsError(field_errors)
     return Settings(**values)
+
+
+def list_warnings(settings: Settings, environ: Mapping[str, str] | None = None) -> list[str]:
+    """What is allowed, but probably not meant: unknown names, and a base URL without encryption."""
+    environ = os.environ if environ is None else environ
+    known = {setting.name for setting in SETTINGS} | {setting.file_name for setting in SETTINGS if setting.file_name}
+    warnings = [_unknown(name, known) for name in sorted(environ) if name.startswith(PREFIX) and name not in known]
+    if not settings.secure and not settings.is_local:
+        warnings.append(
+            "TOLLHOUSE_BASE_URL uses http: passwords, cookies and API keys are sent unencrypted. Use https; it is required "
+            "with a bank account."
+        )
+    return warnings
+
+
+def _text(setting: Setting, environ: Mapping[str, str]) -> str:
+    """The text of a setting, of the variable or of the file that `..._FILE` names; empty if neither is set."""
+    text = environ.get(setting.name, "").strip(None if not setting.exact else "")
+    name = setting.file_name
+    file = environ.get(name, "").strip() if name else ""
+    if not file:
+        return text
+    if text:
+        raise ValueError(f"and {name} are both set. Remove one of them.")
+    try:
+        text = setting_values.small_text(setting_values.file(file), SECRET_BYTES_MAX).strip()
+    except ValueError as error:
+        raise ValueError(f"cannot be read: {name} {error}") from None
+    if not text:
+        raise ValueError(f"is missing: the file that {name} names is empty")
+    return text
+
+
+def _conflicts(values: dict[str, Any]) -> list[str]:
+    """Errors of settings that do not go together. `values` has those that are valid by themselves."""
+    field_errors: list[str] = []
+    if values.get("database_url") and not values.get("secret_keys") and "secret_keys" in values:
+        field_errors.append("TOLLHOUSE_SECRET_KEYS is required if DATABASE_URL is set")
+    if {"bank_iban", "bank_holder"} <= values.keys() and (values["bank_iban"] is None) != (values["bank_holder"] is None):
+        field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER must be set together")
+    url = values.get("base_url")
+    if values.get("bank_iban") and url and not url.startswith("https://") and not setting_values.is_local_url(url):
+        field_errors.append("TOLLHOUSE_BASE_URL must use https or be on this machine if a bank account is configured")
+    metrics_address = values.get("metrics_address")
+    if metrics_address and not setting_values.is_loopback(metrics_address[0]) and not values.get("metrics_token"):
+        field_errors.append("TOLLHOUSE_METRICS_TOKEN is required if TOLLHOUSE_METRICS_ADDRESS is not on loopback")
+    return field_errors
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    """Compared without the prefix, which all names share."""
+    names = {one.removeprefix(PREFIX): one for one in known}
+    nearest = get_close_matches(name.removeprefix(PREFIX), sorted(names), n=1)
+    return f"{name} is not a setting." + (f" Did you mean {names[nearest[0]]}?" if nearest else "")

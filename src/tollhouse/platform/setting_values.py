@@ -142,6 +142,20 @@ def file(text: str) -> Path:
     return path
 
 
+def small_text(path: Path, bytes_max: int) -> str:
+    """The text of a file of at most this size. Raises `ValueError`."""
+    try:
+        with path.open("rb") as opened:
+            data = opened.read(bytes_max + 1)
+        if len(data) > bytes_max:
+            raise ValueError(f"is larger than {bytes_max} bytes")
+        return data.decode()
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError("is not valid UTF-8") from None
+
+
 def iban(text: str) -> str:
     """The IBAN of an account that SEPA transfers reach."""
     iban = bank_codes.parse_iban(text)
@@ -211,9 +225,9 @@ def bare_host(url: str) -> str:
     return parts.netloc.removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, ":"))
 
 
-def is_local_name(name: str) -> bool:
-    """Whether a host is this machine."""
-    return name in {"localhost", "127.0.0.1", "::1"}
+def is_local_url(url: str) -> bool:
+    """Whether the host of a URL is this machine."""
+    return urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
 
 
 def default_data_dir(environ: Mapping[str, str]) -> str:
