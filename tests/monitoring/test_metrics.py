@@ -87,6 +87,22 @@ async def test_a_scrape_adds_up_the_requests_of_all_processes(scraped: tuple[Ser
     assert total(samples, "tollhouse_http_request_duration_seconds_count", surface="none") == before + 20
 
 
+async def test_requests_that_are_no_http_or_too_large_are_counted(scraped: tuple[Serving, str]) -> None:
+    serving, url = scraped
+    name = "tollhouse_http_requests_refused_total"
+    before = await scrape(url)
+    refused = {"invalid_request": b"HELLO\r\n\r\n", "request_headers_too_large": b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000}
+    for sent in refused.values():
+        reader, writer = await asyncio.open_connection("127.0.0.1", serving.port)
+        writer.write(sent)
+        assert (await reader.readline()).startswith(b"HTTP/1.1 4")
+        writer.close()
+    after = await scrape(url)
+    assert {code: total(after, name, code=code) - total(before, name, code=code) for code in refused} == dict.fromkeys(
+        refused, 1
+    )
+
+
 async def test_a_scrape_tells_about_database_worker_and_processes(scraped: tuple[Serving, str]) -> None:
     samples = await scrape(scraped[1])
     assert total(samples, "tollhouse_database_up") == 1

@@ -15,7 +15,14 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from tollhouse.kernel.errors import ApiError, InvalidRequest, RequestHeadersTooLarge, RequestTimeout
+from tollhouse.kernel.errors import (
+    ApiError,
+    InvalidRequest,
+    RequestHeadersTooLarge,
+    RequestTimeout,
+    TemporarilyUnavailable,
+    TooManyConnections,
+)
 from tollhouse.kernel.ids import new_id_text
 from tollhouse.kernel.limits import (
     LINGER_BYTES_MAX,
@@ -25,6 +32,7 @@ from tollhouse.kernel.limits import (
     REQUEST_HEADERS_MAX,
     RESPONSE_BYTES_PER_S_MIN,
 )
+from tollhouse.platform import metrics
 from tollhouse.platform.coalescing_transport import CoalescingTransport
 from tollhouse.platform.connection_limits import ConnectionLimits
 from tollhouse.platform.http_cycle import HttpCycle
@@ -41,6 +49,13 @@ class Receiving(Enum):
 
 
 FORWARDED = b"x-forwarded-"
+ERRORS = (InvalidRequest, RequestHeadersTooLarge, RequestTimeout, TemporarilyUnavailable, TooManyConnections)
+REFUSED = metrics.Counter(
+    "tollhouse_http_requests_refused",
+    "Requests and connections that were refused before an operation was found, by error code.",
+    ("code",),
+    [(error.code,) for error in ERRORS],
+)
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -291,6 +306,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Respond without the application, and close the connection."""
         if self._lingers or self._output.is_closing():
             return
+        REFUSED.add(error.code)
         if self._busy:
             self.abort()
             return
