@@ -107,7 +107,11 @@ async def test_paths_are_exact(alice: Actor) -> None:
 
 async def test_health(alice: Actor) -> None:
     assert (await alice.anonymously("GET", "/healthz")).ok().body == {"status": "ok"}
-    assert (await alice.anonymously("GET", "/readyz")).ok().body == {"status": "ok", "log_lines_lost": 0}
+    ready = (await alice.anonymously("GET", "/readyz")).ok().body
+    parts = ready.pop("parts")
+    assert ready == {"status": "ok", "log_lines_lost": 0}
+    assert (parts["database"], parts["schema"], parts["partitions"]) == ("ok", "ok", "ok")
+    assert set(parts) == {"database", "schema", "keys", "partitions", "worker"}
 
 
 async def test_static_files(alice: Actor) -> None:

@@ -1,13 +1,15 @@
 """Liveness (without database) and readiness probes."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import Struct
 
+from tollhouse.api.health_store import ReadinessParts, read_parts
 from tollhouse.http.operations import Operations, Surface
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import anyone
 from tollhouse.kernel.examples import example
-from tollhouse.platform.db import Pool
 from tollhouse.platform.health import require_ready
 from tollhouse.platform.log import lost_lines
 
@@ -25,6 +27,7 @@ class Readiness(Struct, frozen=True):
 
     status: Literal["ok"]
     log_lines_lost: Annotated[int, example(0)]
+    parts: ReadinessParts
 
 
 @OPERATIONS.add("GET", "/healthz", guard=anyone)
@@ -34,7 +37,10 @@ async def alive() -> Liveness:
 
 
 @OPERATIONS.add("GET", "/readyz", guard=anyone)
-async def ready(db: Pool) -> Readiness:
-    """Check readiness. Returns 200 while the database responds too, else 503."""
-    await require_ready(db)
-    return Readiness("ok", lost_lines())
+async def ready(services: Services, now: datetime) -> Readiness:
+    """Check readiness. Returns 200 while the database responds too and has this version's schema, else 503.
+
+    `parts` says more, and does not change the status: a web process takes requests while no worker runs.
+    """
+    await require_ready(services.db)
+    return Readiness("ok", lost_lines(), await read_parts(services.db, services.keys, now))
