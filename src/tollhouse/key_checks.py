@@ -15,6 +15,15 @@ RING = "TOLLHOUSE_SECRET_KEYS"
 
 async def verify(db: Pool, keys: KeyRing) -> None:
     """Compare the ring with the database, and remember new keys. Raises `InvalidSettingsError`, having changed nothing."""
+    field_errors, new = await compare(db, keys)
+    if field_errors:
+        raise InvalidSettingsError(field_errors)
+    for key_id in new:
+        await db.execute(store.ADD, key_id, keys.check_values[key_id], clock.now())
+
+
+async def compare(db: Pool, keys: KeyRing) -> tuple[list[str], list[str]]:
+    """What is wrong with the ring, and its keys that this database does not know yet."""
     rows = {row["key_id"]: row for row in await db.fetch(store.ALL)}
     used = {key_id for key_id, row in rows.items() if row["given_up_at"] is None}
     field_errors = [
@@ -40,10 +49,7 @@ async def verify(db: Pool, keys: KeyRing) -> None:
         for key_id in new
         if key_id in needed and not await _opens(db, keys, key_id)
     ]
-    if field_errors:
-        raise InvalidSettingsError(field_errors)
-    for key_id in new:
-        await db.execute(store.ADD, key_id, keys.check_values[key_id], clock.now())
+    return field_errors, new
 
 
 async def give_up(db: Pool, key_id: str) -> None:

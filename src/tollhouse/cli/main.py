@@ -48,6 +48,7 @@ for name, command in (
     ("status", "instance:status"),
     ("keys", "keys:app"),
     ("check", "check:app"),
+    ("doctor", "doctor:examine_installation"),
     ("heads", "heads:print_heads"),
     ("backup", "backup:app"),
     ("restore", "restore:restore_backup"),

@@ -114,8 +114,20 @@ async def send_mail(relay: Relay, message: EmailMessage) -> None:
         raise MailDeferredError("not_supported") from None
 
 
-async def _send(relay: Relay, message: EmailMessage) -> None:
-    client = SMTP(
+async def try_relay(relay: Relay, local_hostname: str) -> None:
+    """Connect and sign in; send nothing. Raises `OSError`, `ssl.SSLError` and `SMTPException`."""
+    client = _client(relay, local_hostname)
+    try:
+        await client.connect()
+        with suppress(SMTPException, OSError, TimeoutError):
+            await client.quit(timeout=FAREWELL_S)
+    finally:
+        client.close()
+
+
+def _client(relay: Relay, local_hostname: str) -> SMTP:
+    """A client whose `connect` signs in too. Without a name of its own it would look up the host name, which can block."""
+    return SMTP(
         hostname=relay.host,
         port=relay.port,
         use_tls=relay.tls,
@@ -123,8 +135,12 @@ async def _send(relay: Relay, message: EmailMessage) -> None:
         username=relay.user,
         password=relay.password,
         timeout=MAIL_DEADLINE_S,
-        local_hostname=message["From"].addresses[0].domain,  # else the host name would be looked up, which can block
+        local_hostname=local_hostname,
     )
+
+
+async def _send(relay: Relay, message: EmailMessage) -> None:
+    client = _client(relay, message["From"].addresses[0].domain)
     try:
         await client.connect()
         await client.send_message(message)

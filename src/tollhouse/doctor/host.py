@@ -1,0 +1,83 @@
+"""This machine: who can read and change files, and how much room is left."""
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from tollhouse.doctor.model import Finding
+from tollhouse.platform import data_folder, env_files
+from tollhouse.platform.config import Settings
+from tollhouse.platform.setting_list import SETTINGS
+
+GIB = 1 << 30
+FREE_BYTES_LOW, FREE_BYTES_MIN = 5 * GIB, GIB
+FREE_PERCENT_LOW = 10
+OTHERS_READ, OTHERS_WRITE, NOT_THE_OWNER = stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH, stat.S_IRWXG | stat.S_IRWXO
+
+
+def examine_files(settings: Settings, environ: Mapping[str, str], working_dir: Path) -> list[Finding]:
+    """Permissions of the data folder, the key ring and files with settings. Raises `OSError`."""
+    findings = [] if settings.database_url is not None else _data_folder(settings.data_dir)
+    for file in {folder.absolute() / env_files.NAME for folder in (working_dir, settings.data_dir)}:
+        if file.is_file() and file.stat().st_mode & OTHERS_READ and _has_secret(file):
+            findings.append(
+                Finding(
+                    "files", "warning", f"{file} has secrets, and every account can read it.", f"Run `chmod 600 {file}`."
+                )
+            )
+    for setting in SETTINGS:
+        named = environ.get(setting.file_name or "", "").strip()
+        if named and Path(named).stat().st_mode & stat.S_IWOTH:
+            findings.append(
+                Finding("files", "failure", f"Every account can change {named}, the value of {setting.name}.",
+                        f"Run `chmod o-w {named}`.")
+            )  # fmt: skip
+    return findings or [Finding("files", "ok", "No other account can change the settings or read the key ring.")]
+
+
+def examine_disk(settings: Settings) -> list[Finding]:
+    """Room for the embedded database. A database on another machine is not seen from here. Raises `OSError`."""
+    if settings.database_url is not None or not settings.data_dir.exists():
+        return []
+    return [disk(settings.data_dir, *shutil.disk_usage(settings.data_dir)[::2])]
+
+
+def disk(folder: Path, total: int, free: int) -> Finding:
+    """What so many free bytes mean."""
+    message = f"{folder} has {free / GIB:.1f} of {total / GIB:.1f} GiB free."
+    advice = "Free space or enlarge the disk: PostgreSQL stops when it is full."
+    if free < FREE_BYTES_MIN:
+        return Finding("disk", "failure", message, advice)
+    if free < FREE_BYTES_LOW and free * 100 < total * FREE_PERCENT_LOW:
+        return Finding("disk", "warning", message, advice)
+    return Finding("disk", "ok", message)
+
+
+def _data_folder(folder: Path) -> list[Finding]:
+    if not folder.exists():
+        message = f"The data folder {folder} does not exist yet."
+        return [
+            Finding("files", "warning", message, "Run `tollhouse serve`, which creates it, or correct TOLLHOUSE_DATA_DIR.")
+        ]
+    findings: list[Finding] = []
+    found = folder.stat()
+    if found.st_mode & OTHERS_WRITE:
+        message = f"Other accounts can change what is in {folder}."
+        findings.append(Finding("files", "failure", message, f"Run `chmod go-w {folder}`."))
+    if found.st_uid != os.geteuid():
+        message = f"{folder} belongs to another account than the one that runs this command."
+        findings.append(Finding("files", "warning", message, "Run `tollhouse` as the account of the service."))
+    keys = folder / data_folder.KEYS
+    if keys.exists() and keys.stat().st_mode & NOT_THE_OWNER:
+        message = f"Other accounts can read the key ring {keys}."
+        findings.append(
+            Finding("files", "failure", message, f"Run `chmod 600 {keys}`, and replace the keys (docs/keys.md).")
+        )
+    return findings
+
+
+def _has_secret(file: Path) -> bool:
+    values = env_files.parse(file.read_text(), str(file))
+    return any(values.get(setting.name) for setting in SETTINGS if setting.secret)

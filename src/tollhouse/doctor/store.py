@@ -1,0 +1,65 @@
+"""SQL of the doctor. Nothing is written."""
+
+from datetime import datetime, timedelta
+
+from tollhouse.platform.db import Pool
+from tollhouse.platform.transaction import Row
+
+SERVER = """
+    SELECT clock_timestamp() AS now, current_setting('fsync') = 'on' AS syncs,
+           current_setting('full_page_writes') = 'on' AS writes_full_pages,
+           current_setting('synchronous_commit') <> 'off' AS commits_synchronously
+"""
+WORKERS = """
+    SELECT count(*) AS count, array_agg(DISTINCT version ORDER BY version) AS versions, max(last_seen_at) AS last_seen_at
+    FROM worker_signs WHERE last_seen_at > $1::timestamptz - $2::interval
+"""
+INVARIANTS = "SELECT looked_at, cardinality(broken) AS broken, failed_at FROM invariant_watch"
+# People who signed in lately. Where a proxy is not trusted, all of them seem to come from it.
+ADDRESSES = """
+    SELECT count(*) AS count, count(DISTINCT address) AS addresses, min(address) AS address
+    FROM (SELECT address FROM sessions WHERE created_at > $1 AND address IS NOT NULL LIMIT 1000) AS recent
+"""
+BANK = "SELECT payouts_are_paused() AS are_paused, (SELECT max(imported_at) FROM bank_statements) AS imported_at"
+ARCHIVE = """
+    SELECT current_setting('archive_mode') <> 'off' AS is_on,
+           last_archived_time AS archived_at, last_failed_time AS failed_at
+    FROM pg_stat_archiver
+"""
+
+
+async def read_server(db: Pool) -> Row:
+    """The server's clock and whether commits are durable."""
+    return await _row(db, SERVER)
+
+
+async def read_workers(db: Pool, now: datetime, within: timedelta) -> Row:
+    """How many workers had a heartbeat within this time, and their versions."""
+    return await _row(db, WORKERS, now, within)
+
+
+async def read_invariants(db: Pool) -> Row | None:
+    """The last check, None before the first one."""
+    return await db.read_row(INVARIANTS)
+
+
+async def read_addresses(db: Pool, since: datetime) -> Row:
+    """How many people signed in, and from how many addresses."""
+    return await _row(db, ADDRESSES, since)
+
+
+async def read_bank(db: Pool) -> Row:
+    """Whether payouts are paused, and when a statement was imported last."""
+    return await _row(db, BANK)
+
+
+async def read_archive(db: Pool) -> Row:
+    """Whether WAL is archived, and when that last succeeded and failed."""
+    return await _row(db, ARCHIVE)
+
+
+async def _row(db: Pool, sql: str, *args: object) -> Row:
+    row = await db.read_row(sql, *args)
+    if row is None:
+        raise AssertionError("the statement returns one row")
+    return row
