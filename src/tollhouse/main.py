@@ -4,6 +4,9 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
+
+from starlette.types import ASGIApp
 
 from tollhouse import key_checks
 from tollhouse.api import OPERATIONS
@@ -33,13 +36,30 @@ from tollhouse.rails.configured import Rails, configured_rails
 from tollhouse.request_log.recorder import Recorder
 from tollhouse.slices import SLICES
 
+if TYPE_CHECKING:
+    from tollhouse.tracing.spans import Tracing
+
 WEB_POOL = 10
 WATCH_EVERY_S = 900
 REQUEST_METRICS = RequestMetrics(OPERATIONS)
 
 
+def start_tracing(settings: Settings) -> "Tracing | None":
+    """Start to trace, if the settings say where to. Called in each process, after it was forked."""
+    if settings.traces_url is None:
+        return None
+    from tollhouse.tracing.spans import Tracing  # noqa: PLC0415 - most installations do without
+
+    return Tracing(settings.traces_url)
+
+
 def create_services(
-    settings: Settings, *, connections: int = WEB_POOL, rails: Rails | None = None, catalogue: Catalogue | None = None
+    settings: Settings,
+    *,
+    connections: int = WEB_POOL,
+    rails: Rails | None = None,
+    catalogue: Catalogue | None = None,
+    tracing: "Tracing | None" = None,
 ) -> Services:
     """The services for these settings, with the rails and catalogue that they describe unless others are given.
 
@@ -48,7 +68,8 @@ def create_services(
     if settings.database_url is None:
         raise ValueError("services need a database URL; the supervisor sets that of the embedded database")
     keys = KeyRing(settings.secret_keys)
-    pool = Pool(settings.database_url, connections, application_name(keys), partitions=partitions.Partitions())
+    make_pool = Pool if tracing is None else tracing.pool
+    pool = make_pool(settings.database_url, connections, application_name(keys), partitions=partitions.Partitions())
     return Services(
         settings,
         pool,
@@ -76,7 +97,7 @@ async def verify(settings: Settings) -> None:
         await services.db.close()
 
 
-def build(services: Services, metrics_listener: socket.socket | None = None) -> AsgiApplication:
+def build(services: Services, metrics_listener: socket.socket | None = None, tracing: "Tracing | None" = None) -> ASGIApp:
     """The web application. Serves the metrics of this instance too if it gets a socket for them."""
     recorder = Recorder(services)
     has_metrics = services.settings.metrics_address is not None
@@ -97,16 +118,20 @@ def build(services: Services, metrics_listener: socket.socket | None = None) -> 
         await asyncio.gather(*watching, return_exceptions=True)
         await recorder.stop()
         await services.db.close()
+        if tracing is not None:
+            await tracing.close()
 
-    return AsgiApplication(
+    recorders = [recorder, *([REQUEST_METRICS] if has_metrics else ()), *([tracing] if tracing is not None else ())]
+    application = AsgiApplication(
         services,
         OPERATIONS,
         idempotency=DatabaseIdempotencyStore(),
         recognize=recognize,
-        recorders=(recorder, REQUEST_METRICS) if has_metrics else (recorder,),
+        recorders=recorders,
         after_start=after_start,
         before_stop=before_stop,
     )
+    return application if tracing is None else tracing.application(application)
 
 
 async def serve_metrics(services: Services, listener: socket.socket, *, with_database: bool) -> None:

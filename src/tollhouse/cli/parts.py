@@ -14,6 +14,7 @@ from tollhouse import main as root
 from tollhouse import supervisor
 from tollhouse.cli.options import Host, Port, Workers, bind_metrics, log_warnings, require_database, settings_for
 from tollhouse.cli.supervised import run_supervised
+from tollhouse.events import delivery_metrics
 from tollhouse.platform import config, http_server, listening, metrics
 from tollhouse.worker import run, work
 
@@ -51,7 +52,10 @@ def _inherited(descriptor: int | None) -> socket.socket | None:
 
 
 def _serve_requests(settings: config.Settings, listener: socket.socket, metrics_listener: socket.socket | None) -> int:
-    server = http_server.make(root.build(root.create_services(settings), metrics_listener), settings)
+    tracing = root.start_tracing(settings)
+    server = http_server.make(
+        root.build(root.create_services(settings, tracing=tracing), metrics_listener, tracing), settings
+    )
     server.run([listener])
     return 0 if server.started else 1
 
@@ -80,7 +84,12 @@ async def _work(settings: config.Settings, metrics_listener: socket.socket | Non
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     services = root.create_services(settings)
     beside = [] if metrics_listener is None else [root.serve_metrics(services, metrics_listener, with_database=True)]
+    tracing = root.start_tracing(settings)
+    if tracing is not None:
+        delivery_metrics.observers.append(tracing.record_attempt)
     await work(services, stop, root.JOBS, beside)
+    if tracing is not None:
+        await tracing.close()
 
 
 def _stop_with_parent() -> None:

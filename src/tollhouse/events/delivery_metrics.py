@@ -1,5 +1,6 @@
 """Metrics of deliveries: attempts by outcome, how long they take, and how long events wait for their first attempt."""
 
+from collections.abc import Callable
 from typing import Literal
 from uuid import UUID
 
@@ -32,10 +33,14 @@ DURATIONS = Durations(
 )
 DELAYS = Durations("tollhouse_delivery_delay_seconds", "Time from the record of an event to the start of its first attempt.")
 WAKEUPS = Counter("tollhouse_delivery_wakeups", "Datagrams of this host that woke the worker for a new event.")
+observers: list[Callable[[Claim, Outcome], None]] = []
+"""What else is told of each attempt in this process, such as traces."""
 
 
 def count_attempt(claim: Claim, outcome: Outcome) -> None:
     """Count an attempt whose result was recorded."""
+    for observe in observers:
+        observe(claim, outcome)
     kind = kind_of(claim)
     ATTEMPTS.add(kind, outcome_label(outcome))
     DURATIONS.observe(outcome.duration_ms * 1000, SUCCEEDED if outcome.succeeded else "failed")

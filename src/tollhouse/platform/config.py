@@ -61,6 +61,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     audit_kept_days: int
     metrics_address: tuple[str, int] | None
     metrics_token: str | None
+    traces_url: str | None
     authorization_request_ttl: int
     authorization_code_ttl: int
     access_token_ttl: int

@@ -252,6 +252,13 @@ SETTINGS: tuple[Setting, ...] = (
         "TOLLHOUSE_METRICS_TOKEN", "metrics_token", "token of Prometheus", "", _or_none(setting_values.token), secret=True
     ),
     Setting(
+        "TOLLHOUSE_TRACES_URL",
+        "traces_url",
+        "OTLP/HTTP address to which traces are sent, such as http://localhost:4318/v1/traces; requires the extra otel",
+        "",
+        _or_none(setting_values.traces_url),
+    ),
+    Setting(
         "TOLLHOUSE_AUTHORIZATION_REQUEST_TTL",
         "authorization_request_ttl",
         "seconds until a request expires",

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import importlib.util
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_address, ip_network
@@ -101,6 +102,16 @@ def token(text: str) -> str:
     """A random token, as it is sent in a header."""
     if len(text) < TOKEN_CHARS_MIN or not all("!" <= char <= "~" for char in text):
         raise ValueError(f"must be at least {TOKEN_CHARS_MIN} visible ASCII characters")
+    return text
+
+
+def traces_url(text: str) -> str:
+    """The address of a collector. What sends to it is an optional part of the installation."""
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("must be an http or https URL without a user name")
+    if importlib.util.find_spec("opentelemetry") is None:
+        raise ValueError("requires the extra `otel`, which is not installed: run `scripts/install otel`")
     return text
 
 
