@@ -19,12 +19,14 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from tollhouse.platform import data_folder, embedded, listening
+from tollhouse.platform import data_folder, embedded, listening, wal_archive, wal_receiver
+from tollhouse.platform.cluster import Cluster
 from tollhouse.platform.config import InvalidSettingsError, Settings
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import migrate
 from tollhouse.platform.setting_list import FILE_SUFFIX
 from tollhouse.platform.setting_values import KEY_BYTES, key_ring
+from tollhouse.platform.wal_receiver import WalReceiver
 
 PART_STOPS_WITHIN_S = 15
 RESTART_AFTER_S = (0.1, 0.5, 1.0, 2.0, 5.0)
@@ -138,11 +140,13 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
         if settings.database_url is None:
             stack.enter_context(embedded.sole_supervisor(settings.data_dir))
             settings = with_keys(settings)
-            database = _Database(settings.data_dir)
-            await database.start()
-            stack.push_async_callback(database.stop)
+            database = await _start_database(settings, stack)
             settings = msgspec.structs.replace(
                 settings, database_url=database.dsn, migration_database_url=database.owner_dsn
+            )
+        elif settings.wal_archive is not None:
+            raise InvalidSettingsError(
+                ["TOLLHOUSE_WAL_ARCHIVE is for the embedded database. Unset it, or unset DATABASE_URL."]
             )
         for name in await migrate(settings.database_url or "", settings.migration_database_url):
             log.info("migration_applied", migration=name)
@@ -156,6 +160,23 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
         log.info("serving", base_url=settings.base_url, port=how.listener.getsockname()[1], workers=how.workers)
         await _until_stopped(stop, tasks)
     return 0
+
+
+async def _start_database(settings: Settings, stack: AsyncExitStack) -> "_Database":
+    """Start the embedded database and its WAL archive, which the stack stops after the database."""
+    archive = settings.wal_archive
+    if archive is not None:
+        wal_archive.claim(archive.absolute(), settings.data_dir)
+    database = _Database(settings.data_dir)
+    cluster = await database.start()
+    if archive is not None:
+        receiver = WalReceiver(cluster, archive.absolute())
+        receiver.start()
+        stack.push_async_callback(receiver.stop)
+    stack.push_async_callback(database.stop)
+    if archive is None and wal_archive.was_claimed(settings.data_dir):
+        await wal_receiver.end(cluster)
+    return database
 
 
 async def serve_web(settings: Settings, how: Serve, starter: Starter) -> int:
@@ -227,10 +248,11 @@ class _Database:
         self._server: embedded.Server | None = None
         self.dsn = self.owner_dsn = ""
 
-    async def start(self) -> None:
+    async def start(self) -> Cluster:
         self._server = await asyncio.to_thread(embedded.start, self._data_dir)
         self.dsn = self._server.cluster.application_dsn
         self.owner_dsn = self._server.cluster.dsn
+        return self._server.cluster
 
     async def keep(self, stop: asyncio.Event) -> None:
         failures = 0

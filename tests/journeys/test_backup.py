@@ -39,12 +39,12 @@ def service_alone(make_service: Callable[..., Service]) -> Service:
     return make_service(fresh=True)
 
 
-def command(data_dir: Path, *words: str) -> tuple[int, str, str]:
+def command(data_dir: Path, *words: str, **environment: str) -> tuple[int, str, str]:
     """`tollhouse` on this data folder: exit status, output, talk."""
     outside = {name: text for name, text in os.environ.items() if not name.startswith(("TOLLHOUSE_", "DATABASE_URL"))}
     done = subprocess.run(
         [sys.executable, "-m", "tollhouse", *words],
-        env=outside | {"TOLLHOUSE_DATA_DIR": str(data_dir)},
+        env=outside | {"TOLLHOUSE_DATA_DIR": str(data_dir)} | environment,
         cwd=data_dir.parent,
         capture_output=True,
         text=True,

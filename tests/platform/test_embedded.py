@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tollhouse.platform import data_folder, embedded
+from tollhouse.platform.cluster import MAJOR
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_no_database_is_created_where_one_was_lost(data_dir: Path) -> None:
     shutil.rmtree(data_dir / "postgres")
     with pytest.raises(embedded.EmbeddedError, match="was used before"):
         embedded.start(data_dir)
-    assert not (data_dir / "postgres" / f"data-{embedded.MAJOR}").exists()
+    assert not (data_dir / "postgres" / f"data-{MAJOR}").exists()
 
 
 def test_no_database_is_created_beside_keys_of_another(data_dir: Path) -> None:

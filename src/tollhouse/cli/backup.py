@@ -3,20 +3,24 @@
 import asyncio
 import tempfile
 import time
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, validators
 
 from tollhouse import main as root
 from tollhouse import supervisor
 from tollhouse.cli.database import database
 from tollhouse.cli.options import stderr
-from tollhouse.cli.restore import Backup, IdentityFile, KeysFile, check_values, into_data_folder, open_backup
+from tollhouse.cli.restore import Backup, IdentityFile, KeysFile, check_values, from_archive, into_data_folder, open_backup
 from tollhouse.kernel import clock
-from tollhouse.platform import backup, backup_encryption, config, migrations
+from tollhouse.platform import backup, backup_encryption, config, embedded, migrations, wal_archive, wal_receiver
 from tollhouse.platform.backup import Manifest
+from tollhouse.platform.backup_encryption import BackupError
+from tollhouse.platform.config import Settings
+from tollhouse.platform.db import connect
 
 app = App(name="backup", help="Back up the database and the key ring, and verify backups. See docs/backup.md.")
 
@@ -42,12 +46,7 @@ def write_backup(
         file = backup.output_path(target, f"{moment:%Y%m%dT%H%M%SZ}", is_encrypted=bool(recipients))
         owner = settings.migration_database_url or settings.database_url or ""
         asyncio.run(root.verify(settings))
-        manifest = Manifest(
-            created_at=clock.stamp(moment),
-            program=version("tollhouse"),
-            migration=migrations.ours()[-1].number,
-            check_values=check_values(settings),
-        )
+        manifest = _manifest(settings, moment)
         ring = supervisor.keys_text(settings)
         if keys is not None:
             backup.write_keys(keys, ring, recipients)
@@ -56,19 +55,58 @@ def write_backup(
 
 
 @app.command
+def base(*, keep: Annotated[int, Parameter(help="Base backups to keep.", validator=validators.Number(gte=1))] = 2) -> None:
+    """Write a base backup to the WAL archive, and delete older ones with the WAL that only they need."""
+    settings = config.load()
+    archive = settings.wal_archive
+    if archive is None or settings.database_url is not None:
+        raise BackupError("Set TOLLHOUSE_WAL_ARCHIVE. The archive is for the embedded database.")
+    wal_archive.claim(archive.absolute(), settings.data_dir)
+    with database() as settings:
+        asyncio.run(_prepare_archive(settings))
+        cluster = embedded.locate(settings.data_dir)
+        print(wal_archive.write_base(cluster, archive.absolute(), _manifest(settings, clock.now()), keep))
+
+
+async def _prepare_archive(settings: Settings) -> None:
+    """From the base backup on, the server keeps WAL until the archive has it, also while the service is stopped."""
+    await root.verify(settings)
+    connection = await connect(settings.migration_database_url or "")
+    try:
+        await wal_receiver.ensure_slot(connection)
+    finally:
+        await connection.close()
+
+
+def _manifest(settings: Settings, moment: datetime) -> Manifest:
+    return Manifest(
+        created_at=clock.stamp(moment),
+        program=version("tollhouse"),
+        migration=migrations.ours()[-1].number,
+        check_values=check_values(settings),
+    )
+
+
+@app.command
 def verify(file: Backup, /, *, identity: IdentityFile = None, keys: KeysFile = None) -> int:
     """Restore a backup into a temporary database, check it completely, and delete the database again."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="tollhouse-drill-") as folder, open_backup(file, identity, keys) as opened:
-        Path(folder).chmod(0o711)  # as root, the account of the database passes through
-        broken = into_data_folder(config.load(), Path(folder) / "data", opened)
+    with tempfile.TemporaryDirectory(prefix="tollhouse-drill-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # as root, the account of the database passes through
+        if file.is_dir():
+            ring = None if keys is None else backup.read_keys(keys, identity)
+            broken = from_archive(config.load(), folder / "data", file.absolute(), ring, None)
+        else:
+            with open_backup(file, identity, keys) as opened:
+                broken = into_data_folder(config.load(), folder / "data", opened)
     for line in broken:
         print(line)
     took_s = time.monotonic() - began
     if broken:
         stderr.print(f"{file} can be restored, but {len(broken)} invariants are broken.")
         return 1
-    stderr.print(f"{file} of {opened.manifest.created_at} can be restored: {took_s:.0f} s. All invariants hold.")
+    stderr.print(f"{file} can be restored: {took_s:.0f} s. All invariants hold.")
     return 0
 
 

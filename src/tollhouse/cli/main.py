@@ -125,4 +125,6 @@ def settings_for_demo(port: int) -> config.Settings:
     if settings.database_url is not None:
         raise config.InvalidSettingsError(["tollhouse demo uses an embedded database. Unset DATABASE_URL."])
     folder = settings.data_dir.absolute()
-    return msgspec.structs.replace(settings, data_dir=folder.with_name(f"{folder.name}-demo"), secret_keys=())
+    return msgspec.structs.replace(
+        settings, data_dir=folder.with_name(f"{folder.name}-demo"), wal_archive=None, secret_keys=()
+    )

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -18,21 +19,44 @@ from tollhouse.identity import restored_store
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import parse_time
 from tollhouse.outgoing import pauses
-from tollhouse.platform import backup, backup_store, config, embedded, migrations, setting_values
-from tollhouse.platform.backup import OpenedBackup
+from tollhouse.platform import (
+    backup,
+    backup_store,
+    config,
+    embedded,
+    migrations,
+    recovery,
+    setting_values,
+    wal_archive,
+    wal_archive_store,
+)
+from tollhouse.platform.backup import Manifest, OpenedBackup
 from tollhouse.platform.backup_encryption import BackupError
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import DatabaseConnection, Tx, connect
 from tollhouse.platform.encryption import KeyRing
 
-Backup = Annotated[Path, Parameter(help="A file that `tollhouse backup` wrote.")]
+Backup = Annotated[Path, Parameter(help="A file that `tollhouse backup` wrote, or the folder of a WAL archive.")]
 IdentityFile = Annotated[Path | None, Parameter(help="The file of the age identity, if the backup is encrypted.")]
 KeysFile = Annotated[Path | None, Parameter(help="The key ring, if it was written to a file of its own.")]
 
+ToTime = Annotated[str | None, Parameter(help="Recover until this time, such as 2026-11-23T10:15:00Z.")]
 
-def restore_backup(file: Backup, /, *, identity: IdentityFile = None, keys: KeysFile = None) -> int:
-    """Restore a backup into an empty data folder, or into the empty database of DATABASE_URL, and check it."""
+
+def restore_backup(file: Backup, /, *, identity: IdentityFile = None, keys: KeysFile = None, to_time: ToTime = None) -> int:
+    """Restore a backup into an empty data folder, or into the empty database of DATABASE_URL, and check it.
+
+    From a WAL archive, the database is recovered to a point in time, into an empty data folder.
+    """
     settings = config.load()
+    if file.is_dir():
+        if settings.database_url is not None:
+            raise BackupError("A WAL archive is restored into a data folder. Unset DATABASE_URL.")
+        ring = None if keys is None else backup.read_keys(keys, identity)
+        until = point_in_time(to_time)
+        return report(from_archive(settings, settings.data_dir.absolute(), file.absolute(), ring, until))
+    if to_time is not None:
+        raise BackupError("--to-time needs the folder of a WAL archive, not a file.")
     with open_backup(file, identity, keys) as opened:
         if settings.database_url is None:
             broken = into_data_folder(settings, settings.data_dir.absolute(), opened)
@@ -60,10 +84,7 @@ def open_backup(file: Path, identity: Path | None, keys: Path | None) -> Iterato
     Raises `BackupError`.
     """
     with backup.unpack(file, identity) as opened:
-        if opened.manifest.migration > migrations.ours()[-1].number:
-            raise BackupError(
-                f"{file} was written by a newer version of Tollhouse ({opened.manifest.program}). Install that version."
-            )
+        require_no_newer(file, opened.manifest)
         if keys is not None:
             opened = msgspec.structs.replace(opened, keys=backup.read_keys(keys, identity))  # noqa: PLW2901
         yield opened
@@ -79,6 +100,47 @@ def into_data_folder(settings: Settings, folder: Path, opened: OpenedBackup) -> 
             return asyncio.run(_into_database(msgspec.structs.replace(settings, **urls), opened))
         finally:
             server.stop()
+
+
+def from_archive(settings: Settings, folder: Path, archive: Path, ring: str | None, until: datetime | None) -> list[str]:
+    """Recover into a folder beside the data folder and rename it when it is complete. Returns the broken invariants.
+
+    `until` is the point in time; None for the end of the archive. `ring` is the text of the key ring, if none is configured.
+    """
+    base = wal_archive.base_before(archive, until)
+    require_no_newer(base.folder, base.manifest)
+    settings = with_key_ring(settings, ring)
+    require_keys(settings, base.manifest.check_values)
+    with new_data_folder(folder, ring) as temporary:
+        stderr.print(f"Unpacking the base backup of {base.manifest.created_at} …")
+        wal_archive.unpack(base, archive, embedded.locate(temporary))
+        stderr.print("Replaying the WAL …")
+        server = recovery.recover(temporary, until)
+        try:
+            urls = {"database_url": server.cluster.application_dsn, "migration_database_url": server.cluster.dsn}
+            settings = msgspec.structs.replace(settings, **urls)
+            data_until = until or asyncio.run(_last_recovered_at(server.cluster.dsn))
+            return asyncio.run(finish(settings, clock.stamp(data_until) if data_until else base.manifest.created_at))
+        finally:
+            server.stop()
+
+
+def point_in_time(text: str | None) -> datetime | None:
+    """The time to recover to; None for the end of the archive. Raises `BackupError`."""
+    if text is None:
+        return None
+    moment = parse_time(text)
+    if moment is None:
+        raise BackupError(f"{text} is not a time. Write it like 2026-11-23T10:15:00Z.")
+    return moment
+
+
+async def _last_recovered_at(dsn: str) -> datetime | None:
+    connection = await connect(dsn)
+    try:
+        return await connection.fetchval(wal_archive_store.LAST_RECOVERED_AT)
+    finally:
+        await connection.close()
 
 
 @contextmanager
@@ -131,6 +193,12 @@ async def finish(settings: Settings, data_until: str) -> list[str]:
     stderr.print("Checking the invariants …")
     result = await check(settings.database_url or "", Scope(full=True))
     return [] if result is None else result.broken
+
+
+def require_no_newer(file: Path, manifest: Manifest) -> None:
+    """Raise `BackupError` if a newer program than this wrote the backup."""
+    if manifest.migration > migrations.ours()[-1].number:
+        raise BackupError(f"{file} was written by a newer version of Tollhouse ({manifest.program}). Install that version.")
 
 
 def with_key_ring(settings: Settings, keys: str | None) -> Settings:

@@ -20,6 +20,7 @@ from tollhouse.monitoring import store
 from tollhouse.platform.db import Pool, Row
 from tollhouse.platform.db_errors import UNREACHABLE
 from tollhouse.platform.log import log
+from tollhouse.platform.wal_receiver import SLOT
 
 READ_EVERY_S, READ_LEDGER_EVERY_S = 10, 60
 """Scrapes within this time of the last reading get what it found."""
@@ -70,6 +71,8 @@ async def _read_instance(db: Pool, now: datetime) -> list[Metric]:
     invariants = await db.fetchrow(store.INVARIANTS)
     workers = await _row(db, store.WORKERS, now, RUNNING_WITHIN)
     partitions = await db.fetch(store.PARTITIONS, now)
+    archive = await db.fetchrow(store.WAL_ARCHIVE, SLOT)
+    lag_bytes = None if archive is None else archive["lag_bytes"]
     return [
         _gauge(
             "build_info", "The version and the last migration.", ({"version": VERSION, "migration": server["migration"]}, 1)
@@ -84,6 +87,16 @@ async def _read_instance(db: Pool, now: datetime) -> list[Metric]:
             "partitions_ahead_seconds",
             "Time until rows of a table would have no partition.",
             *(({"table": row["name"]}, row["ahead_s"]) for row in partitions),
+        ),
+        _gauge(
+            "wal_archive_receiving",
+            "Whether the WAL archive receives WAL. Only where there is one.",
+            *([] if archive is None else [({}, int(archive["active"]))]),
+        ),
+        _gauge(
+            "wal_archive_lag_bytes",
+            "WAL that may not be in the archive, by segments of 16 MiB.",
+            *([] if lag_bytes is None else [({}, lag_bytes)]),
         ),
     ]
 

@@ -14,6 +14,11 @@ PARTITIONS = """
     GROUP BY t.name, t.step ORDER BY t.name
 """
 INVARIANTS = "SELECT looked_at, cardinality(broken) AS broken, failed_at FROM invariant_watch"
+# Only where there is a WAL archive. The slot's position moves by segments.
+WAL_ARCHIVE = """
+    SELECT active, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float AS lag_bytes
+    FROM pg_replication_slots WHERE slot_name = $1
+"""
 WORKERS = """
     SELECT count(*) FILTER (WHERE last_seen_at > $1::timestamptz - $2::interval) AS running,
            max(last_seen_at) AS last_seen_at

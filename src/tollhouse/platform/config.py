@@ -26,6 +26,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     deprecated_webhooks: bool
     base_url: str
     data_dir: Path
+    wal_archive: Path | None
     secret_keys: tuple[tuple[str, bytes], ...]
     bank_iban: str | None
     bank_bic: str | None

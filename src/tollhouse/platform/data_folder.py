@@ -4,6 +4,7 @@ postgres/     the embedded database
 secret-keys   the key ring
 state         `used` and the identifier of its cluster once a database exists: no other one is created or used silently
 lock          held by the one supervisor
+archive-id    the same as in the WAL archive of this folder, if it has one
 workers/      sockets at which workers are woken
 """
 

@@ -6,6 +6,7 @@ MIB = 1024 * 1024
 GIB = 1024 * MIB
 BUFFERS_MIN, BUFFERS_USUAL, BUFFERS_MAX = 32 * MIB, 128 * MIB, GIB
 WAL_MIN, WAL_MAX = 512 * MIB, 2 * GIB
+SLOT_WAL_MAX = "4GB"
 CACHE_MIN = 256 * MIB
 CONNECTIONS, CONNECTIONS_OF_LARGE, LARGE = 100, 200, 8 * GIB
 
@@ -19,6 +20,7 @@ def settings_for(memory_bytes: int) -> dict[str, str]:
     - `effective_cache_size`: half, which the planner expects to be cached.
     - `max_wal_size`: the WAL between two checkpoints, from 512 MiB to 2 GiB. After a crash it is replayed in seconds.
     - `checkpoint_timeout`: pages are written in full to the WAL once in each interval, so a longer one writes less.
+    - `max_slot_wal_keep_size`: the WAL that is kept for a WAL archive that fails, so that it never fills the disk.
     - `wal_compression`: of these pages, most of the WAL after a checkpoint. They become a fifth.
     """
     return {
@@ -27,6 +29,7 @@ def settings_for(memory_bytes: int) -> dict[str, str]:
         "effective_cache_size": _mebibytes(max(memory_bytes // 2, CACHE_MIN)),
         "max_wal_size": _mebibytes(min(max(_power_of_two(memory_bytes // 8), WAL_MIN), WAL_MAX)),
         "checkpoint_timeout": "15min",
+        "max_slot_wal_keep_size": SLOT_WAL_MAX,
         "wal_compression": "pglz",
     }
 

@@ -12,110 +12,24 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
-
-from msgspec import Struct
 
 from tollhouse.platform import data_folder, database_configuration, roles
+from tollhouse.platform.cluster import MAJOR, Cluster
 from tollhouse.platform.data_folder import EmbeddedError
 from tollhouse.platform.memory_limit import memory_bytes
 
-MAJOR = 18
 STARTS_WITHIN_S = 60
 STOPS_WITHIN_S = 30
 EARLIER_GOES_WITHIN_S = 15
-SOCKET_PATH_MAX = 90
 ACCOUNTS = ("postgres", "nobody", "daemon")
 CREATE = "CREATE DATABASE tollhouse\n"
-OWNER = "tollhouse"
 IDENTIFIER = "Database system identifier:"
-
-
-class Cluster(Struct, frozen=True):
-    """The paths of one embedded server. `account` runs it if the supervisor is root, which PostgreSQL rejects."""
-
-    folder: Path
-    binaries: Path
-    account: pwd.struct_passwd | None
-
-    @property
-    def uid(self) -> int | None:
-        """The account's user id; None for the current user."""
-        return self.account.pw_uid if self.account else None
-
-    @property
-    def gid(self) -> int | None:
-        """The account's group id; None for the current group."""
-        return self.account.pw_gid if self.account else None
-
-    @property
-    def no_groups(self) -> list[int] | None:
-        """No supplementary groups of root for the account."""
-        return [] if self.account else None
-
-    @property
-    def data(self) -> Path:
-        """The data folder, named by major version: a newer major version starts beside it."""
-        return self.folder / f"data-{MAJOR}"
-
-    @property
-    def sockets(self) -> Path:
-        """The folder of the socket: in the data folder, or a short private one if that path is too long for a socket."""
-        inside = self.folder / "run"
-        if len(str(inside)) <= SOCKET_PATH_MAX:
-            return inside
-        return Path(tempfile.gettempdir()) / f"tollhouse-{os.getuid()}-{self.folder.stat().st_ino}"
-
-    @property
-    def dsn(self) -> str:
-        """The DSN of the owner role: for migrations, backups and restoring."""
-        return self._dsn(OWNER)
-
-    @property
-    def application_dsn(self) -> str:
-        """The DSN of the application role of web and worker."""
-        return self._dsn(roles.APPLICATION)
-
-    def _dsn(self, role: str) -> str:
-        return f"postgresql://{role}@/tollhouse?host={quote(str(self.sockets), safe='')}"
-
-    @property
-    def responses(self) -> bool:
-        """Whether a server of this cluster accepts connections."""
-        if not self.ready:
-            return False
-        with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(str(self.sockets / ".s.PGSQL.5432"))
-            except OSError:
-                return False
-        return True
-
-    @property
-    def ready(self) -> bool:
-        """Whether the server says that it takes connections."""
-        lines = self._pid_file()
-        return len(lines) > 7 and lines[7].strip() == "ready"  # noqa: PLR2004 - the status is the eighth line
-
-    @property
-    def pid(self) -> int | None:
-        """The server's process id, if it runs or crashed."""
-        lines = self._pid_file()
-        return int(lines[0]) if lines and lines[0].strip().isdigit() else None
-
-    def _pid_file(self) -> list[str]:
-        try:
-            return (self.data / "postmaster.pid").read_text().splitlines()
-        except (FileNotFoundError, NotADirectoryError):
-            return []
 
 
 class Server:
@@ -185,7 +99,7 @@ def borrowed(data_dir: Path) -> Iterator[Cluster]:
             server.stop()
 
 
-def start(data_dir: Path) -> Server:
+def start(data_dir: Path, within_s: float = STARTS_WITHIN_S) -> Server:
     """The running server of this data folder: adopted if it responds, otherwise created and started."""
     cluster = locate(data_dir)
     if _becomes_ready(cluster):
@@ -198,7 +112,7 @@ def start(data_dir: Path) -> Server:
     data_folder.mark_used(data_dir.absolute(), _system_identifier(cluster))
     _disown(cluster)
     child = _launch(cluster)
-    until = time.monotonic() + STARTS_WITHIN_S
+    until = time.monotonic() + within_s
     while time.monotonic() < until:
         if child.poll() is not None:
             raise EmbeddedError(f"the database did not start; see {cluster.folder / 'postgres.log'}")
@@ -207,7 +121,7 @@ def start(data_dir: Path) -> Server:
             return Server(cluster, child)
         time.sleep(0.01)
     child.kill()
-    raise EmbeddedError(f"the database was not ready within {STARTS_WITHIN_S} s; see {cluster.folder / 'postgres.log'}")
+    raise EmbeddedError(f"the database was not ready within {within_s} s; see {cluster.folder / 'postgres.log'}")
 
 
 def _becomes_ready(cluster: Cluster) -> bool:

@@ -51,6 +51,7 @@ SETTINGS: tuple[Setting, ...] = (
         setting_values.base_url,
     ),
     Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its key ring", "", Path),
+    Setting("TOLLHOUSE_WAL_ARCHIVE", "wal_archive", "folder of the embedded database's WAL archive", "", _or_none(Path)),
     Setting(
         "TOLLHOUSE_SECRET_KEYS",
         "secret_keys",

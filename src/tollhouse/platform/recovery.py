@@ -1,0 +1,49 @@
+"""Starts a cluster that was unpacked from the WAL archive: it replays WAL until a point in time, then takes writes."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+from tollhouse.platform import embedded
+from tollhouse.platform.backup import BackupError
+from tollhouse.platform.cluster import Cluster
+from tollhouse.platform.data_folder import EmbeddedError
+from tollhouse.platform.database_configuration import CUSTOM_FILE
+
+RECOVERS_WITHIN_S = 7 * 86_400
+LAST_TRANSACTION = re.compile(r"last completed transaction was at log time ([^\n]+)")
+TOO_LATE = "recovery ended before configured recovery target was reached"
+FATAL = re.compile(r"FATAL:\s+([^\n]+)")
+
+
+def recover(data_dir: Path, until: datetime | None) -> embedded.Server:
+    """The running server after recovery until this time, or to the end of the WAL. Raises `BackupError`."""
+    cluster = embedded.locate(data_dir)
+    file = cluster.folder / CUSTOM_FILE
+    file.write_text(_configuration(until))
+    file.chmod(0o644)
+    try:
+        return embedded.start(data_dir, RECOVERS_WITHIN_S)
+    except EmbeddedError as error:
+        raise BackupError(_reason(cluster, str(error))) from None
+    finally:
+        file.unlink()
+
+
+def _configuration(until: datetime | None) -> str:
+    """All WAL is in pg_wal. Nobody reads during recovery, so limits may be lower than those of the lost server."""
+    lines = ["restore_command = 'false'", "hot_standby = off", "recovery_target_timeline = 'current'"]
+    if until is not None:
+        lines += [f"recovery_target_time = '{until.isoformat(sep=' ')}'", "recovery_target_action = 'promote'"]
+    return "\n".join(lines) + "\n"
+
+
+def _reason(cluster: Cluster, error: str) -> str:
+    log = cluster.folder / "postgres.log"
+    text = log.read_text(errors="replace") if log.exists() else ""
+    if TOO_LATE in text:
+        last = LAST_TRANSACTION.search(text)
+        ends = f"at {last[1]}" if last else "at the base backup"
+        return f"The WAL in the archive ends {ends}. Choose an earlier time, or leave out --to-time to recover all of it."
+    fatal = FATAL.findall(text)
+    return f"The database could not be recovered: {fatal[-1]}" if fatal else error
