@@ -24,6 +24,8 @@ from tollhouse.bank import pauses
 from tollhouse.bank.model import BankRefusedError, Decided
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id
+from tollhouse.outgoing import pauses as outgoing_pauses
 from tollhouse.outgoing import pauses_store
 from tollhouse.platform import embedded
 
@@ -149,3 +151,34 @@ async def test_an_operator_pauses_and_resumes_payouts(alice: Actor, bank: Bank, 
     again = await operator(service, "payouts", "resume", "--reason", "All is well.", **camt.ACCOUNT)
     assert (again.status, again.talk) == (1, "Payouts are not paused.")
     await bank.export(payout_id)
+
+
+async def test_operators_resume_payouts_on_their_page(lost: Service) -> None:
+    bank, now = Bank(lost.create_services(connections=4)), clock.now()
+    path, reason = "/operator/payouts/resume", {"reason": "All statements are here."}
+    try:
+        await bank.services.transact(lambda work: outgoing_pauses.pause_restored(work.tx, now, now), now)
+        [pause] = await lost.sql("SELECT id FROM payout_pauses WHERE resumed_at IS NULL")
+        seen = {"seen": str(pause["id"])}
+        async with signed_in_operator(lost) as olga:
+            page = (await olga.send("GET", "/operator/payouts")).ok().text
+            assert "Import the statements from" in page
+            assert f'action="{path}"' not in page
+            assert "Import the statements from" in (await olga.form(path, seen | reason)).ok(409).text
+            await bank.shows(on=now.date() + timedelta(days=7))
+            page = (await olga.send("GET", "/operator/payouts")).ok().text
+            assert f'action="{path}"' in page
+            assert "One line" in (await olga.form(path, seen)).ok(422).text
+            assert (await olga.form(path, {"seen": "x"} | reason)).status == 400
+            stale = await olga.form(path, {"seen": str(new_id())} | reason)
+            assert "The pauses have changed." in stale.ok(409).text
+            assert await pauses_store.are_paused(bank.services.db)
+            done = (await olga.form(path, seen | reason)).ok(303)
+            assert "Done: payouts resumed." in (await olga.send("GET", done.headers["Location"])).ok().text
+            assert not await pauses_store.are_paused(bank.services.db)
+            assert "Payouts are not paused." in (await olga.form(path, seen | reason)).ok(409).text
+            assert '<a class="hit" href="/operator/payouts">' in (await olga.send("GET", "/operator/history")).ok().text
+        [kept] = await lost.sql("SELECT operator, reason FROM operator_actions WHERE action = 'payouts_resumed'")
+        assert tuple(kept) == (olga.email, reason["reason"])
+    finally:
+        await bank.services.db.close()

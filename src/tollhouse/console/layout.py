@@ -38,6 +38,13 @@ async def find_action(request: Request, action_id: str, subject_id: UUID) -> lis
     return [] if found is None or found.action.subject_id != subject_id else [found]
 
 
+async def find_resumption(request: Request, action_id: str) -> list[HistoryEntry]:
+    """The action with this id; empty if it did not resume payouts."""
+    parsed = parse_id(action_id)
+    found = None if parsed is None else await store.action(request.services.db, parsed)
+    return [] if found is None or found.action.action != "payouts_resumed" else [found]
+
+
 def read_reason(request: Request, field: str = "reason") -> tuple[str, Translatable]:
     """The reason in a form, and its error message, which is empty if the reason is valid."""
     reason = (request.form().one(field) or "").strip()

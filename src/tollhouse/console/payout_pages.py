@@ -8,11 +8,11 @@ from starlette.responses import Response
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext, Reviewer
+from tollhouse.bank import pauses, payouts_store
 from tollhouse.bank import payouts as payout_actions
-from tollhouse.bank import payouts_store
 from tollhouse.bank.model import BankRefusedError, ListedPayout, PayoutStatus, Prepared
 from tollhouse.console.bank_ports import BANK_PORTS
-from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
+from tollhouse.console.layout import ActionQuery, find_action, find_resumption, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
@@ -36,8 +36,9 @@ REFUSABLE: dict[str, PayoutStatus] = {"prepared": "prepared", "exported": "expor
 
 
 class PayoutsQuery(PageQuery, frozen=True):
-    """The status of the payouts; by default those that are prepared."""
+    """The status of the payouts; by default those that are prepared. `action` is the one that was just carried out."""
 
+    action: str = ""
     status: Literal["all", "prepared", "exported", "confirmed", "returned", "refused"] = "prepared"
 
 
@@ -74,6 +75,24 @@ async def export(request: Request, caller: Operator) -> Response:
         message, selected = refused.notice, payout_ids if all_seen is None else None
         return await _payouts(request, caller, PayoutsQuery(), 409, message=message, selected=selected)
     return see_other(f"/operator/batches/{batch.id}")
+
+
+@OPERATIONS.add("POST", "/operator/payouts/resume", guard=operator_page)
+async def resume(request: Request, caller: Operator) -> Response:
+    """End the pauses that the page showed."""
+    texts = (request.form().one("seen") or "").split()
+    seen = frozenset(pause_id for text in texts if (pause_id := parse_id(text)) is not None)
+    if not seen or len(seen) != len(texts):
+        raise InvalidRequest("The form field `seen` must be the IDs of the pauses.")
+    reason, error = read_reason(request)
+    if error:
+        return await _payouts(request, caller, PayoutsQuery(), 422, reason=reason, field_errors={"reason": error})
+    account, context = bank_account(request.services.settings), OperatorContext(caller.email, request.now, reason)
+    try:
+        decided = await request.transact(lambda work: pauses.resume(work, account, BANK_PORTS, context, seen=seen))
+    except OperatorRefusedError as refused:
+        return await _payouts(request, caller, PayoutsQuery(), 409, message=refused.notice, reason=reason)
+    return see_other(f"/operator/payouts?action={decided.action_id}")
 
 
 @OPERATIONS.add("GET", "/operator/payouts/{payout_id}", guard=operator_page)
@@ -162,19 +181,23 @@ async def _payouts(
     *,
     message: Translatable = "",
     selected: list[UUID] | None = None,
+    reason: str = "",
+    field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
-    """The list. `selected` is the selection of a failed export; None selects all."""
+    """The list. `selected` is the selection of a failed export; None selects all. `reason` is that of a refused one."""
     status_filter = None if query.status == "all" else query.status
+    account = bank_account(request.services.settings)
 
-    async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared, list[Pause]]:
+    async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared, list[Pause], list[Translatable]]:
         found = await payout_actions.listed(
             tx, BANK_PORTS, status_filter, request.now, request.services.catalogue, query.fetch, query.offset
         )
         context = OperatorContext(caller.email, request.now)
         prepared = await payout_actions.exportable(tx, context, request.services.catalogue)
-        return found, prepared, await pauses_store.list_open(tx)
+        paused = await pauses_store.list_open(tx)
+        return found, prepared, paused, await pauses.list_missing(tx, account, paused)
 
-    found, prepared, pauses = await request.services.db.transact(load)
+    found, prepared, paused, missing = await request.services.db.transact(load)
     rows, more = query.cut(found)
     return await render(
         request,
@@ -182,14 +205,19 @@ async def _payouts(
         "payouts",
         status,
         here="payouts",
-        account=bank_account(request.services.settings),
+        account=account,
         payouts=rows,
         prepared=prepared,
         query=query,
         page_links=page_links(query, more=more),
         message=message,
         selected=selected,
-        pauses=pauses,
+        pauses=paused,
+        missing=missing,
+        history=await find_resumption(request, query.action),
+        done=query.action,
+        reason=reason,
+        field_errors=field_errors or {},
     )
 
 
