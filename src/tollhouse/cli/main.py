@@ -52,6 +52,7 @@ for name, command in (
     ("heads", "heads:print_heads"),
     ("backup", "backup:app"),
     ("restore", "restore:restore_backup"),
+    ("database", "database_upgrade:app"),
 ):
     app.command(f"tollhouse.cli.{command}", name=name)
 app.command("tollhouse.cli.parts:verify", name="verify", show=False)

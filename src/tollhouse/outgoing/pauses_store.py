@@ -26,6 +26,9 @@ RESUME = """
 TAKE_IDENTITY = """
     UPDATE database_identity SET identity = current_database_identity() WHERE identity <> current_database_identity()
 """
+# Without the table, the database is older than the pauses.
+HAS_IDENTITY = "SELECT to_regclass('database_identity') IS NOT NULL"
+IS_OWN_IDENTITY = "SELECT identity = current_database_identity() FROM database_identity"
 LAST_POSTING_AT = "SELECT created_at FROM ledger_transactions ORDER BY id DESC LIMIT 1"
 
 
@@ -58,6 +61,11 @@ async def resume(tx: Tx, pauses: list[UUID], resumed_at: datetime, resumed_by: s
 async def take_identity(tx: Tx) -> bool:
     """Record the current cluster and database. False if they are recorded."""
     return await tx.execute(TAKE_IDENTITY) == 1
+
+
+async def has_own_identity(tx: Tx) -> bool:
+    """Whether this database is not a copy. False if it is older than identities."""
+    return await tx.fetchval(HAS_IDENTITY) and await tx.fetchval(IS_OWN_IDENTITY)
 
 
 async def last_posting_at(tx: Tx) -> datetime | None:

@@ -68,9 +68,7 @@ def write(dsn: str, file: Path, manifest: Manifest, keys: str | None, recipients
     """
     with tempfile.TemporaryDirectory(prefix=f".{file.name}-", dir=file.parent) as name:
         folder = Path(name)
-        (folder / DUMP).touch(mode=0o600)
-        options = ["--format=custom", "--no-owner", "--no-privileges", f"--lock-wait-timeout={LOCK_WAIT}"]
-        _run("pg_dump", dsn, *options, f"--file={folder / DUMP}")
+        dump(dsn, folder / DUMP)
         members = [DUMP]
         if keys is not None:
             (folder / KEYS).touch(mode=0o600)
@@ -135,6 +133,13 @@ def unpack(file: Path, identity: Path | None = None) -> Iterator[OpenedBackup]:
                 raise BackupError(f"{file} is damaged: the check sum of {member} differs")
         keys = (folder / KEYS).read_text().strip() if KEYS in names else None
         yield OpenedBackup(manifest, folder / DUMP, keys)
+
+
+def dump(dsn: str, file: Path) -> None:
+    """Dump one snapshot of the database into a file that only its owner can read. Raises `BackupError`."""
+    file.touch(mode=0o600)
+    options = ["--format=custom", "--no-owner", "--no-privileges", f"--lock-wait-timeout={LOCK_WAIT}"]
+    _run("pg_dump", dsn, *options, f"--file={file}")
 
 
 def load(dsn: str, dump: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import pwd
 import socket
+import sys
 import tempfile
 from pathlib import Path
 from urllib.parse import quote
@@ -22,6 +23,7 @@ class Cluster(Struct, frozen=True):
     folder: Path
     binaries: Path
     account: pwd.struct_passwd | None
+    major: int = MAJOR
 
     @property
     def uid(self) -> int | None:
@@ -41,7 +43,19 @@ class Cluster(Struct, frozen=True):
     @property
     def data(self) -> Path:
         """The data folder, named by major version: a newer major version starts beside it."""
-        return self.folder / f"data-{MAJOR}"
+        return self.folder / f"data-{self.major}"
+
+    @property
+    def older_majors(self) -> list[int]:
+        """The older major versions of PostgreSQL that have a data folder beside this one, newest first."""
+        found = [int(file.parent.name.removeprefix("data-")) for file in self.folder.glob("data-*[0-9]/PG_VERSION")]
+        return sorted((major for major in found if major < self.major), reverse=True)
+
+    @property
+    def identifier(self) -> str:
+        """The system identifier that initdb gave the cluster: in every version, the first 8 bytes of its control file."""
+        with (self.data / "global" / "pg_control").open("rb") as file:
+            return str(int.from_bytes(file.read(8), sys.byteorder))
 
     @property
     def sockets(self) -> Path:

@@ -19,7 +19,7 @@ from pathlib import Path
 from tollhouse.platform.failure import Failure
 from tollhouse.platform.log import log
 
-KEYS, STATE, DATABASE = "secret-keys", "state", "postgres"
+KEYS, STATE, DATABASE, ARCHIVE_ID = "secret-keys", "state", "postgres", "archive-id"
 NEW, USED = "new", "used"
 ACL = "system.posix_acl_access"
 ACL_VERSION, ACL_ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
@@ -52,21 +52,36 @@ def allow_new_database(data_dir: Path) -> None:
 def mark_used(data_dir: Path, cluster: str) -> None:
     """Record that the database with this system identifier exists. Raises `EmbeddedError` if the folder had another one."""
     words = _state(data_dir)
-    if words[:1] == [USED] and len(words) > 1 and words[1] != cluster:
+    if words[:1] == [USED] and len(words) > 1 and cluster not in words[1:]:
         raise EmbeddedError(
             f"The database in {data_dir / DATABASE} is not the one of this data folder: its system identifier is {cluster}, "
             f"not {words[1]}. Put the right one back, or restore a backup into another folder with `tollhouse restore`. If "
             f"you replaced it on purpose, write `{USED} {cluster}` into {data_dir / STATE}."
         )
     if words != [USED, cluster]:
-        aside = data_dir / f"{STATE}.new"
-        aside.write_text(f"{USED} {cluster}\n")
-        aside.replace(data_dir / STATE)
+        _write_state(data_dir, USED, cluster)
+
+
+def has_used(data_dir: Path, cluster: str) -> bool:
+    """Whether the database with this system identifier is that of the folder, or may be: earlier versions recorded none."""
+    words = _state(data_dir)
+    return len(words) < 2 or cluster in words[1:]  # noqa: PLR2004 - `used` and an identifier
+
+
+def expect(data_dir: Path, old: str, new: str) -> None:
+    """Record that another database is about to replace that of the folder: until one of them is used, both are right."""
+    _write_state(data_dir, USED, old, new)
 
 
 def has_database(data_dir: Path) -> bool:
     """Whether a database was ever created in it."""
     return _state(data_dir)[:1] == [USED] or any((data_dir / DATABASE).glob("data-*/PG_VERSION"))
+
+
+def _write_state(data_dir: Path, *words: str) -> None:
+    aside = data_dir / f"{STATE}.new"
+    aside.write_text(f"{' '.join(words)}\n")
+    aside.replace(data_dir / STATE)
 
 
 def _state(data_dir: Path) -> list[str]:

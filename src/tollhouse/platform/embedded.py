@@ -19,6 +19,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import structs
+
 from tollhouse.platform import data_folder, database_configuration, roles
 from tollhouse.platform.cluster import MAJOR, Cluster
 from tollhouse.platform.data_folder import EmbeddedError
@@ -29,7 +31,6 @@ STOPS_WITHIN_S = 30
 EARLIER_GOES_WITHIN_S = 15
 ACCOUNTS = ("postgres", "nobody", "daemon")
 CREATE = "CREATE DATABASE tollhouse\n"
-IDENTIFIER = "Database system identifier:"
 
 
 class Server:
@@ -105,11 +106,17 @@ def start(data_dir: Path, within_s: float = STARTS_WITHIN_S) -> Server:
     if _becomes_ready(cluster):
         _make_role(cluster)
         return Server(cluster, None)
-    _make_sockets(cluster)
     if not (cluster.data / "PG_VERSION").exists():
+        _require_no_older(cluster, data_dir.absolute())
         data_folder.allow_new_database(data_dir.absolute())
-        _initialise(cluster)
-    data_folder.mark_used(data_dir.absolute(), _system_identifier(cluster))
+        initialise(cluster)
+    data_folder.mark_used(data_dir.absolute(), cluster.identifier)
+    return launch(cluster, within_s)
+
+
+def launch(cluster: Cluster, within_s: float = STARTS_WITHIN_S) -> Server:
+    """Start the server of an existing cluster. Raises `EmbeddedError` if it is not ready in time."""
+    _make_sockets(cluster)
     _disown(cluster)
     child = _launch(cluster)
     until = time.monotonic() + within_s
@@ -122,6 +129,18 @@ def start(data_dir: Path, within_s: float = STARTS_WITHIN_S) -> Server:
         time.sleep(0.01)
     child.kill()
     raise EmbeddedError(f"the database was not ready within {within_s} s; see {cluster.folder / 'postgres.log'}")
+
+
+def _require_no_older(cluster: Cluster, data_dir: Path) -> None:
+    """Raises `EmbeddedError` if the data folder's database is of an older major version."""
+    for major in cluster.older_majors:
+        older = structs.replace(cluster, major=major)
+        if data_folder.has_used(data_dir, older.identifier):
+            raise EmbeddedError(
+                f"The database in {older.data} is of PostgreSQL {major}, but this version of Tollhouse has {MAJOR}. "
+                f"Install PostgreSQL {major} and run `tollhouse database upgrade --binaries FOLDER`, with the folder of its "
+                "programs: docs/backup.md."
+            )
 
 
 def _becomes_ready(cluster: Cluster) -> bool:
@@ -231,9 +250,9 @@ def _make_sockets(cluster: Cluster) -> None:
         raise EmbeddedError(f"{cluster.sockets} belongs to another user")
 
 
-def _initialise(cluster: Cluster) -> None:
+def initialise(cluster: Cluster) -> None:
     """Run initdb and create the database in a temporary folder, then rename it: a crash leaves no partial cluster."""
-    aside = cluster.folder / f"data-{MAJOR}.new"
+    aside = cluster.data.with_suffix(".new")
     shutil.rmtree(aside, ignore_errors=True)
     _run(
         cluster,
@@ -246,12 +265,6 @@ def _initialise(cluster: Cluster) -> None:
 
 def _make_role(cluster: Cluster) -> None:
     _run(cluster, "psql", "--no-psqlrc", "--quiet", f"--dbname={cluster.dsn}", f"--command={roles.CREATE}")
-
-
-def _system_identifier(cluster: Cluster) -> str:
-    """The identifier that initdb gave the cluster."""
-    lines = _run(cluster, "pg_controldata", "-D", str(cluster.data)).splitlines()
-    return next(line.rpartition(":")[2].strip() for line in lines if line.startswith(IDENTIFIER))
 
 
 def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> str:

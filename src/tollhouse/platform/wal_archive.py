@@ -25,9 +25,9 @@ from msgspec import Meta, Struct
 from tollhouse.kernel import clock
 from tollhouse.platform.backup import MANIFEST, BackupError, Manifest
 from tollhouse.platform.cluster import MAJOR, Cluster
-from tollhouse.platform.data_folder import EmbeddedError
+from tollhouse.platform.data_folder import ARCHIVE_ID, EmbeddedError
 
-ARCHIVE_ID, WAL, BASES, PARTIAL = "archive-id", "wal", "base", ".partial"
+WAL, BASES, PARTIAL = "wal", "base", ".partial"
 BASE, BASE_WAL, PG_MANIFEST = "base.tar.gz", "pg_wal.tar.gz", "backup_manifest"
 SEGMENT_BYTES = 16 * 1024 * 1024
 SEGMENT = re.compile(r"[0-9A-F]{24}")
