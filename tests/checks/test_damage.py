@@ -22,6 +22,10 @@ UNRECORDED = """
         SELECT jsonb_populate_record(w, jsonb_build_object('id', overlay(w.id::text PLACING '000' FROM 34))) AS e
         FROM webhook_events w LIMIT 1) x
 """
+PAUSE = """
+    INSERT INTO payout_pauses
+        (id, cause, data_until, paused_at, paused_by, reason, resumed_at, resumed_by, resumed_because) VALUES
+"""
 
 DAMAGE = {
     "a posting of an unknown source type": (
@@ -113,6 +117,20 @@ DAMAGE = {
     "changed history of operators": (
         "I21 .* operator_action .* was changed",
         "UPDATE operator_actions SET operator = 'eve'",
+    ),
+    "a pause of payouts that nobody ended": (
+        "I26 an operator ends each pause of payouts",
+        PAUSE + "(gen_random_uuid(), 'restored', now(), now(), 'restore', 'Restored', now(), 'eve', 'None')",
+    ),
+    "a pause of payouts that nobody began": (
+        "I26 a pause of payouts begins and is kept",
+        PAUSE + "(gen_random_uuid(), 'operator', NULL, now(), 'eve', 'None', NULL, NULL, NULL)",
+    ),
+    "an export while payouts are paused": (
+        "I26 nothing is exported while payouts are paused",
+        PAUSE
+        + "(gen_random_uuid(), 'restored', now(), now(), 'restore', 'Restored', NULL, NULL, NULL); "
+        + "INSERT INTO bank_batches VALUES (gen_random_uuid(), 'DE00', NULL, 'House', 'eve', now() + interval '1 hour')",
     ),
     "a changed digest": (
         "I25 the latest blocks of the hash chain match their rows",

@@ -54,9 +54,8 @@ async def test_a_bad_deed_is_undone(home: Path) -> None:
     finally:
         assert serving.stop() == []
 
-    for time, says in (("2020-01-01T00:00:00Z", "Choose a later time"), ("2099-01-01T00:00:00Z", "Choose an earlier time")):
-        status, _, talk = command(second, "restore", str(archive), "--to-time", time, *ring)
-        assert (status, says in talk) == (1, True), talk
+    status, _, talk = command(second, "restore", str(archive), "--to-time", "2099-01-01T00:00:00Z", *ring)
+    assert (status, "Choose an earlier time" in talk) == (1, True), talk
     status, lines, talk = command(second, "restore", str(archive), "--to-time", before.isoformat(), *ring)
     assert (status, lines) == (0, ""), talk
     assert "All invariants hold. Payouts are paused." in talk
@@ -70,5 +69,3 @@ async def test_a_bad_deed_is_undone(home: Path) -> None:
             assert await connection.fetchval("SELECT payouts_are_paused()")
         finally:
             await connection.close()
-    status, _, talk = command(second, "serve", "--port", str(serving.port), **setting)
-    assert (status, "belongs to another data folder" in talk) == (1, True), talk

@@ -47,10 +47,35 @@ I15_CARRIED = """
       AND (coalesce(r.status, w.status) IS DISTINCT FROM CASE b.kind WHEN 'refund' THEN want.refund ELSE want.withdrawal END
            OR coalesce(r.amount_minor, w.receive_minor) <> b.amount_minor)
 """
+I26_PAUSED = """
+    SELECT format('%s paused payouts at %s, but there is no pause', a.operator, a.at) AS line
+    FROM operator_actions a
+    WHERE a.action = 'payouts_paused' AND NOT EXISTS (SELECT FROM payout_pauses p WHERE p.id = a.subject_id)
+    UNION ALL
+    SELECT format('the pause %s was begun by %s without an action', p.id, p.paused_by) FROM payout_pauses p
+    WHERE p.cause = 'operator'
+      AND NOT EXISTS (SELECT FROM operator_actions a WHERE a.action = 'payouts_paused' AND a.subject_id = p.id)
+"""
+I26_RESUMED = """
+    SELECT format('the pause %s was ended by %s without an action', p.id, p.resumed_by) AS line FROM payout_pauses p
+    WHERE p.resumed_at IS NOT NULL
+      AND NOT EXISTS (SELECT FROM operator_actions a
+                      WHERE a.action = 'payouts_resumed' AND a.at = p.resumed_at AND a.operator = p.resumed_by)
+"""
+# Times are those of the requests, and a request that began before a pause may commit after it: a minute more than any takes.
+I26_EXPORTED = """
+    SELECT format('batch %s was exported at %s, while payouts were paused', b.id, b.exported_at) AS line
+    FROM payout_pauses p
+    JOIN bank_batches b ON b.exported_at > p.paused_at + interval '1 minute'
+         AND (p.resumed_at IS NULL OR b.exported_at < p.resumed_at - interval '1 minute')
+"""
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I15", "an entry is the sum of its transfers", I15_WHOLE, "bank_entry"),
     Invariant("I15", "the rail confirms what statements show", I15_SHOWN, costly=True),
     Invariant("I15", "a payout left when a statement shows it", I15_LEFT, "payout"),
     Invariant("I15", "a payout ends with its withdrawal or refund", I15_CARRIED, "payout"),
+    Invariant("I26", "a pause of payouts begins and is kept", I26_PAUSED),
+    Invariant("I26", "an operator ends each pause of payouts", I26_RESUMED),
+    Invariant("I26", "nothing is exported while payouts are paused", I26_EXPORTED),
 )
