@@ -128,7 +128,7 @@ DAMAGE = {
     ),
     "an export while payouts are paused": (
         "I26 nothing is exported while payouts are paused",
-        PAUSE
+        PAUSE  # noqa: S608 - constants
         + "(gen_random_uuid(), 'restored', now(), now(), 'restore', 'Restored', NULL, NULL, NULL); "
         + "INSERT INTO bank_batches VALUES (gen_random_uuid(), 'DE00', NULL, 'House', 'eve', now() + interval '1 hour')",
     ),

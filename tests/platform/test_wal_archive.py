@@ -9,7 +9,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from tollhouse.platform import embedded, wal_archive, wal_receiver
+from tollhouse.platform import embedded, recovery, wal_archive, wal_receiver
 from tollhouse.platform.backup import BackupError, Manifest, Timestamp
 from tollhouse.platform.data_folder import EmbeddedError
 from tollhouse.platform.wal_receiver import SLOT, WalReceiver
@@ -73,6 +73,18 @@ def test_recovery_begins_at_the_last_base_backup_before(archive: Path) -> None:
     (second / "manifest.json").unlink()
     with pytest.raises(BackupError, match="not a complete base backup"):
         wal_archive.bases(archive)
+
+
+def test_the_log_of_the_server_says_why_recovery_failed(tmp_path: Path) -> None:
+    log = tmp_path / "postgres.log"
+    assert recovery.reason(log, "it did not start") == "it did not start"
+    log.write_text(
+        "LOG:  redo done\nLOG:  last completed transaction was at log time 2026-11-23 10:15:00.123+00\n"
+        "FATAL:  recovery ended before configured recovery target was reached\n"
+    )
+    assert "ends at 2026-11-23 10:15:00.123+00. Choose an earlier time" in recovery.reason(log, "")
+    log.write_text("FATAL:  could not locate required checkpoint record\nLOG:  shutting down\n")
+    assert recovery.reason(log, "").endswith(": could not locate required checkpoint record")
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ async def resume(
     pauses = await pauses_store.lock_open(work.tx)
     if not pauses:
         raise BankRefusedError("Payouts are not paused.")
-    if seen is not None and seen != {one.id for one in pauses}:
+    if seen is not None and seen != frozenset(one.id for one in pauses):
         raise BankRefusedError("The pauses have changed. Check them again.")
     if not is_complete and (missing := await list_missing(work.tx, account, pauses)):
         raise BankRefusedError(missing[0])

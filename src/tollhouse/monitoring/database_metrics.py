@@ -72,7 +72,8 @@ async def _read_instance(db: Pool, now: datetime) -> list[Metric]:
     workers = await _row(db, store.WORKERS, now, RUNNING_WITHIN)
     partitions = await db.fetch(store.PARTITIONS, now)
     archive = await db.fetchrow(store.WAL_ARCHIVE, SLOT)
-    lag_bytes = None if archive is None else archive["lag_bytes"]
+    receiving: list[Sample] = [] if archive is None else [({}, int(archive["active"]))]
+    lag: list[Sample] = [] if archive is None or archive["lag_bytes"] is None else [({}, archive["lag_bytes"])]
     return [
         _gauge(
             "build_info", "The version and the last migration.", ({"version": VERSION, "migration": server["migration"]}, 1)
@@ -91,12 +92,12 @@ async def _read_instance(db: Pool, now: datetime) -> list[Metric]:
         _gauge(
             "wal_archive_receiving",
             "Whether the WAL archive receives WAL. Only where there is one.",
-            *([] if archive is None else [({}, int(archive["active"]))]),
+            *receiving,
         ),
         _gauge(
             "wal_archive_lag_bytes",
             "WAL that may not be in the archive, by segments of 16 MiB.",
-            *([] if lag_bytes is None else [({}, lag_bytes)]),
+            *lag,
         ),
     ]
 

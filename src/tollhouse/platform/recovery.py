@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tollhouse.platform import embedded
 from tollhouse.platform.backup import BackupError
-from tollhouse.platform.cluster import Cluster
 from tollhouse.platform.data_folder import EmbeddedError
 from tollhouse.platform.database_configuration import CUSTOM_FILE
 
@@ -25,7 +24,7 @@ def recover(data_dir: Path, until: datetime | None) -> embedded.Server:
     try:
         return embedded.start(data_dir, RECOVERS_WITHIN_S)
     except EmbeddedError as error:
-        raise BackupError(_reason(cluster, str(error))) from None
+        raise BackupError(reason(cluster.folder / "postgres.log", str(error))) from None
     finally:
         file.unlink()
 
@@ -38,8 +37,8 @@ def _configuration(until: datetime | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _reason(cluster: Cluster, error: str) -> str:
-    log = cluster.folder / "postgres.log"
+def reason(log: Path, error: str) -> str:
+    """Why the recovery failed, by the log of the server; the error itself if that does not say."""
     text = log.read_text(errors="replace") if log.exists() else ""
     if TOO_LATE in text:
         last = LAST_TRANSACTION.search(text)

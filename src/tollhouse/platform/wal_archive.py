@@ -213,7 +213,7 @@ def _private(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
 
 def _verify(cluster: Cluster, folder: Path) -> None:
     """Compare each file with pg_basebackup's manifest. The WAL in it is not parsed, as it is a tar file."""
-    _run(cluster, "pg_verifybackup", "--no-parse-wal", "--quiet", str(folder))
+    _run(cluster, "pg_verifybackup", "--no-parse-wal", "--quiet", f"--ignore={MANIFEST}", str(folder))
 
 
 def _run(cluster: Cluster, program: str, *arguments: str) -> None:
