@@ -1,4 +1,4 @@
-"""The drill: a bad deed in a running service, and the database is recovered to the moment before it."""
+"""The drill: a mistake in a running service, and the database is recovered to the moment before it."""
 
 import tempfile
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
-async def commit_bad_deed(dsn: str) -> datetime:
+async def make_mistake(dsn: str) -> datetime:
     """Drop the postings of the ledger. Returns a time just before."""
     connection = await asyncpg.connect(dsn)
     try:
@@ -39,7 +39,7 @@ async def commit_bad_deed(dsn: str) -> datetime:
     return before
 
 
-async def test_a_bad_deed_is_undone(home: Path) -> None:
+async def test_a_mistake_is_undone(home: Path) -> None:
     first, second, archive = home / "first", home / "second", home / "archive"
     first.mkdir()
     setting, ring = {"TOLLHOUSE_WAL_ARCHIVE": str(archive)}, ("--keys", str(first / "secret-keys"))
@@ -50,7 +50,7 @@ async def test_a_bad_deed_is_undone(home: Path) -> None:
             status, _, talk = command(first, "backup", "base", **setting)
             assert status == 0, talk
             await pay(alice, (await alice.post("/payment-links", COFFEE)).ok(201).body)
-        before = await commit_bad_deed(embedded.locate(first).dsn)
+        before = await make_mistake(embedded.locate(first).dsn)
     finally:
         assert serving.stop() == []
 

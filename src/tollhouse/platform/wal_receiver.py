@@ -19,7 +19,7 @@ from tollhouse.platform.db_errors import UNREACHABLE
 from tollhouse.platform.log import log
 
 SLOT = "tollhouse_archive"
-RETRY_AFTER_S = (0.2, 1.0, 5.0, 30.0)
+RETRY_AFTER_S = (1, 5, 30)
 HEALTHY_AFTER_S = 60
 ENDS_WITHIN_S = 10
 RECEIVER_ENDS_WITHIN_MS = 5_000
