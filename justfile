@@ -22,6 +22,10 @@ layers:
 test *args:
     pytest -n 3 --dist loadgroup "$@"
 
+# All tests, or the ones named, with every service behind PgBouncer in transaction mode.
+pooler *args:
+    THROUGH_POOLER=1 pytest -n 3 --dist loadgroup "$@"
+
 # All tests, or the ones named, as if it were 15 December 2026 and 1 February 2027.
 dates *args:
     scripts/dates -n 3 --dist loadgroup "$@"

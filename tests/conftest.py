@@ -1,9 +1,11 @@
 """One embedded PostgreSQL and one whole service for the test session; a cast for each test."""
 
 import asyncio
+import os
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ from playwright.async_api import Browser
 
 pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes", "tests.receiver")
 
+from tests import pgbouncer  # noqa: E402
 from tests.browser import chromium  # noqa: E402
 from tests.cast import Actor, sign_up  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
-from tests.running import Service, free_port, make_template, migrated_database, settings_for  # noqa: E402
+from tests.running import POOLERS, Service, free_port, make_template, migrated_database, settings_for  # noqa: E402
 from tollhouse.platform import embedded, passwords  # noqa: E402
 from tollhouse.platform.db import connect  # noqa: E402
 
@@ -62,8 +65,21 @@ def server() -> Iterator[embedded.Server]:
         running = embedded.start(Path(folder) / "data")
         asyncio.run(_wait_for_no_disk(running.cluster.dsn))
         asyncio.run(make_template(running.cluster.dsn))
-        yield running
+        with _pooler(running):
+            yield running
         running.stop()
+
+
+@contextmanager
+def _pooler(server: embedded.Server) -> Iterator[None]:
+    """With `THROUGH_POOLER=1`, all services of the tests reach their databases through PgBouncer: `just pooler`."""
+    if not os.environ.get("THROUGH_POOLER"):
+        yield
+        return
+    asyncio.run(pgbouncer.set_role_settings(server.cluster.dsn))
+    with pgbouncer.running(server.cluster) as bouncer:
+        POOLERS.append(bouncer.url)
+        yield
 
 
 async def _wait_for_no_disk(dsn: str) -> None:

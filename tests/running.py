@@ -95,6 +95,10 @@ CATALOGUE = extension.read(b"")
 """The built-in catalogue of all services of this process, which tests may change for a while."""
 
 
+POOLERS: list[Callable[[str], str]] = []
+"""Called with the DSN of a database, the first returns its URL through a pooler: for a run of the tests through one."""
+
+
 class Service:
     """A running Tollhouse. `worker=False` leaves the worker out. Web and worker share `rails`, which tests may change."""
 
@@ -122,11 +126,11 @@ class Service:
             self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(30)
 
-    def create_services(self, *, connections: int = main.WEB_POOL) -> Services:
+    def create_services(self, *, connections: int | None = None) -> Services:
         """Services of the same instance, for what a test does without a request."""
         return self._create(self.settings, connections=connections)
 
-    def _create(self, settings: Settings, *, connections: int = main.WEB_POOL) -> Services:
+    def _create(self, settings: Settings, *, connections: int | None = None) -> Services:
         catalogue = CATALOGUE if settings.catalogue_file is None else None
         return main.create_services(settings, connections=connections, rails=self.rails, catalogue=catalogue)
 
@@ -154,6 +158,8 @@ class Service:
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
         settings = msgspec.structs.replace(self.settings, database_url=as_application(self.dsn))
+        if POOLERS and settings.pooler_database_url is None:
+            settings = msgspec.structs.replace(settings, pooler_database_url=POOLERS[0](self.dsn))
         await migrate(settings.database_url or "", self.dsn)
         stop = asyncio.Event()
         asgi = main.build(self._create(settings))

@@ -26,7 +26,7 @@ from uuid_utils.compat import uuid7
 from benchmarks.harness.fold import Call, Now
 from benchmarks.harness.requests import READERS, operation_of
 from benchmarks.harness.trace import PLACES, Count, Fresh, Known, Moment, Random, Several, Text
-from tollhouse.main import WEB_POOL
+from tollhouse.kernel.limits import DATABASE_CONNECTIONS
 from tollhouse.platform import db
 
 ENCODER = msgspec.json.Encoder()
@@ -129,13 +129,13 @@ class OneTrip:
         self.operations = {name: Operation(call) for name, call in setup.calls.items()}
         self.connections: list[asyncpg.Connection[asyncpg.Record]] = []
         self.idle: list[dict[str, Any]] = []
-        self.room = asyncio.Semaphore(WEB_POOL)
+        self.room = asyncio.Semaphore(DATABASE_CONNECTIONS)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """ASGI."""
         if scope["type"] == "lifespan":
             await receive()
-            await self.open(WEB_POOL)
+            await self.open(DATABASE_CONNECTIONS)
             await send({"type": "lifespan.startup.complete"})
             await receive()
             await self.close()

@@ -27,7 +27,7 @@ from tollhouse.kernel import clock
 from tollhouse.outgoing import pauses
 from tollhouse.platform import common_passwords, partitions, process_metrics
 from tollhouse.platform.config import Settings
-from tollhouse.platform.connections import application_name
+from tollhouse.platform.connections import application_name, require_role_settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log import log
@@ -39,7 +39,6 @@ from tollhouse.slices import SLICES
 if TYPE_CHECKING:
     from tollhouse.tracing.spans import Tracing
 
-WEB_POOL = 10
 WATCH_EVERY_S = 900
 REQUEST_METRICS = RequestMetrics(OPERATIONS)
 
@@ -56,12 +55,12 @@ def start_tracing(settings: Settings) -> "Tracing | None":
 def create_services(
     settings: Settings,
     *,
-    connections: int = WEB_POOL,
+    connections: int | None = None,
     rails: Rails | None = None,
     catalogue: Catalogue | None = None,
     tracing: "Tracing | None" = None,
 ) -> Services:
-    """The services for these settings, with the rails and catalogue that they describe unless others are given.
+    """The services for these settings, with the connections, rails and catalogue that they describe unless others are given.
 
     Opens no connection.
     """
@@ -69,7 +68,13 @@ def create_services(
         raise ValueError("services need a database URL; the supervisor sets that of the embedded database")
     keys = KeyRing(settings.secret_keys)
     make_pool = Pool if tracing is None else tracing.pool
-    pool = make_pool(settings.database_url, connections, application_name(keys), partitions=partitions.Partitions())
+    pool = make_pool(
+        settings.pooler_database_url or settings.database_url,
+        connections or settings.database_connections,
+        application_name(keys),
+        partitions=partitions.Partitions(),
+        pooled=settings.pooler_database_url is not None,
+    )
     return Services(
         settings,
         pool,
@@ -82,13 +87,15 @@ def create_services(
 
 
 async def verify(settings: Settings) -> None:
-    """Compare program and settings with the database: its schema, its keys, the decimals that money counts in.
+    """Compare program and settings with the database: its pooler, its schema, its keys, the decimals that money counts in.
 
     Pauses payouts if the database is a copy of another one. Raises `MigrationsDisagreeError` and `InvalidSettingsError`,
     with what to do.
     """
     services = create_services(settings, connections=1)
     try:
+        if settings.pooler_database_url is not None:
+            await require_role_settings(services.db, settings.pooler_database_url)
         await require_current(services.db)
         await services.db.transact(lambda tx: pauses.pause_if_copied(tx, clock.now()))
         await key_checks.verify(services.db, services.keys)

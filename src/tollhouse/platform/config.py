@@ -22,6 +22,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """All settings. `tollhouse config` prints them."""
 
     database_url: str | None
+    pooler_database_url: str | None
+    database_connections: int
     migration_database_url: str | None
     deprecated_webhooks: bool
     base_url: str
@@ -50,6 +52,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     request_body_timeout_s: float
     keep_alive_timeout_s: float
     response_timeout_s: float
+    drain_s: int
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     hsts_subdomains: bool
     webhook_source_ip: IPv4Address | None

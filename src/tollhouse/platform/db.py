@@ -1,7 +1,8 @@
 """PostgreSQL: a thin pool of connections with pinned prepared statements.
 
 Connections are reused last-in-first-out, without a round trip. So nothing may persist on them: no SET other than
-SET LOCAL, no session locks, no LISTEN. A connection that is returned broken or inside a transaction is closed.
+SET LOCAL, no session locks, no LISTEN. A connection that is returned broken or inside a transaction is closed. For the
+same reason the connections may be those of a pooler in transaction mode.
 
 A server may stop responding without closing anything. Every statement has a deadline on the client, later than the
 server's: when it passes, its connection and the idle ones are closed.
@@ -21,15 +22,21 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import metrics
 from tollhouse.platform.batched_query import BatchedQuery
+from tollhouse.platform.database_hosts import single_host_urls
 from tollhouse.platform.db_errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
 from tollhouse.platform.partitions import Partitions, is_missing
+from tollhouse.platform.pooler import keeps_named_statements
 from tollhouse.platform.transaction import STATEMENT_DEADLINE_S, DatabaseConnection, Row, Tx
 
 T = TypeVar("T")
 NAME = "tollhouse"
-STATEMENT_TIMEOUT_MS = 5_000
-IDLE_IN_TRANSACTION_MS = 5_000
-LOCK_TIMEOUT_MS = 2_000
+SESSION_SETTINGS = {
+    "jit": "off",
+    "statement_timeout": "5000",
+    "lock_timeout": "2000",
+    "idle_in_transaction_session_timeout": "5000",
+}
+"""What each session begins with; times are in milliseconds. Through a pooler, the role has them."""
 CONNECT_TIMEOUT_S = 5.0
 ACQUIRE_TIMEOUT_S = 5.0
 WATCH_EVERY_S = 0.25
@@ -52,6 +59,7 @@ class Pool:
     """A pool of at most `connections`, with `name` as application name. The first statement opens the first connection.
 
     `partitions` creates missing partitions before a statement needs them. `statement_timeout_s` overrides the default.
+    `pooled`: `dsn` is that of a pooler in transaction mode, which takes neither `settings` nor time limits.
     """
 
     def __init__(
@@ -63,10 +71,12 @@ class Pool:
         settings: Mapping[str, str] | None = None,
         partitions: Partitions | None = None,
         statement_timeout_s: float | None = None,
+        pooled: bool = False,
     ) -> None:
         self.name = name
         self.partitions = partitions
-        self._dsn = dsn
+        self._urls = single_host_urls(dsn)
+        self._pooled = pooled
         self._settings = {**_statement_limit(statement_timeout_s), **(settings or {})}
         self._answers_within_s = statement_timeout_s or STATEMENT_DEADLINE_S
         self._idle: list[DatabaseConnection] = []
@@ -219,8 +229,18 @@ class Pool:
         return None
 
     async def _dial(self) -> DatabaseConnection:
-        raw = await connect(self._dsn, timeout_s=CONNECT_TIMEOUT_S, name=self.name, settings=self._settings)
-        return DatabaseConnection(raw, self._answers_within_s)
+        if not self._pooled:
+            startup = {**_startup(self.name), **SESSION_SETTINGS, **self._settings}
+            raw = await connect_to_one(self._urls, CONNECT_TIMEOUT_S, startup)
+            return DatabaseConnection(raw, self._answers_within_s)
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            raw = await connect_to_one(self._urls, CONNECT_TIMEOUT_S, _startup(self.name), pooled=True)
+            try:
+                names_statements = await keeps_named_statements(raw)
+            except BaseException:
+                raw.terminate()
+                raise
+        return DatabaseConnection(raw, self._answers_within_s, names_statements=names_statements)
 
     def _watch(self) -> None:
         """Close connections whose statement exceeded its deadline; repeat while any is in use."""
@@ -283,24 +303,42 @@ async def connect(
     name: str = NAME,
     settings: Mapping[str, str] | None = None,
 ) -> "asyncpg.Connection[asyncpg.Record]":
-    """Connect with time limits as startup parameters, which poolers pass on. Never to a standby."""
-    raw = await asyncpg.connect(
-        dsn,
-        timeout=timeout_s,
-        statement_cache_size=0,
-        target_session_attrs=None if "target_session_attrs" in dsn else SessionAttribute.read_write,
-        server_settings={
-            "application_name": name,
-            "jit": "off",
-            "timezone": "UTC",
-            "statement_timeout": str(STATEMENT_TIMEOUT_MS),
-            "lock_timeout": str(LOCK_TIMEOUT_MS),
-            "idle_in_transaction_session_timeout": str(IDLE_IN_TRANSACTION_MS),
-            **(settings or {}),
-        },
-    )
-    _keep_alive(raw)
-    return raw
+    """Connect with time limits as startup parameters. Never to a standby; of several hosts, to the primary."""
+    return await connect_to_one(single_host_urls(dsn), timeout_s, {**_startup(name), **SESSION_SETTINGS, **(settings or {})})
+
+
+async def connect_to_one(
+    urls: list[str], timeout_s: float, startup: Mapping[str, str], *, pooled: bool = False
+) -> "asyncpg.Connection[asyncpg.Record]":
+    """Connect to the first of these hosts that is the primary, and move it to the front.
+
+    Each has an equal part of the time: a machine that is silently gone must not take all of it. A pooler itself knows the
+    primary.
+    """
+    for number, url in enumerate(urls, start=1):
+        anything = pooled or "target_session_attrs" in url
+        try:
+            raw = await asyncpg.connect(
+                url,
+                timeout=timeout_s / len(urls),
+                statement_cache_size=0,
+                target_session_attrs=None if anything else SessionAttribute.read_write,
+                server_settings=dict(startup),
+            )
+        except UNREACHABLE:
+            if number == len(urls):
+                raise
+        else:
+            _keep_alive(raw)
+            urls.remove(url)
+            urls.insert(0, url)
+            return raw
+    raise AssertionError("there is no host")
+
+
+def _startup(name: str) -> dict[str, str]:
+    """What a pooler accepts too."""
+    return {"application_name": name, "timezone": "UTC"}
 
 
 def _keep_alive(raw: "asyncpg.Connection[asyncpg.Record]") -> None:

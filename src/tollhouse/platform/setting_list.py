@@ -42,6 +42,21 @@ SETTINGS: tuple[Setting, ...] = (
         _or_none(str),
         secret=True,
     ),
+    Setting(
+        "TOLLHOUSE_POOLER_DATABASE_URL",
+        "pooler_database_url",
+        "URL of the same database through a pooler in transaction mode, for requests and jobs; empty: DATABASE_URL",
+        "",
+        _or_none(str),
+        secret=True,
+    ),
+    Setting(
+        "TOLLHOUSE_DATABASE_CONNECTIONS",
+        "database_connections",
+        "database connections for the requests of a web process, and as many for the jobs of a worker",
+        str(limits.DATABASE_CONNECTIONS),
+        setting_values.pool_size,
+    ),
     Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: use saved webhook URLs", "", "true".__eq__, exact=True),
     Setting(
         "TOLLHOUSE_BASE_URL",
@@ -177,6 +192,13 @@ SETTINGS: tuple[Setting, ...] = (
         "seconds after which a client that reads a response slower than 1 KiB/s is disconnected",
         "30",
         setting_values.seconds,
+    ),
+    Setting(
+        "TOLLHOUSE_DRAIN_S",
+        "drain_s",
+        "seconds that a web process still answers after SIGTERM, while /readyz returns 503",
+        "0",
+        setting_values.drain,
     ),
     Setting(
         "TOLLHOUSE_TRUSTED_PROXIES",

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from tollhouse.kernel import bank_codes, limits
 
 TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
+DRAIN_S_MAX = 300
 TOKEN_CHARS_MIN = 32
 KEY_BYTES = 32
 PORT_MAX, IPV6 = 65_535, 6
@@ -120,6 +121,22 @@ def connections(text: str) -> int:
     number = count(text)
     if not 1 <= number <= limits.CONNECTIONS_MAX:
         raise ValueError(f"must be between 1 and {limits.CONNECTIONS_MAX} connections")
+    return number
+
+
+def drain(text: str) -> int:
+    """A whole number of seconds, at most five minutes."""
+    number = count(text)
+    if number > DRAIN_S_MAX:
+        raise ValueError(f"must be at most {DRAIN_S_MAX} seconds")
+    return number
+
+
+def pool_size(text: str) -> int:
+    """A number of database connections."""
+    number = count(text)
+    if not 1 <= number <= limits.DATABASE_CONNECTIONS_MAX:
+        raise ValueError(f"must be between 1 and {limits.DATABASE_CONNECTIONS_MAX} connections")
     return number
 
 

@@ -34,10 +34,20 @@ class ConflictError(Exception):
 
 
 class DatabaseConnection:
-    """A connection to the database. Statements are prepared once on it, and have a deadline."""
+    """A connection to the database. Statements are prepared once on it, and have a deadline.
 
-    def __init__(self, raw: "asyncpg.Connection[asyncpg.Record]", statement_timeout_s: float = STATEMENT_DEADLINE_S) -> None:
+    Without `names_statements` they have no names, and are parsed and planned at each execution, in the same round trip.
+    """
+
+    def __init__(
+        self,
+        raw: "asyncpg.Connection[asyncpg.Record]",
+        statement_timeout_s: float = STATEMENT_DEADLINE_S,
+        *,
+        names_statements: bool = True,
+    ) -> None:
         self.raw = raw
+        self.names_statements = names_statements
         self.deadline = math.inf
         """The deadline of the current statement, by the clock of the event loop."""
         self._statement_timeout_s = statement_timeout_s
@@ -68,7 +78,8 @@ class DatabaseConnection:
 
     async def _prepare(self, sql: str) -> "PreparedStatement[asyncpg.Record]":
         # Named, because the driver plans unnamed statements at every call if its own cache is off.
-        statement = self._prepared[sql] = await self.raw.prepare(sql, name=f"s{len(self._prepared)}")
+        name = f"s{len(self._prepared)}" if self.names_statements else ""
+        statement = self._prepared[sql] = await self.raw.prepare(sql, name=name)
         return statement
 
 
