@@ -14,6 +14,7 @@ import uvloop
 
 from chaos import (
     backlog,
+    failover,
     hostile,
     jump,
     kills,
@@ -21,6 +22,7 @@ from chaos import (
     network_namespace,
     outages,
     rebinding,
+    rolling,
     signups,
     silence,
     sockets,
@@ -44,6 +46,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "sockets": sockets.run,
     "logs": logs.run,
     "spawning": spawning.run,
+    "rolling": rolling.run,
+    "failover": failover.run,
 }
 NAMESPACED = {"strangers", "rebinding"}
 """These run in a network namespace with their own name server."""

@@ -74,7 +74,7 @@ async def stopped_reader(links: int) -> list[Figure]:
 
 async def open_links(service: RunningService, http: ClientSession, links: int, what: str) -> list[Figure]:
     """Sign up and create payment links; none may fail or exist twice."""
-    merchant = Merchant(service, http)
+    merchant = Merchant(service.url, http)
     began = time.perf_counter()
     await merchant.begin()
     for number in range(links):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import IO, Any, Self
@@ -18,6 +19,7 @@ import aiohttp
 READY_WITHIN_S = 120.0
 STOPS_WITHIN_S = 30.0
 HEALTHY_ADDRESS = "127.0.9.1"
+CREATED = 201
 PATHS = ("/healthz", "/readyz", "/signin", "/.well-known/oauth-authorization-server")
 
 
@@ -97,8 +99,8 @@ def cookies() -> aiohttp.ClientSession:
 class Merchant:
     """A merchant that signs up and creates payment links, each with its own idempotency key."""
 
-    def __init__(self, service: RunningService, http: aiohttp.ClientSession) -> None:
-        self._url, self._http = service.url, http
+    def __init__(self, url: str, http: aiohttp.ClientSession) -> None:
+        self._url, self._http = url, http
         self.failed = 0
         self._key = ""
 
@@ -117,15 +119,19 @@ class Merchant:
 
     async def open_link(self, number: int) -> None:
         """Create a payment link and count a response other than 201."""
-        body = {"display_name": f"Coffee {number}", "amount": "4.20", "currency": "EUR"}
-        headers = {"X-API-Key": self._key, "Idempotency-Key": f"link-{number}"}
+        self.failed += await self.create_link(str(number)) is None
+
+    async def create_link(self, key: str) -> str | None:
+        """Create a payment link with an idempotency key of its own. Returns its id; None unless created."""
+        body = {"display_name": f"Coffee {key}", "amount": "4.20", "currency": "EUR"}
+        headers = {"X-API-Key": self._key, "Idempotency-Key": f"link-{key}"}
         try:
             async with self._http.post(
                 f"{self._url}/api/v2/integration/payment-links", json=body, headers=headers
             ) as answer:
-                self.failed += answer.status != 201  # noqa: PLR2004 - created
+                return (await answer.json())["id"] if answer.status == CREATED else None
         except aiohttp.ClientError:
-            self.failed += 1
+            return None
 
     async def links(self) -> int:
         """The number of payment links."""
@@ -142,8 +148,9 @@ class Merchant:
 class HealthyClient:
     """Requests a page, probes and metadata in turn, at a steady rate, on few persistent connections."""
 
-    def __init__(self, service: RunningService) -> None:
-        self._url = service.url
+    def __init__(self, url: str, paths: Sequence[str] = PATHS) -> None:
+        self._url = url
+        self._paths = paths
         self.latencies_ms: list[float] = []
         self.problems: list[str] = []
 
@@ -152,13 +159,13 @@ class HealthyClient:
         first = len(self.latencies_ms)
         connector = aiohttp.TCPConnector(limit=8, local_addr=(HEALTHY_ADDRESS, 0))
         async with aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar()) as http:
-            await self._request(http, PATHS[0])
+            await self._request(http, self._paths[0])
             del self.latencies_ms[first:]
             began = time.perf_counter()
             asking: set[asyncio.Task[None]] = set()
             for number in range(int(per_s * seconds)):
                 await asyncio.sleep(max(0.0, began + number / per_s - time.perf_counter()))
-                one = asyncio.create_task(self._request(http, PATHS[number % len(PATHS)]))
+                one = asyncio.create_task(self._request(http, self._paths[number % len(self._paths)]))
                 asking.add(one)
                 one.add_done_callback(asking.discard)
             await asyncio.gather(*asking)

@@ -77,7 +77,7 @@ async def run(*, quick: bool) -> list[Figure]:
     async with RunningService(TOLLHOUSE_TRUSTED_PROXIES="none") as service:
         await Member(service).begin()
         await asyncio.gather(
-            HealthyClient(service).send_requests(REQUESTS_PER_S, 3.0), Member(service).sign_in(SIGN_INS_PER_S, 3.0)
+            HealthyClient(service.url).send_requests(REQUESTS_PER_S, 3.0), Member(service).sign_in(SIGN_INS_PER_S, 3.0)
         )
         web = service.part("web")
         for kind in ADDRESSES:
@@ -87,7 +87,7 @@ async def run(*, quick: bool) -> list[Figure]:
 
 
 async def _run_kind(service: RunningService, kind: str, rounds: int, stretch_s: float) -> list[Figure]:
-    client, member, answered = HealthyClient(service), Member(service), Counter[str]()
+    client, member, answered = HealthyClient(service.url), Member(service), Counter[str]()
     pages: tuple[list[float], list[float]] = ([], [])
     sign_ins: tuple[list[float], list[float]] = ([], [])
     small, large = _resident_mib(service), 0.0

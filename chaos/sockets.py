@@ -21,10 +21,10 @@ async def run(*, quick: bool) -> list[Figure]:
     rounds, stretch_s = (QUICK_ROUNDS, QUICK_STRETCH_S) if quick else (ROUNDS, STRETCH_S)
     figures: list[Figure] = []
     async with RunningService(TOLLHOUSE_TRUSTED_PROXIES="none") as service:
-        await HealthyClient(service).send_requests(REQUESTS_PER_S, 3.0)
+        await HealthyClient(service.url).send_requests(REQUESTS_PER_S, 3.0)
         web = service.part("web")
         for kind in KINDS:
-            client = HealthyClient(service)
+            client = HealthyClient(service.url)
             quiet: list[float] = []
             attacked: list[float] = []
             for _ in range(rounds):

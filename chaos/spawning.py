@@ -25,7 +25,7 @@ async def run(*, quick: bool) -> list[Figure]:
     with tempfile.NamedTemporaryFile(prefix="tollhouse-chaos-log-") as file:
         log = Path(file.name)
         async with RunningService(os.open(file.name, os.O_WRONLY | os.O_APPEND)) as service, cookies() as http:
-            merchant = Merchant(service, http)
+            merchant = Merchant(service.url, http)
             await merchant.begin()
             for number in range(links):
                 await merchant.open_link(number)

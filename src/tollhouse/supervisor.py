@@ -297,18 +297,18 @@ class _Part:
             await asyncio.wait({died, stopping}, return_when=asyncio.FIRST_COMPLETED)
             stopping.cancel()
             if stop.is_set():
-                await _end(child)
+                await _end(child, settings.drain_s + PART_STOPS_WITHIN_S)
                 return
             failures = 0 if asyncio.get_running_loop().time() - began > HEALTHY_AFTER_S else failures + 1
             log.error("part_ended", part=self._name, exit_status=child.returncode)
             await _wait(stop, _restart_after_s(failures))
 
 
-async def _end(child: Process) -> None:
+async def _end(child: Process, within_s: float) -> None:
     with suppress(ProcessLookupError):
         child.terminate()
     try:
-        await asyncio.wait_for(child.wait(), PART_STOPS_WITHIN_S)
+        await asyncio.wait_for(child.wait(), within_s)
     except TimeoutError:
         child.kill()
         await child.wait()

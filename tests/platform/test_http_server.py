@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from tests.accepted import accepted_by
@@ -110,3 +111,21 @@ async def until(holds: object) -> None:
     async with asyncio.timeout(20):
         while not holds():
             await asyncio.sleep(0.02)
+
+
+async def test_a_process_that_stops_answers_until_its_proxy_has_noticed(server: embedded.Server, tmp_path: Path) -> None:
+    dsn = await migrated_database(server.cluster.dsn)
+    one = Serving(tmp_path, "web", DATABASE_URL=dsn, TOLLHOUSE_SECRET_KEYS=KEY, TOLLHOUSE_DRAIN_S="300")
+    await one.start()
+    assert one.process is not None
+    async with aiohttp.ClientSession() as http:
+        one.process.terminate()
+        while True:
+            async with http.get(f"{one.url}/readyz") as answer:
+                if answer.status == 503:
+                    assert answer.headers["Connection"] == "close"
+                    break
+        async with http.get(f"{one.url}/healthz") as answer:
+            assert (answer.status, answer.headers["Connection"]) == (200, "close")
+    one.process.terminate()  # the second signal ends it at once
+    await asyncio.to_thread(one.process.wait, 30)

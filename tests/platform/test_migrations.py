@@ -11,6 +11,8 @@ from tollhouse.platform import embedded, health
 from tollhouse.platform.db import Pool
 from tollhouse.platform.migrations import MigrationsDisagreeError, migrate
 
+WITHOUT_LAST = "DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)"
+OTHER_DIGEST = "UPDATE schema_migrations SET digest = 'other' WHERE number = (SELECT max(number) FROM schema_migrations)"
 NEWER = "INSERT INTO schema_migrations (number, name, digest) VALUES (9999, '9999_later.sql', '')"
 
 
@@ -33,21 +35,32 @@ async def test_an_older_program_refuses_a_newer_database(server: embedded.Server
 
 async def test_a_newer_program_requires_the_migration(server: embedded.Server) -> None:
     dsn = await migrated_database(server.cluster.dsn)
-    await run(dsn, "DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)")
+    await run(dsn, WITHOUT_LAST)
     with pytest.raises(MigrationsDisagreeError, match="run `tollhouse migrate`"):
         await main.verify(settings_for(dsn))
 
 
-async def test_readiness_is_503_where_the_schema_is_not_ours(server: embedded.Server) -> None:
+async def test_readiness_is_503_where_the_schema_lacks_ours(server: embedded.Server) -> None:
     dsn = await new_database(server.cluster.dsn)
     pool = Pool(dsn, 1)
     with pytest.raises(TemporarilyUnavailable):
         await health.require_ready(pool)
     await migrate(dsn)
     await health.require_ready(pool)
-    await run(dsn, NEWER)
+    await run(dsn, OTHER_DIGEST)
     with pytest.raises(TemporarilyUnavailable):
         await health.require_ready(pool)
+    await run(dsn, WITHOUT_LAST)
+    with pytest.raises(TemporarilyUnavailable):
+        await health.require_ready(pool)
+    await pool.close()
+
+
+async def test_a_running_process_stays_ready_while_an_upgrade_migrates(server: embedded.Server) -> None:
+    dsn = await migrated_database(server.cluster.dsn)
+    pool = Pool(dsn, 1)
+    await run(dsn, NEWER)
+    await health.require_ready(pool)
     await pool.close()
 
 

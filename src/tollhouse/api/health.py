@@ -38,7 +38,7 @@ async def alive() -> Liveness:
 
 @OPERATIONS.add("GET", "/readyz", guard=anyone)
 async def ready(services: Services, now: datetime) -> Readiness:
-    """Check readiness. Returns 200 while the database responds too and has this version's schema, else 503.
+    """Check readiness. Returns 200 while the database responds too and has at least this version's schema, else 503.
 
     `parts` says more, and does not change the status: a web process takes requests while no worker runs.
     """

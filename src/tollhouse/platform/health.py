@@ -1,13 +1,19 @@
-"""The database check of the readiness probe."""
+"""The checks of the readiness probe."""
 
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.db import Pool
-from tollhouse.platform.migrations import MigrationsDisagreeError, require_current
+from tollhouse.platform.draining import DRAINING
+from tollhouse.platform.migrations import MigrationsDisagreeError, require_applied
 
 
 async def require_ready(db: Pool) -> None:
-    """Raises connection errors, and `TemporarilyUnavailable` if the schema is not that of this version."""
+    """Raises connection errors, and `TemporarilyUnavailable` if the process stops or the schema is not that of this version.
+
+    A newer schema is accepted: migrations work beside the version before them, and an upgrade applies them first.
+    """
+    if DRAINING.has_begun:
+        raise TemporarilyUnavailable(detail="the process is stopping")
     try:
-        await require_current(db)
+        await require_applied(db)
     except MigrationsDisagreeError as error:
         raise TemporarilyUnavailable(detail=str(error)) from None

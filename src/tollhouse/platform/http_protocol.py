@@ -35,6 +35,7 @@ from tollhouse.kernel.limits import (
 from tollhouse.platform import metrics
 from tollhouse.platform.coalescing_transport import CoalescingTransport
 from tollhouse.platform.connection_limits import ConnectionLimits
+from tollhouse.platform.draining import DRAINING
 from tollhouse.platform.http_cycle import HttpCycle
 from tollhouse.platform.log import log
 from tollhouse.platform.security_headers import SAME_ORIGIN, security_headers
@@ -159,7 +160,7 @@ class HttpProtocol(HttpToolsProtocol):
             default_headers=self.server_state.default_headers,
             message_event=asyncio.Event(),
             expect_100_continue=self.expect_100_continue,
-            keep_alive=self.scope["http_version"] != "1.0" and parser.should_keep_alive(),
+            keep_alive=self.scope["http_version"] != "1.0" and parser.should_keep_alive() and not DRAINING.has_begun,
             on_response=self.on_response_complete,
         )
         application: Any = self._behind_proxy if self._is_forwarded else cast("Any", self.app)

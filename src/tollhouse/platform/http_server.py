@@ -1,9 +1,11 @@
 """The HTTP server of a web process: uvicorn, with our own protocol."""
 
 import asyncio
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import Literal, cast
 
 import uvicorn
@@ -13,9 +15,36 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tollhouse.platform.config import Settings
 from tollhouse.platform.connection_limits import ConnectionLimits
+from tollhouse.platform.draining import DRAINING
 from tollhouse.platform.http_protocol import HttpProtocol
 
 STOP_WITHIN_S = 10
+
+
+class _Server(uvicorn.Server):
+    """A server that answers for a while after SIGTERM. A second signal ends it at once."""
+
+    def __init__(self, config: uvicorn.Config, drain_s: int) -> None:
+        super().__init__(config)
+        self._drain_s = drain_s
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with super().capture_signals():
+            if self._drain_s:
+                signal.signal(signal.SIGTERM, self._drain)
+            yield
+
+    async def on_tick(self, counter: int) -> bool:
+        if DRAINING.is_over:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    def _drain(self, number: int, frame: FrameType | None) -> None:
+        if DRAINING.has_begun:
+            self.handle_exit(number, frame)
+        else:
+            DRAINING.begin(self._drain_s)
 
 
 class _ServerWithin(uvicorn.Server):
@@ -28,7 +57,7 @@ class _ServerWithin(uvicorn.Server):
 
 def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
     """A server of this application; `run` or `serve` gets its listening sockets."""
-    return uvicorn.Server(_configuration(application, settings))
+    return _Server(_configuration(application, settings), settings.drain_s)
 
 
 def make_within(application: ASGIApp, settings: Settings) -> uvicorn.Server:

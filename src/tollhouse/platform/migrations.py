@@ -19,6 +19,7 @@ import asyncpg
 from tollhouse.platform import roles
 from tollhouse.platform.db import DatabaseConnection, Pool, Tx, connect
 from tollhouse.platform.failure import Failure
+from tollhouse.platform.transaction import Row
 
 LOCK_KEY = 0x746F6C6C  # "toll"
 NUMBERED = re.compile(r"(?P<number>[0-9]{4})_[a-z_]+\.sql")
@@ -32,6 +33,7 @@ STAY_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 0"
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 TRIES_AGAIN_AFTER_S = 1
 APPLIED = "SELECT number, digest FROM schema_migrations ORDER BY number"
+OURS = "SELECT number, digest FROM schema_migrations WHERE number = $1"
 LAST = "SELECT number, digest FROM schema_migrations ORDER BY number DESC LIMIT 1"
 MIGRATES_WITHIN_S = 3600
 """The time limit of one statement of a migration, and of waiting for another process."""
@@ -143,10 +145,7 @@ async def apply(dsn: str, migrations: list[Migration]) -> list[str]:
 
 async def require_current(db: Pool) -> None:
     """Raises `MigrationsDisagreeError` unless exactly the migrations of this version were applied."""
-    try:
-        row = await db.fetchrow(LAST)
-    except asyncpg.UndefinedTableError:
-        row = None
+    row = await _recorded(db, LAST)
     if row is None:
         raise MigrationsDisagreeError("the database is empty; run `tollhouse migrate`")
     last = _last()
@@ -156,8 +155,28 @@ async def require_current(db: Pool) -> None:
             f"the database is at migration {row['number']:04d} and this program needs {last.number:04d}: "
             "run `tollhouse migrate`"
         )
-    if row["digest"] != last.digest:
-        raise MigrationsDisagreeError(f"{last.name} was changed after it was applied")
+    _require_digest(row, last)
+
+
+async def require_applied(db: Pool) -> None:
+    """Raises `MigrationsDisagreeError` unless the migrations of this version were applied; newer ones may have been too."""
+    last = _last()
+    row = await _recorded(db, OURS, last.number)
+    if row is None:
+        raise MigrationsDisagreeError(f"the database lacks migration {last.number:04d}: run `tollhouse migrate`")
+    _require_digest(row, last)
+
+
+async def _recorded(db: Pool, statement: str, *args: object) -> Row | None:
+    try:
+        return await db.fetchrow(statement, *args)
+    except asyncpg.UndefinedTableError:
+        return None
+
+
+def _require_digest(row: Row, migration: Migration) -> None:
+    if row["digest"] != migration.digest:
+        raise MigrationsDisagreeError(f"{migration.name} was changed after it was applied")
 
 
 @cache
