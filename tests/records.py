@@ -1,4 +1,4 @@
-"""The committed records: routes, schema, schema objects, access to tables. Run as a module, it writes them."""
+"""The committed records: routes, schema, schema objects, access to tables, their places. Run as a module, it writes them."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from tests import layers_picture, tables
+from tests import layers_picture, placement, tables
 from tests.running import make_template, migrated_database
 from tollhouse import main
 from tollhouse.api import OPERATIONS
@@ -23,6 +23,7 @@ HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"
 SCHEMA = HERE / "schema.sql"
 TABLES = HERE / "docs" / "tables.txt"
+PLACEMENT = HERE / "docs" / "placement.txt"
 STATES = HERE / "docs" / "states.md"
 SETTINGS_PAGE = HERE / "docs" / "settings.md"
 OBJECTS = HERE / "src" / "tollhouse" / "checks" / schema_store.RECORD
@@ -122,6 +123,7 @@ def write() -> None:
             STATES.write_text(states(server))
             OBJECTS.write_text(schema_objects(server))
             TABLES.write_text(tables.report(SCHEMA.read_text()))
+            PLACEMENT.write_text(placement.report(SCHEMA.read_text()))
         finally:
             server.stop()
 

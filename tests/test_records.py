@@ -5,7 +5,7 @@ import re
 import asyncpg
 import pytest
 
-from tests import layers_picture, records, tables
+from tests import layers_picture, placement, records, tables
 from tests.running import Service
 from tests.tables import statements
 from tollhouse.platform import embedded
@@ -25,6 +25,20 @@ def test_the_picture_of_the_layers_is_committed() -> None:
 
 def test_the_owners_of_tables_are_committed() -> None:
     assert records.TABLES.read_text() == tables.report(records.SCHEMA.read_text()), "run `just records`"
+
+
+def test_the_places_of_tables_are_committed() -> None:
+    assert records.PLACEMENT.read_text() == placement.report(records.SCHEMA.read_text()), "run `just records`"
+
+
+def test_every_placed_table_exists() -> None:
+    found = {one.table for one in placement.placements(records.SCHEMA.read_text())}
+    assert {*placement.OWNED, *placement.OWNED.values(), *placement.REFERENCE, *placement.LOCAL} - found == set()
+
+
+def test_a_table_without_a_merchant_must_be_placed() -> None:
+    with pytest.raises(ValueError, match="place the table"):
+        list(placement.placements("CREATE TABLE public.new_things (\n    id uuid NOT NULL\n);\n"))
 
 
 def test_every_table_has_one_writer() -> None:
