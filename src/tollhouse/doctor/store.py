@@ -15,10 +15,11 @@ WORKERS = """
     FROM worker_signs WHERE last_seen_at > $1::timestamptz - $2::interval
 """
 INVARIANTS = "SELECT looked_at, cardinality(broken) AS broken, failed_at FROM invariant_watch"
-# People who signed in lately. Where a proxy is not trusted, all of them seem to come from it.
+# People who signed in lately. Where a proxy is not trusted, all of them seem to come from it. There is an index by last use.
 ADDRESSES = """
     SELECT count(*) AS count, count(DISTINCT address) AS addresses, min(address) AS address
-    FROM (SELECT address FROM sessions WHERE created_at > $1 AND address IS NOT NULL LIMIT 1000) AS recent
+    FROM (SELECT address FROM sessions
+          WHERE last_seen_at > $1 AND created_at > $1 AND address IS NOT NULL LIMIT 1000) AS recent
 """
 BANK = "SELECT payouts_are_paused() AS are_paused, (SELECT max(imported_at) FROM bank_statements) AS imported_at"
 ARCHIVE = """

@@ -1,4 +1,7 @@
-"""SQL of the metrics that are read from the database. Each statement costs the same however much history there is."""
+"""SQL of the metrics that are read from the database. Each statement costs the same however much history there is.
+
+What the ledger's cost does grow with is the number of merchants: half a second for 300,000 accounts, at most once a minute.
+"""
 
 SERVER = """
     SELECT (SELECT name FROM schema_migrations ORDER BY number DESC LIMIT 1) AS migration,
