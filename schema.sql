@@ -1,9 +1,32 @@
 -- The schema after all migrations. Made by `just records`, compared by a test.
+CREATE FUNCTION public.bank_entries_require_posting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM ledger_transactions t
+                   WHERE t.source_type = 'bank_entry' AND t.source_id = NEW.id AND t.kind = 'bank_entry' AND t.step = 0) THEN
+        RAISE EXCEPTION 'an entry of a statement is posted'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_entries_posted';
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.bank_entry_parts_refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
     RAISE EXCEPTION 'what was done with money of the bank is done' USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+CREATE FUNCTION public.bank_entry_parts_require_posting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.decisions <= OLD.decisions
+       OR NOT EXISTS (SELECT FROM ledger_transactions t
+                      WHERE t.source_type = 'bank_transfer' AND t.source_id = NEW.id AND t.step = NEW.decisions) THEN
+        RAISE EXCEPTION 'a decision on a transfer is posted'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_entry_parts_posted';
+    END IF;
+    RETURN NULL;
 END $$;
 CREATE FUNCTION public.bank_payouts_refuse_unreleased() RETURNS trigger
     LANGUAGE plpgsql
@@ -94,8 +117,8 @@ BEGIN
     RETURN CASE
         WHEN p_merchants THEN
             CASE WHEN p_code IN ('available', 'pending', 'reserved') THEN 'credit' WHEN p_code = 'debt' THEN 'debit' END
-        WHEN p_code = 'fx' OR p_code ~ '^(unapplied|income|payable|equity):[a-z0-9_]+$' THEN 'credit'
-        WHEN p_code ~ '^(rail|expense):[a-z0-9_]+$' THEN 'debit'
+        WHEN p_code = 'fx' OR p_code ~ '^(unapplied|unmatched|income|payable|equity):[a-z0-9_]+$' THEN 'credit'
+        WHEN p_code ~ '^(rail|bank|expense):[a-z0-9_]+$' THEN 'debit'
     END;
 END $_$;
 CREATE TABLE public.ledger_entries (
@@ -271,6 +294,24 @@ BEGIN
               AND v_out.type = 'chargeback'
               AND (c.mode, c.currency, 'rail:' || p.rail) = (v_out.mode, v_out.currency, v_out.code)
               AND v_out.amount = c.amount_minor
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN bank_entries e ON e.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bank_entry'
+              AND v_out.type = 'bank_entry' AND v_out.code = 'rail:bank' AND e.side = 'credit'
+              AND e.currency = v_out.currency AND v_out.amount <= e.amount_minor
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN bank_entry_parts p ON p.id = t.source_id
+            JOIN bank_entries e ON e.id = p.entry_id
+            LEFT JOIN bank_payouts b ON b.id = p.payout_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bank_transfer'
+              AND v_out.code = 'rail:bank' AND e.side = 'credit' AND e.currency = v_out.currency
+              AND ((v_out.type = 'bank_assignment' AND v_out.amount = p.amount_minor)
+                   OR (v_out.type = 'bank_return_fee' AND v_out.amount = b.amount_minor - p.amount_minor))
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN operator_actions o ON o.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'adjustment'
+              AND v_out.type = 'adjustment' AND v_out.code = 'rail:bank' AND o.action = 'balance_adjusted'
+              AND (o.mode, o.currency, o.amount_minor) = (v_out.mode, v_out.currency, -v_out.amount)
         ) THEN
             RAISE EXCEPTION 'money does not leave by % without a released transfer', v_out.code
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_outgoing';
@@ -550,6 +591,7 @@ CREATE TABLE public.bank_entry_parts (
     decided_because text,
     decided_at timestamp with time zone,
     sent_at timestamp with time zone,
+    decisions integer DEFAULT 0 NOT NULL,
     CONSTRAINT bank_entry_parts_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT bank_entry_parts_check CHECK (((outcome <> ALL (ARRAY['payment'::text, 'payment_return'::text])) OR (reference IS NOT NULL))),
     CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
@@ -1542,6 +1584,18 @@ CREATE TABLE public.backup_codes (
     code_hash bytea NOT NULL,
     used_at timestamp with time zone,
     CONSTRAINT backup_codes_code_hash_check CHECK ((octet_length(code_hash) = 32))
+);
+CREATE TABLE public.bank_accounts (
+    iban text NOT NULL,
+    currency text NOT NULL,
+    first_opening_minor bigint,
+    first_on date NOT NULL,
+    balance_minor bigint NOT NULL,
+    last_on date NOT NULL,
+    last_statement_id uuid,
+    importing_id uuid,
+    next_balance_minor bigint,
+    CONSTRAINT bank_accounts_importing CHECK (((importing_id IS NULL) = (next_balance_minor IS NULL)))
 );
 CREATE TABLE public.chargeback_notes (
     id uuid NOT NULL,
@@ -2577,6 +2631,8 @@ ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_accounts
+    ADD CONSTRAINT bank_accounts_pkey PRIMARY KEY (iban, currency);
 ALTER TABLE ONLY public.bank_batches
     ADD CONSTRAINT bank_batches_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.bank_entries
@@ -2971,6 +3027,7 @@ CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EX
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.state_transitions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3003,6 +3060,8 @@ CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, cu
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
+CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();
+CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON public.bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION public.bank_entry_parts_require_posting();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER resumed_once BEFORE UPDATE ON public.payout_pauses FOR EACH ROW WHEN ((old.resumed_at IS NOT NULL)) EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3035,6 +3094,10 @@ ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.bank_accounts
+    ADD CONSTRAINT bank_accounts_importing_id_fkey FOREIGN KEY (importing_id) REFERENCES public.bank_statements(id);
+ALTER TABLE ONLY public.bank_accounts
+    ADD CONSTRAINT bank_accounts_last_statement_id_fkey FOREIGN KEY (last_statement_id) REFERENCES public.bank_statements(id);
 ALTER TABLE ONLY public.bank_entries
     ADD CONSTRAINT bank_entries_first_statement_id_fkey FOREIGN KEY (first_statement_id) REFERENCES public.bank_statements(id);
 ALTER TABLE ONLY public.bank_entry_parts

@@ -43,6 +43,7 @@ REFERENCE = {
 }
 """Small, written rarely, joined by statements about any merchant. Applications belong to one merchant and serve others."""
 LOCAL = {
+    "bank_accounts",
     "bank_batches",
     "bank_entries",
     "bank_entry_parts",

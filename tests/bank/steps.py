@@ -8,14 +8,17 @@ from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, Line, statement
 from tests.cast import Actor
 from tests.payments.shop import approve_project, choose
 from tollhouse.approvals.model import OperatorContext, Reviewer
-from tollhouse.bank import actions, payouts, payouts_store, store
-from tollhouse.bank.model import Decided, Imported, ListedPayout, ListedTransfer
+from tollhouse.bank import accounts_store, actions, imports, payouts, payouts_store, store
+from tollhouse.bank.accounts import net_minor
+from tollhouse.bank.model import AccountKey, BookedAccount, Decided, Imported, ListedPayout, ListedTransfer
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.batch import Batch
+from tollhouse.rails.bank.statement import read
 from tollhouse.rails.bank.transfer import BankAccount
 from tollhouse.refunds.jobs import submit_refunds
 from tollhouse.withdrawals import review
@@ -23,6 +26,7 @@ from tollhouse.withdrawals import store as withdrawals_store
 from tollhouse.withdrawals.jobs import advance_withdrawals
 
 ACCOUNT = BankAccount(IBAN, HOLDER, BIC)
+DECIMALS = {"EUR": 2}
 
 
 @dataclass
@@ -32,12 +36,24 @@ class Bank:
     services: Services
 
     async def shows(self, *lines: Line, **changes: Any) -> Imported:
-        """A statement of these lines is imported."""
-        return await self.brings(statement(*lines, **changes))
+        """A statement of these lines is imported, which continues those before it unless it has another `opening`."""
+        return await self.brings(await self.statement(*lines, **changes))
+
+    async def statement(self, *lines: Line, **changes: Any) -> bytes:
+        """A statement of these lines. Its opening balance is that of the books before those lines that are new."""
+        if "opening" not in changes:
+            shown: dict[str, Any] = {**changes, "first_page": True}
+            entries = read(statement(*lines, **shown), DECIMALS)[0].entries
+            accounts, known = await self.services.db.transact(lambda tx: _books(tx, [entry.identity for entry in entries]))
+            account = accounts.get((IBAN, "EUR"))
+            if account is not None:
+                again = [entry for entry in entries if entry.identity in known]
+                changes["opening"] = account.balance_minor - net_minor(again)
+        return statement(*lines, **changes)
 
     async def brings(self, raw: bytes) -> Imported:
         """This file is imported."""
-        return await actions.import_file(raw, ACCOUNT, BANK_PORTS, context(), self.services)
+        return await imports.import_file(raw, ACCOUNT, BANK_PORTS, context(), self.services)
 
     async def waiting(self, words: str) -> list[ListedTransfer]:
         """The transfers with these words that nobody could place."""
@@ -138,6 +154,10 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
 
     await bank.services.db.transact(approve)
     return await _prepared(bank, asked["id"])
+
+
+async def _books(tx: Tx, identities: list[bytes]) -> tuple[dict[AccountKey, BookedAccount], set[bytes]]:
+    return await accounts_store.list_all(tx), await accounts_store.known_identities(tx, identities)
 
 
 async def _prepared(bank: Bank, order_id: str) -> str:

@@ -16,7 +16,8 @@ async def test_from_the_banks_file_to_the_banks_file(alice: Actor, bank: Bank, s
     _, payment_id, reference = await offer(alice)
     mark = uuid4().hex
     file = tmp_path / "november.xml"
-    file.write_bytes(statement(paid(reference, 1_000), Line(250, words=mark), Line(90, "DBIT", words=mark), name=mark))
+    lines = (paid(reference, 1_000), Line(250, words=mark), Line(90, "DBIT", words=mark))
+    file.write_bytes(await bank.statement(*lines, name=mark))
 
     done = await operator(service, "statements", "import", str(file), "--json", **ACCOUNT)
     assert (done.status, done.json) == (

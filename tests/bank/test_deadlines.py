@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.bank.camt import CUSTOMER_IBAN, Line, paid, statement
+from tests.bank.camt import CUSTOMER_IBAN, Line, paid
 from tests.bank.steps import Bank, euros, offer, payment
 from tests.cast import Actor
 from tests.payments.shop import approve_project, choose, visit
@@ -109,7 +109,8 @@ async def test_as_many_as_the_link_takes_and_no_more(alice: Actor, bank: Bank) -
     references = [reference, *[(await reference_of(alice, one)) for one in others]]
     await end(alice, link, 2)
     await close_links(bank.services)
-    await asyncio.gather(*(bank.shows(booked(one, 1_000, 1)) for one in references))
+    raw = await bank.statement(*(booked(one, 1_000, 1) for one in references))
+    await asyncio.gather(*(bank.brings(raw) for _ in references))
     found = [await payment(alice, one) for one in (first, *others)]
     assert sorted(str(one["refund_required_reason"]) for one in found) == ["None", "None", "duplicate"]
     assert sorted(one["status"] for one in found) == ["refund_required", "succeeded", "succeeded"]
@@ -182,7 +183,7 @@ async def test_the_job_and_two_operators_at_once(alice: Actor, bank: Bank) -> No
     offers = [await offer(alice) for _ in range(6)]
     for link, _, _ in offers:
         await end(alice, link, 2)
-    raw = statement(*(booked(reference, 1_000, 1) for _, _, reference in offers))
+    raw = await bank.statement(*(booked(reference, 1_000, 1) for _, _, reference in offers))
     await asyncio.gather(bank.brings(raw), close_links(bank.services), bank.brings(raw), close_links(bank.services))
     for link, payment_id, _ in offers:
         assert (await payment(alice, payment_id))["status"] == "succeeded"

@@ -13,7 +13,7 @@ import pytest
 from tests.bank.camt import TODAY, Line, paid, statement
 from tests.bank.steps import ACCOUNT, Bank, context, euros, offer, payment
 from tests.cast import Actor
-from tollhouse.bank import actions
+from tollhouse.bank import imports
 from tollhouse.bank.model import BankRefusedError, Imported
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.kernel.bank_codes import creditor_reference
@@ -24,7 +24,7 @@ NOBODYS = creditor_reference("0" * 20)
 @pytest.mark.covers("P-165")
 async def test_importing_the_same_statement_twice_credits_once(alice: Actor, bank: Bank) -> None:
     _, payment_id, reference = await offer(alice)
-    raw = statement(paid(reference, 1_000))
+    raw = await bank.statement(paid(reference, 1_000))
     assert await bank.brings(raw) == Imported(1, 1, 0, 1, 0)
     assert await bank.brings(raw) == Imported(0, 0, 1, 0, 0)
     assert (await payment(alice, payment_id))["status"] == "succeeded"
@@ -146,7 +146,7 @@ async def test_one_entry_may_hold_many_transfers(alice: Actor, bank: Bank) -> No
 async def test_a_reversal_takes_the_money_back_for_good(alice: Actor, bank: Bank) -> None:
     _, payment_id, reference = await offer(alice)
     back = Line(1_000, "DBIT", structured=reference, return_reason="FOCR")
-    raw = statement(back, paid(reference, 1_000))  # whatever the order
+    raw = await bank.statement(back, paid(reference, 1_000))  # whatever the order
     assert (await bank.brings(raw)).placed == 2
     assert (await bank.brings(raw)).new_entries == 0
     shown = await payment(alice, payment_id)
@@ -176,7 +176,7 @@ async def test_what_is_not_booked_or_moves_nothing_is_left_out(alice: Actor, ban
 
 async def test_two_operators_import_at_once(alice: Actor, bank: Bank) -> None:
     offers = [await offer(alice) for _ in range(4)]
-    raw = statement(*(paid(reference, 1_000) for _, _, reference in offers))
+    raw = await bank.statement(*(paid(reference, 1_000) for _, _, reference in offers))
     done = await asyncio.gather(bank.brings(raw), bank.brings(raw), bank.brings(raw))
     assert sum(one.new_entries for one in done) == 4
     assert sum(one.known_entries for one in done) == 8
@@ -185,7 +185,7 @@ async def test_two_operators_import_at_once(alice: Actor, bank: Bank) -> None:
 
 async def test_an_import_that_was_cut_off_is_finished_by_the_next(alice: Actor, bank: Bank) -> None:
     offers = [await offer(alice) for _ in range(3)]
-    raw = statement(*(paid(reference, 1_000) for _, _, reference in offers))
+    raw = await bank.statement(*(paid(reference, 1_000) for _, _, reference in offers))
     seen = 0
 
     async def die(*args: Any) -> bool:
@@ -198,7 +198,7 @@ async def test_an_import_that_was_cut_off_is_finished_by_the_next(alice: Actor, 
 
     dying = msgspec.structs.replace(BANK_PORTS, observe=die)
     with pytest.raises(ConnectionError):
-        await actions.import_file(raw, ACCOUNT, dying, context(), bank.services)
+        await imports.import_file(raw, ACCOUNT, dying, context(), bank.services)
     assert await euros(alice) == (1_000, 0, 0)
     assert await bank.brings(raw) == Imported(0, 2, 1, 2, 0)
     assert await euros(alice) == (3_000, 0, 0)
@@ -212,7 +212,7 @@ async def test_a_statement_of_another_account_or_that_does_not_add_up_is_refused
     with pytest.raises(BankRefusedError, match="does not add up"):
         await bank.shows(line, closing=1)
     with pytest.raises(BankRefusedError, match="No bank account is configured"):
-        await actions.import_file(statement(line), None, BANK_PORTS, context(), bank.services)
+        await imports.import_file(statement(line), None, BANK_PORTS, context(), bank.services)
     assert (await payment(alice, payment_id))["status"] == "pending"
     assert (await bank.shows(line, first_page=True, closing=1)).placed == 1  # the rest is on the next page
 

@@ -10,7 +10,7 @@ import pytest
 import sepaxml
 from lxml import etree
 
-from tests.bank.camt import CUSTOMER_IBAN, HOLDER, IBAN, Line, paid, statement
+from tests.bank.camt import CUSTOMER_IBAN, HOLDER, IBAN, Line, paid
 from tests.bank.steps import Bank, earned, euros, offer, payment, refunded, withdrawn
 from tests.cast import Actor
 from tests.payments.shop import events
@@ -91,7 +91,7 @@ async def test_a_withdrawal_leaves_and_comes_back(alice: Actor, bank: Bank) -> N
     assert (await withdrawal(alice, payout_id))["status"] == "processing"
     assert await euros(alice) == (600, 400, 0)
 
-    raw = statement(left(payout_id))
+    raw = await bank.statement(left(payout_id))
     assert (await bank.brings(raw)).placed == 1
     assert (await bank.payouts())[payout_id].status == "confirmed"
     assert (await withdrawal(alice, payout_id))["status"] == "completed"

@@ -21,8 +21,8 @@ from tollhouse.ledger.post import post
 from tollhouse.outgoing import gate
 
 PACKAGE = Path(tollhouse.__file__).parent
-CREDITS_A_RAIL = {"outgoing/gate.py", "refunds/chargebacks.py"}
-"""The gate, and what a rail takes by itself."""
+CREDITS_A_RAIL = {"bank/books.py", "outgoing/gate.py", "refunds/chargebacks.py"}
+"""The gate, what a rail takes by itself, and what statements clear."""
 DEBIT = 3
 """Which argument of a `Posting` is debited."""
 

@@ -69,9 +69,66 @@ I26_EXPORTED = """
     JOIN bank_batches b ON b.exported_at > p.paused_at + interval '1 minute'
          AND (p.resumed_at IS NULL OR b.exported_at < p.resumed_at - interval '1 minute')
 """
+I15_POSTED = """
+    SELECT format('entry %s of %s %s is %s in the ledger', e.id, e.amount_minor, e.side, coalesce(l.moved, 0)) AS line
+    FROM bank_entries e
+    JOIN bank_statements s ON s.id = e.first_statement_id
+    LEFT JOIN ledger_transactions t
+        ON (t.source_type, t.source_id, t.kind, t.step) = ('bank_entry', e.id, 'bank_entry', 0)
+    LEFT JOIN LATERAL (
+        SELECT sum(CASE a.id WHEN p.debit_account_id THEN p.amount ELSE -p.amount END) AS moved
+        FROM ledger_postings p
+        JOIN ledger_accounts a ON a.id IN (p.debit_account_id, p.credit_account_id) AND a.code = 'bank:' || lower(s.iban)
+        WHERE p.transaction_id = t.id AND p.currency = e.currency) l ON true
+    WHERE e.id = ANY ($1::uuid[])
+      AND l.moved IS DISTINCT FROM CASE e.side WHEN 'credit' THEN e.amount_minor ELSE -e.amount_minor END
+"""
+# The entries of a statement that is being imported are added one by one.
+I15_BALANCE = """
+    SELECT format('%s %s: the ledger has %s, the statements say %s', currency, code, sum(booked), sum(stated)) AS line
+    FROM (SELECT p.currency, a.code, CASE a.id WHEN p.debit_account_id THEN p.amount ELSE -p.amount END AS booked,
+                 0 AS stated
+          FROM ledger_accounts a JOIN ledger_postings p ON a.id IN (p.debit_account_id, p.credit_account_id)
+          WHERE a.code LIKE 'bank:%'
+          UNION ALL
+          SELECT b.currency, 'bank:' || lower(b.iban), 0, b.balance_minor FROM bank_accounts b
+          UNION ALL
+          SELECT e.currency, 'bank:' || lower(b.iban), 0,
+                 CASE e.side WHEN 'credit' THEN e.amount_minor ELSE -e.amount_minor END
+          FROM bank_accounts b JOIN bank_entries e ON e.first_statement_id = b.importing_id) books
+    GROUP BY currency, code HAVING sum(booked) <> sum(stated)
+"""
+I15_STATED = """
+    SELECT format('%s %s: the balance is %s, statement %s closed with %s', b.iban, b.currency, b.balance_minor,
+                  s.statement_id, s.closing_minor) AS line
+    FROM bank_accounts b JOIN bank_statements s ON s.id = b.last_statement_id
+    WHERE b.importing_id IS NULL AND s.closing_minor <> b.balance_minor
+"""
+# Money of statements is where the outcomes of their transfers say; what matched ones say is in transit is cleared by them.
+I15_WHERE = """
+    SELECT format('%s %s: the ledger has %s, the transfers make %s', currency, code, sum(booked), sum(shown)) AS line
+    FROM (SELECT p.currency, a.code, CASE a.id WHEN p.credit_account_id THEN p.amount ELSE -p.amount END AS booked,
+                 0 AS shown
+          FROM ledger_accounts a
+          JOIN ledger_postings p ON a.id IN (p.debit_account_id, p.credit_account_id)
+          JOIN ledger_transactions t ON t.id = p.transaction_id AND t.mode = p.mode
+          WHERE a.code IN ('rail:bank', 'unmatched:bank', 'equity:dismissed')
+            AND t.source_type IN ('bank_entry', 'bank_transfer')
+          UNION ALL
+          SELECT e.currency,
+                 CASE p.outcome WHEN 'unmatched' THEN 'unmatched:bank' WHEN 'dismissed' THEN 'equity:dismissed'
+                      ELSE 'rail:bank' END,
+                 0, CASE e.side WHEN 'credit' THEN p.amount_minor ELSE -p.amount_minor END
+          FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id) books
+    GROUP BY currency, code HAVING sum(booked) <> sum(shown)
+"""
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I15", "an entry is the sum of its transfers", I15_WHOLE, "bank_entry"),
+    Invariant("I15", "an entry of a statement is posted", I15_POSTED, "bank_entry"),
+    Invariant("I15", "the ledger has the balance of the bank account", I15_BALANCE, costly=True),
+    Invariant("I15", "the balance is that of the newest statement", I15_STATED),
+    Invariant("I15", "money of statements is where their transfers say", I15_WHERE, costly=True),
     Invariant("I15", "the rail confirms what statements show", I15_SHOWN, costly=True),
     Invariant("I15", "a payout left when a statement shows it", I15_LEFT, "payout"),
     Invariant("I15", "a payout ends with its withdrawal or refund", I15_CARRIED, "payout"),

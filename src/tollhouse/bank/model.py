@@ -6,9 +6,11 @@ from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Work
+from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -16,7 +18,7 @@ from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.statement import Side
 from tollhouse.rails.bank.transfer import Payout
-from tollhouse.rails.provider import Observation
+from tollhouse.rails.provider import Observation, Payer
 
 PayoutKind = Literal["refund", "withdrawal"]
 PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused"]
@@ -82,6 +84,41 @@ class StoredPayout(Struct, frozen=True, kw_only=True):
     debited: bool
 
 
+AccountKey = tuple[str, str]
+"""IBAN and currency: one IBAN can have an account in each of several currencies."""
+
+
+class BookedAccount(Struct, frozen=True):
+    """A bank account in the books. `balance_minor` is that of the ledger, without the statement that is being imported.
+
+    `first_opening_minor` is the balance before all entries; None if it is unknown, because statements did not have to follow
+    each other then. `importing_id` is the statement whose entries are being posted, and `next_balance_minor` the
+    balance when they are.
+    """
+
+    iban: str
+    currency: str
+    first_opening_minor: int | None
+    first_on: date
+    balance_minor: int
+    last_on: date
+    last_statement_id: UUID | None = None
+    importing_id: UUID | None = None
+    next_balance_minor: int | None = None
+
+
+class Extension(Struct, frozen=True):
+    """What a statement adds to the books: the balance before and after its new entries.
+
+    `is_earlier`: they were booked before the books began. `is_complete`: it has no new entries.
+    """
+
+    before_minor: int
+    after_minor: int
+    is_earlier: bool
+    is_complete: bool
+
+
 class Imported(Struct, frozen=True):
     """The result of an import: the numbers of new statements and entries, and of matched and unmatched transfers."""
 
@@ -90,6 +127,10 @@ class Imported(Struct, frozen=True):
     known_entries: int
     placed: int
     unmatched: int
+
+    def plus(self, other: "Imported") -> "Imported":
+        """Both results as one."""
+        return Imported(*(one + another for one, another in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def words(self) -> Translatable:
@@ -260,6 +301,12 @@ ENDED_OTHERWISE = "The withdrawal or refund of this payout has already ended: "
 def ended_otherwise(code: str) -> Text:
     """Why a payout's transfer is unmatched, by the code of the error of its refund or withdrawal."""
     return Text("The withdrawal or refund of this payout has already ended: %(code)s.", code=code)
+
+
+def payer_of(iban: str | None, name: str | None) -> Payer | None:
+    """Who sent a transfer; None without the IBAN of an account."""
+    account = None if iban is None else parse_iban(iban)
+    return None if account is None else Payer(account, name)
 
 
 def read_reason(stored: str) -> Translatable:

@@ -45,8 +45,9 @@ HOLD_PART = """
 """
 DECIDE = """
     UPDATE bank_entry_parts SET outcome = $2, reference = coalesce($3, reference), decided_by = $4, decided_because = $5,
-        decided_at = $6, payout_id = coalesce($7, payout_id)
+        decided_at = $6, payout_id = coalesce($7, payout_id), decisions = decisions + 1
     WHERE id = $1 AND outcome = 'unmatched'
+    RETURNING decisions
 """
 
 
@@ -75,21 +76,24 @@ class Waiting(Struct, frozen=True):
     end_to_end_id: str | None
 
 
+async def find_statement(tx: Tx, statement: Statement) -> UUID | None:
+    """The id of a statement; None if it is not stored."""
+    row = await tx.fetchrow(STATEMENT_OF, _digest(statement))
+    return None if row is None else row["id"]
+
+
 async def keep_statement(tx: Tx, statement: Statement, context: OperatorContext) -> tuple[UUID, bool]:
     """Insert a statement unless it is known. Returns its id and whether it is new."""
-    identities = [entry.identity.hex() for entry in statement.entries]
-    values = (statement.iban, statement.statement_id, statement.currency, statement.opening_minor, statement.closing_minor)
-    digest = hashlib.sha256(msgspec.json.encode([*values, identities])).digest()
     days = [entry.booked_on for entry in statement.entries]
     span = (min(days, default=None), max(days, default=None), len(days))
     own_id = new_id()
-    kept = (digest, context.operator, context.at, statement.closing_on)
-    if await tx.execute(KEEP_STATEMENT, own_id, *values, *span, *kept) == 1:
+    kept = (_digest(statement), context.operator, context.at, statement.closing_on)
+    if await tx.execute(KEEP_STATEMENT, own_id, *_facts(statement), *span, *kept) == 1:
         return own_id, True
-    row = await tx.fetchrow(STATEMENT_OF, digest)
-    if row is None:
+    found = await find_statement(tx, statement)
+    if found is None:
         raise AssertionError("statements are never deleted")
-    return row["id"], False
+    return found, False
 
 
 async def keep_entry(tx: Tx, entry: Entry, statement_id: UUID) -> UUID | None:
@@ -133,7 +137,17 @@ async def hold_part(tx: Tx, part_id: UUID) -> Waiting | None:
     return None if row is None else Waiting(*row.values())
 
 
-async def decide(tx: Tx, part_id: UUID, placed: Placed, context: OperatorContext, now: datetime) -> bool:
-    """Set the outcome of an unmatched transfer; False if it is not unmatched."""
+async def decide(tx: Tx, part_id: UUID, placed: Placed, context: OperatorContext, now: datetime) -> int | None:
+    """Set the outcome of an unmatched transfer. Returns how many decisions it has had; None if it is not unmatched."""
     values = (placed.outcome, placed.reference, context.operator, context.reason or "", now, placed.payout_id)
-    return await tx.execute(DECIDE, part_id, *values) == 1
+    return await tx.fetchval(DECIDE, part_id, *values)
+
+
+def _facts(statement: Statement) -> tuple[object, ...]:
+    return statement.iban, statement.statement_id, statement.currency, statement.opening_minor, statement.closing_minor
+
+
+def _digest(statement: Statement) -> bytes:
+    """Of all that a statement says: the same statement is stored once."""
+    identities = [entry.identity.hex() for entry in statement.entries]
+    return hashlib.sha256(msgspec.json.encode([*_facts(statement), identities])).digest()

@@ -9,7 +9,7 @@ import msgspec
 from cyclopts import App, Parameter
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import actions, pauses, shown_store, store
+from tollhouse.bank import actions, imports, pauses, shown_store, store
 from tollhouse.bank import payouts as payout_actions
 from tollhouse.bank.model import BankRefusedError, Decided, Imported, PayoutStatus
 from tollhouse.cli.actions import By, Reason, act, print_action, print_rows, run, run_as
@@ -36,7 +36,7 @@ def import_statements(file: File, /, *, by: By = None, as_json: Json = False) ->
     """Import a statement file. Entries that were imported before are skipped."""
 
     async def action(services: Services, context: OperatorContext) -> Imported:
-        return await actions.import_file(_read(file), bank_account(services.settings), BANK_PORTS, context, services)
+        return await imports.import_file(_read(file), bank_account(services.settings), BANK_PORTS, context, services)
 
     imported = run_as(action, None, by)
     if isinstance(imported, int):

@@ -6,7 +6,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import actions, shown_store, store
+from tollhouse.bank import actions, imports, shown_store, store
 from tollhouse.bank.model import Decided
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
@@ -52,7 +52,7 @@ async def import_statements(request: Request, caller: Operator) -> Response:
         return await _statements(request, caller, PageQuery(), 422, error="Choose a file.")
     context = OperatorContext(caller.email, request.now)
     try:
-        imported = await actions.import_file(
+        imported = await imports.import_file(
             raw, bank_account(request.services.settings), BANK_PORTS, context, request.services
         )
     except OperatorRefusedError as refused:

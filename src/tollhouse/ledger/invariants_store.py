@@ -176,8 +176,7 @@ I13_ONCE = """
         ON (o.source_type, o.source_id, o.kind, o.step) = (t.source_type, t.source_id, t.kind, t.step) AND o.id <> t.id
     WHERE t.id = ANY ($1::uuid[])
 """
-# Who posts what, from where to where. Whatever is not in this table, such as from one account of the platform to another,
-# was not posted by this program.
+# Who posts what, from where to where. Whatever is not in this table was not posted by this program.
 I20_CHART = """
     SELECT format('transaction %s line %s of source %s moves a %s from %s to %s', p.transaction_id, p.line, t.source_type,
                   p.type, d.code, c.code) AS line
@@ -212,6 +211,14 @@ I20_CHART = """
           ('fulfillment', 'settlement', 'available', 'debt'),
           ('adjustment', 'adjustment', 'equity', 'available'), ('adjustment', 'adjustment', 'available', 'equity'),
           ('adjustment', 'settlement', 'available', 'debt'),
+          ('bank_entry', 'bank_entry', 'bank', 'rail'), ('bank_entry', 'bank_entry', 'rail', 'bank'),
+          ('bank_entry', 'bank_entry', 'bank', 'unmatched'), ('bank_entry', 'bank_entry', 'unmatched', 'bank'),
+          ('bank_entry', 'bank_entry', 'bank', 'equity'), ('bank_entry', 'bank_entry', 'equity', 'bank'),
+          ('bank_statement', 'bank_opening', 'bank', 'equity'), ('bank_statement', 'bank_opening', 'equity', 'bank'),
+          ('bank_transfer', 'bank_assignment', 'unmatched', 'rail'),
+          ('bank_transfer', 'bank_assignment', 'rail', 'unmatched'),
+          ('bank_transfer', 'bank_dismissal', 'unmatched', 'equity'),
+          ('bank_transfer', 'bank_dismissal', 'equity', 'unmatched'),
           ('test_funding', 'test_funding', 'equity', 'available'), ('test_funding', 'settlement', 'available', 'debt'))
 """
 

@@ -41,8 +41,12 @@ EntryType = Literal[
     "adjustment",
     "test_funding",
 ]
+BankPosting = Literal["bank_entry", "bank_opening", "bank_assignment", "bank_dismissal"]
+"""Types of postings between accounts of the platform, of which merchants see nothing."""
+
+PostingType = EntryType | BankPosting
 MERCHANT_CODES: tuple[MerchantCode, ...] = ("available", "pending", "reserved", "debt")
-PLATFORM_CODE = re.compile(r"fx|(rail|unapplied|income|expense|payable|equity):[a-z0-9_]+")
+PLATFORM_CODE = re.compile(r"fx|(rail|bank|unapplied|unmatched|income|expense|payable|equity):[a-z0-9_]+")
 
 
 class Account(Struct, frozen=True):
@@ -60,7 +64,7 @@ class Account(Struct, frozen=True):
 class Posting(Struct, frozen=True):
     """An amount debited to one account and credited to another, so that every posting balances."""
 
-    type: EntryType
+    type: PostingType
     currency: str
     amount_minor: int
     debit: Account
@@ -85,7 +89,7 @@ class JournalEntry(Struct, frozen=True):
     """The postings of one ledger transaction. Unique by kind, source and step."""
 
     mode: Mode
-    kind: EntryType
+    kind: PostingType
     source: Source
     postings: tuple[Posting, ...]
 
@@ -202,6 +206,16 @@ def rail(name: str) -> Account:
     return Account(f"rail:{name}")
 
 
+def bank_account(iban: str) -> Account:
+    """Money at a bank, as its statements say. Between it and a merchant is the rail's account: money in transit."""
+    return Account(f"bank:{iban.lower()}")
+
+
+def unmatched(rail_name: str) -> Account:
+    """Transfers on statements that match no payment or payout: received if positive, sent if negative."""
+    return Account(f"unmatched:{rail_name}")
+
+
 def unapplied(rail_name: str) -> Account:
     """Customers' money received by a rail that could not be applied to a payment."""
     return Account(f"unapplied:{rail_name}")
@@ -229,8 +243,8 @@ def payable(name: str) -> Account:
     return Account(f"payable:{name}")
 
 
-def equity(kind: Literal["adjustment", "test_funding"]) -> Account:
-    """Corrections by operators, and test money."""
+def equity(kind: Literal["adjustment", "test_funding", "dismissed", "bank_opening"]) -> Account:
+    """Corrections by operators, test money, dismissed transfers, and the balances with which books of banks begin."""
     return Account(f"equity:{kind}")
 
 
@@ -251,7 +265,7 @@ def expected_entries(
             merchant_id,
             posting.currency,
             cast("MerchantCode", account.code),
-            "balance_payment_in" if posting.type == "balance_payment_out" and is_credit else posting.type,
+            cast("EntryType", "balance_payment_in" if posting.type == "balance_payment_out" and is_credit else posting.type),
             posting.amount_minor if is_credit != (account.code == "debt") else -posting.amount_minor,
             journal_entry.source,
             client_id,

@@ -2,11 +2,13 @@
 
 from tollhouse.platform.invariants import Invariant
 
+# From merchants or customers by a rail. What the bank's statements clear afterwards left before.
 I23_OUT = """
     SELECT format('transaction %s pays %s %s by %s, and no released transfer stands behind it', l.id, sum(p.amount),
                   p.currency, a.code) AS line
     FROM ledger_transactions l JOIN ledger_postings p ON p.transaction_id = l.id AND p.mode = l.mode
     JOIN ledger_accounts a ON a.id = p.credit_account_id AND NOT a.guarded AND a.code LIKE 'rail:%'
+    JOIN ledger_accounts d ON d.id = p.debit_account_id AND d.code !~ '^(bank|unmatched):'
     WHERE l.id = ANY ($1::uuid[])
       AND NOT (l.source_type = 'chargeback' AND EXISTS (SELECT FROM chargebacks c WHERE c.id = l.source_id))
       AND NOT EXISTS (

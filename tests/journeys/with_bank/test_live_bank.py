@@ -9,7 +9,8 @@ import pytest
 from lxml import etree
 from playwright.async_api import Browser, expect
 
-from tests.bank.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid, statement
+from tests.bank.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid
+from tests.bank.steps import Bank
 from tests.bank.test_payouts import XSD
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, sign_up
@@ -33,13 +34,15 @@ pytestmark = IN_A_BROWSER
 
 @pytest.mark.covers("P-165")
 @by_look(WIDE)
-async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, service: Service, tmp_path: Path) -> None:
+async def test_live_money_in_and_out_by_clicking(
+    look: Look, browser: Browser, service: Service, bank: Bank, tmp_path: Path
+) -> None:
     async with sign_up(service, "alice", "Alice's Coffee") as alice, visitor(browser, look, service.url) as someone:
         await approve_project(alice, "live")
         link = (await alice.post("/payment-links", LINK, mode="live")).ok(201).body
         reference = await read_where_to_pay(someone, link)
         await become_operator(someone, service)
-        credit = statement(paid(reference, 12_000), Line(90, words="Interest", name=None), name=f"one-{look}")
+        credit = await bank.statement(paid(reference, 12_000), Line(90, words="Interest", name=None), name=f"one-{look}")
         await bring(someone, credit, "New entries: 2.", "bank-statement-in")
         await see_the_statement(someone, f"one-{look}")
         await dismiss_the_interest(someone)
@@ -54,7 +57,8 @@ async def test_live_money_in_and_out_by_clicking(look: Look, browser: Browser, s
         assert file.count(b"<EndToEndId>") == 1
         assert UUID(withdrawal["id"]).hex.encode() in file
 
-        debit = statement(Line(5_000, "DBIT", end_to_end=UUID(withdrawal["id"]).hex, name=None), name=f"two-{look}")
+        line = Line(5_000, "DBIT", end_to_end=UUID(withdrawal["id"]).hex, name=None)
+        debit = await bank.statement(line, name=f"two-{look}")
         await bring(someone, debit, "Matched transfers: 1.", "bank-statement-out")
         assert (await show(alice, withdrawal["id"]))["status"] == "completed"
         await see_it_confirmed(someone, withdrawal["id"])

@@ -11,7 +11,8 @@ import pytest
 from lxml import etree
 from playwright.async_api import Browser, expect
 
-from tests.bank.camt import CUSTOMER_IBAN, paid, statement
+from tests.bank.camt import CUSTOMER_IBAN, paid
+from tests.bank.steps import Bank
 from tests.bank.test_payouts import XSD
 from tests.browser import IN_A_BROWSER, WIDE, visitor
 from tests.cast import PASSWORD, Actor, Application, application
@@ -35,7 +36,14 @@ async def hands(browser: Browser, origins: list[str], kind: type[Hands], languag
 
 @pytest.mark.parametrize(("kind", "language"), [(Keys, "en"), (Pointer, "de")], ids=["keyboard-en", "no-scripts-de"])
 async def test_from_sign_up_to_the_payout_file(
-    browser: Browser, service: Service, bob: Actor, receiver: Receiver, tmp_path: Path, kind: type[Hands], language: str
+    browser: Browser,
+    service: Service,
+    bank: Bank,
+    bob: Actor,
+    receiver: Receiver,
+    tmp_path: Path,
+    kind: type[Hands],
+    language: str,
 ) -> None:
     app = await application(bob, redirect_uris=[receiver.url.replace("/hook", "/callback")])
     origins = [service.url, app.redirect_uri]
@@ -51,7 +59,7 @@ async def test_from_sign_up_to_the_payout_file(
         code = await connect(merchant, app)
         url = await create_link(merchant)
         reference = await pay(payer, url)
-        await import_statement(operator, reference)
+        await import_statement(operator, bank, reference)
         await see_receipt(payer)
         await refund_a_part(merchant)
         await withdraw(merchant)
@@ -149,11 +157,11 @@ async def pay(payer: Hands, url: str) -> str:
     return await payer.someone.page.get_attribute("#reference", "data-copy-value") or ""
 
 
-async def import_statement(operator: Hands, reference: str) -> None:
+async def import_statement(operator: Hands, bank: Bank, reference: str) -> None:
     """The transfer is on the statement."""
     await operator.go_to("Statements")
     await operator.arrive("**/operator/statements")
-    await operator.upload("#file", "november.xml", statement(paid(reference, 6_490), name=uuid4().hex))
+    await operator.upload("#file", "november.xml", await bank.statement(paid(reference, 6_490), name=uuid4().hex))
     await operator.press("main form button.primary")
     await operator.see("statement-imported")
     await expect(operator.someone.page.locator("[role=status].ok")).to_be_visible()

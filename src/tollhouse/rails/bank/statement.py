@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import Literal
 
@@ -66,10 +66,19 @@ class Entry(Struct, frozen=True, kw_only=True):
         return self.is_reversal or any(part.return_reason is not None for part in self.parts)
 
 
+class Page(Struct, frozen=True):
+    """Where a page is among those of a statement or file."""
+
+    is_first: bool
+    is_last: bool
+
+
 class Statement(Struct, frozen=True, kw_only=True):
     """A statement of one account. Balances are None if the bank omitted them; negative is overdrawn.
 
-    `closing_on` is the day of the closing balance, or of the last entry if the bank omitted it.
+    `closing_on` is the day of the closing balance, or of the last entry if the bank omitted it. One of several pages has an
+    opening balance only if it is the first, and a closing balance only if it is the last. `currency` is None if it is stated
+    nowhere.
     """
 
     iban: str
@@ -104,17 +113,18 @@ def _statement(node: Node, pages: Node | None, decimals: Mapping[str, int]) -> S
     entries = tuple(
         _entry(one, iban, seen, decimals) for one in node.all("Ntry") if one.text("Sts/Cd", "Sts") in {"BOOK", None}
     )
+    page = _page(node.one("StmtPgntn")), _page(pages)
+    opening, closing = _balance(node, OPENING, decimals), _balance(node, CLOSING, decimals)
     statement = Statement(
         iban=iban,
         statement_id=statement_id,
-        currency=node.text("Acct/Ccy"),
-        opening_minor=_balance(node, OPENING, decimals),
-        closing_minor=_balance(node, CLOSING, decimals),
+        currency=_currency(node, statement_id, entries),
+        opening_minor=opening if all(one.is_first for one in page) else None,
+        closing_minor=closing if all(one.is_last for one in page) else None,
         closing_on=_closing_day(node) or max((entry.booked_on for entry in entries), default=None),
         entries=tuple(entry for entry in entries if entry.amount_minor),
     )
-    whole = all(_is_only_page(one) for one in (pages, node.one("StmtPgntn")))
-    if whole and statement.opening_minor is not None and statement.closing_minor is not None:
+    if statement.opening_minor is not None and statement.closing_minor is not None:
         moved = sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in statement.entries)
         if statement.opening_minor + moved != statement.closing_minor:
             raise UnreadableStatementError(
@@ -286,5 +296,23 @@ def _reference(text: str | None) -> str | None:
     return None if text is None or text.upper() in NO_REFERENCE else text
 
 
-def _is_only_page(pages: Node | None) -> bool:
-    return pages is None or (pages.text("PgNb") in {"1", None} and pages.text("LastPgInd") in {"true", "1", None})
+def _page(node: Node | None) -> Page:
+    if node is None:
+        return Page(is_first=True, is_last=True)
+    return Page(is_first=node.text("PgNb") in {"1", None}, is_last=node.text("LastPgInd") in {"true", "1", None})
+
+
+def _currency(node: Node, statement_id: str, entries: Sequence[Entry]) -> str | None:
+    """The one currency of a statement: an account in several has a statement for each."""
+    amounts = [one.one("Amt") for one in node.all("Bal")]
+    stated = {node.text("Acct/Ccy"), *(one.attribute("Ccy") for one in amounts if one is not None)} - {None}
+    found = stated | {entry.currency for entry in entries}
+    if len(found) > 1:
+        raise UnreadableStatementError(
+            Text(
+                "Statement %(statement_id)s has amounts in more than one currency: %(currencies)s.",
+                statement_id=statement_id,
+                currencies=", ".join(sorted(filter(None, found))),
+            )
+        )
+    return next(iter(found), None)

@@ -1,0 +1,61 @@
+"""Postings of statements: between the bank account, money in transit, and transfers that nobody has matched yet.
+
+Payments, refunds and withdrawals post between merchants and `rail:bank`, which is the money in transit. A matched transfer
+clears it against the bank account; an unmatched one waits in `unmatched:bank` until an operator decides.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from tollhouse.bank.model import Outcome
+from tollhouse.bank.store import Placed, Waiting
+from tollhouse.http.services import Work
+from tollhouse.ledger.model import Account, BankPosting, JournalEntry, Posting, Source, bank_account, equity, rail, unmatched
+from tollhouse.ledger.post import post
+from tollhouse.rails.bank.statement import Entry, Side
+from tollhouse.rails.bank.transfer import NAME
+
+ENTRY, TRANSFER, STATEMENT = "bank_entry", "bank_transfer", "bank_statement"
+IN_TRANSIT, UNMATCHED, DISMISSED, OPENING = rail(NAME), unmatched(NAME), equity("dismissed"), equity("bank_opening")
+DECISIONS: dict[Outcome, tuple[BankPosting, Account]] = {
+    "payment": ("bank_assignment", IN_TRANSIT),
+    "payout": ("bank_assignment", IN_TRANSIT),
+    "dismissed": ("bank_dismissal", DISMISSED),
+}
+"""How a decision on a transfer is posted, and where its money goes."""
+
+
+async def post_entry(work: Work, entry: Entry, entry_id: UUID, iban: str, placed: Sequence[Placed]) -> None:
+    """Post an entry: its matched transfers clear what is in transit, the others wait."""
+    matched_minor = sum(
+        part.amount_minor for part, one in zip(entry.parts, placed, strict=True) if one.outcome != "unmatched"
+    )
+    account = bank_account(iban)
+    postings = tuple(
+        _posting("bank_entry", entry.side, entry.currency, amount_minor, account, other)
+        for amount_minor, other in ((matched_minor, IN_TRANSIT), (entry.amount_minor - matched_minor, UNMATCHED))
+        if amount_minor
+    )
+    await post(work, JournalEntry("live", "bank_entry", Source(ENTRY, entry_id), postings))
+
+
+async def post_opening(work: Work, iban: str, currency: str, amount_minor: int, statement_id: UUID) -> None:
+    """Post the balance with which the books of an account begin, or what it changes by when they begin earlier."""
+    if amount_minor == 0:
+        return
+    side: Side = "credit" if amount_minor > 0 else "debit"
+    posting = _posting("bank_opening", side, currency, abs(amount_minor), bank_account(iban), OPENING)
+    await post(work, JournalEntry("live", "bank_opening", Source(STATEMENT, statement_id), (posting,)))
+
+
+async def post_decision(work: Work, part_id: UUID, waiting: Waiting, step: int, outcome: Outcome) -> None:
+    """Move the money of an unmatched transfer to where the decision puts it. `step` numbers its decisions from 1."""
+    kind, target = DECISIONS[outcome]
+    posting = _posting(kind, waiting.side, waiting.currency, waiting.amount_minor, UNMATCHED, target)
+    await post(work, JournalEntry("live", kind, Source(TRANSFER, part_id, step), (posting,)))
+
+
+def _posting(kind: BankPosting, side: Side, currency: str, amount_minor: int, ours: Account, other: Account) -> Posting:
+    """A credit of the bank is debited to our account, as the bank's books are the mirror of ours."""
+    debit, credit = (ours, other) if side == "credit" else (other, ours)
+    return Posting(kind, currency, amount_minor, debit, credit)
