@@ -32,6 +32,7 @@ FLOAT_ALLOWED = {
     "transaction.py",
     "clock.py",
     "connection_limits.py",
+    "semaphore.py",
     "setting_values.py",
     "http_protocol.py",
     "log_sink.py",

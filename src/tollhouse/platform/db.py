@@ -26,6 +26,7 @@ from tollhouse.platform.database_hosts import single_host_urls
 from tollhouse.platform.db_errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
 from tollhouse.platform.partitions import Partitions, is_missing
 from tollhouse.platform.pooler import keeps_named_statements
+from tollhouse.platform.semaphore import DeadlineSemaphore
 from tollhouse.platform.transaction import STATEMENT_DEADLINE_S, DatabaseConnection, Row, Tx
 
 T = TypeVar("T")
@@ -81,9 +82,7 @@ class Pool:
         self._answers_within_s = statement_timeout_s or STATEMENT_DEADLINE_S
         self._idle: list[DatabaseConnection] = []
         self._borrowed: set[DatabaseConnection] = set()
-        self._limit = connections
-        self._waiting = 0
-        self._room = asyncio.Semaphore(connections)
+        self._slots = DeadlineSemaphore(connections)
         self._watching: asyncio.TimerHandle | None = None
         self._closed = False
         self._batched: dict[str, BatchedQuery] = {}
@@ -155,7 +154,7 @@ class Pool:
     @property
     def use(self) -> PoolUse:
         """How much of it is in use."""
-        return PoolUse(self._limit, len(self._idle) + len(self._borrowed), len(self._borrowed), self._waiting)
+        return PoolUse(self._slots.limit, len(self._idle) + len(self._borrowed), len(self._borrowed), self._slots.waiting)
 
     async def close(self) -> None:
         """Close idle connections; the others are closed when they are returned."""
@@ -169,11 +168,12 @@ class Pool:
 
     async def acquire(self) -> DatabaseConnection:
         """Wait for a free connection, which must be returned. Raises `TemporarilyUnavailable`."""
-        await self._wait_for_room()
+        if not self._slots.try_acquire():
+            await self._wait_for_slot()
         try:
             connection = self._pop_idle() or await self._dial()
         except BaseException as error:
-            self._room.release()
+            self._slots.release()
             if isinstance(error, UNREACHABLE):
                 raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(error).__name__}") from error
             raise
@@ -203,22 +203,16 @@ class Pool:
                 raw.terminate()
             else:
                 self._idle.append(connection)
-        self._room.release()
+        self._slots.release()
 
-    async def _wait_for_room(self) -> None:
-        if not self._room.locked():
-            await self._room.acquire()
-            return
+    async def _wait_for_slot(self) -> None:
         started_ns = time.monotonic_ns()
-        self._waiting += 1
         try:
-            async with asyncio.timeout(ACQUIRE_TIMEOUT_S):
-                await self._room.acquire()
+            await self._slots.acquire(ACQUIRE_TIMEOUT_S)
         except TimeoutError:
             TIMEOUTS.add()
             raise TemporarilyUnavailable(detail="every database connection is in use") from None
         finally:
-            self._waiting -= 1
             WAITS.observe((time.monotonic_ns() - started_ns) // 1000)
 
     def _pop_idle(self) -> DatabaseConnection | None:
