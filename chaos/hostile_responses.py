@@ -9,7 +9,7 @@ from chaos.receivers import Behavior, Connection, hang
 
 BLOCK = b"x" * 65_536
 HEADER = b"X-More: " + BLOCK[:1_000] + b"\r\n"
-BOMB = gzip.compress(bytes(50_000_000), 9)
+BOMB = gzip.compress(bytes(1_000_000)) * 50
 DRIP_EVERY_S = 0.1
 BEFORE_TLS = "silence before TLS"
 RESET = struct.pack("ii", 1, 0)

@@ -27,7 +27,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-WIDTHS, HEIGHT = frozenset({1280, 390}), 900
+HEIGHT = 900
 FOLDED_BELOW = 960
 TABS_MAX = 120
 FOCUS_IS_SEEN = """
@@ -92,30 +92,41 @@ class Visitor:
 
     async def see(self, name: str) -> None:
         """Look at the page that is open: note what is wrong with it, and what would be in the other look."""
+        await self._begin(name)
         await self._measure(name)
-        if not self.scripts:
-            return  # axe waits for timers, which do not run
-        await self.page.evaluate(AXE.read_text())
-        await self.run_axe(name, {"type": "tag", "values": RULES})
-        if EVERY_LOOK:
-            return
-        await self._turn(NARROW if self.look.width == WIDE.width else WIDE)
-        await self.run_axe(name, {"type": "rule", "values": OF_THE_LOOK})
+        if self.scripts:  # without, axe waits for timers, which do not run
+            await self.page.evaluate(AXE.read_text())
+            await self.run_axe(name, {"type": "tag", "values": RULES})
+        await self._turn(self._other)
+        await self._measure(name)
+        if self.scripts and not EVERY_LOOK:
+            await self.run_axe(name, {"type": "rule", "values": OF_THE_LOOK})
         await self._turn(self.look)
 
     async def glance(self, name: str) -> None:
         """See a page that has nothing which axe does not see on another one."""
-        await (self.see(name) if EVERY_LOOK else self._measure(name))
+        if EVERY_LOOK:
+            await self.see(name)
+            return
+        await self._begin(name)
+        for width in (self._other.width, self.look.width):
+            await self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            await self._measure(name)
 
-    async def _measure(self, name: str) -> None:
+    @property
+    def _other(self) -> Look:
+        return NARROW if self.look.width == WIDE.width else WIDE
+
+    async def _begin(self, name: str) -> None:
         await self.page.wait_for_load_state("load")
         if EVERY_LOOK:
             PICTURES.mkdir(exist_ok=True)
             await self.page.screenshot(path=PICTURES / f"{name}-{self.look}.png", full_page=True)
-        for width in (*(WIDTHS - {self.look.width}), self.look.width):
-            await self.page.set_viewport_size({"width": width, "height": HEIGHT})
-            if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
-                self.problems.append(f"{name} is wider than a window of {width}")
+
+    async def _measure(self, name: str) -> None:
+        if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            width = await self.page.evaluate("innerWidth")
+            self.problems.append(f"{name} is wider than a window of {width}")
 
     async def run_axe(self, name: str, rules: dict[str, Any]) -> None:
         found: list[dict[str, Any]] = await self.page.evaluate(

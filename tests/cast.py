@@ -119,7 +119,8 @@ class Actor:
 
     async def anonymously(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         """A request with only these headers: no cookie."""
-        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+        connections, no_cookies = self.http.connector, aiohttp.DummyCookieJar()
+        async with aiohttp.ClientSession(connector=connections, connector_owner=False, cookie_jar=no_cookies) as http:
             kwargs: dict[str, Any] = {} if body is None else {"json": body}
             async with http.request(
                 method, self.service.url + path, headers=headers, allow_redirects=False, **kwargs
