@@ -34,18 +34,7 @@ CASES_MIN = 5_000
 OURS = ("oauth", "authorize", "dashboard")
 EXAMPLES = {
     25: ("sign_up", "sign_in"),  # each hashes a password
-    80: (
-        "show_client",
-        "revoke_client",
-        "revoke_api_key",
-        "disconnect_one",
-        "disconnect_all",
-        "withdraw_grant",
-        "read_secret_state",
-        "list_connections",
-        "list_owned_balance_payments",
-        "dashboard_list_projects",
-    ),
+    80: ("show_client", "revoke_client", "revoke_api_key", "disconnect_one", "disconnect_all", "withdraw_grant"),
     90: (
         "read_owned_balance_payment",
         "capture_owned_balance_payment",
