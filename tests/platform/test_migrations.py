@@ -7,9 +7,9 @@ from tests.command import tollhouse
 from tests.running import KEY, Service, migrated_database, new_database, settings_for
 from tollhouse import main
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform import embedded, health
+from tollhouse.platform import embedded, health, migrations
 from tollhouse.platform.db import Pool
-from tollhouse.platform.migrations import MigrationsDisagreeError, migrate
+from tollhouse.platform.migrations import MigrationsDisagreeError, UnsupportedServerError, migrate, require_current
 
 WITHOUT_LAST = "DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)"
 OTHER_DIGEST = "UPDATE schema_migrations SET digest = 'other' WHERE number = (SELECT max(number) FROM schema_migrations)"
@@ -38,6 +38,15 @@ async def test_a_newer_program_requires_the_migration(server: embedded.Server) -
     await run(dsn, WITHOUT_LAST)
     with pytest.raises(MigrationsDisagreeError, match="run `tollhouse migrate`"):
         await main.verify(settings_for(dsn))
+
+
+async def test_a_server_that_is_too_old_is_refused(server: embedded.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Pool(await migrated_database(server.cluster.dsn), 1)
+    await require_current(pool)
+    monkeypatch.setattr(migrations, "SERVER_VERSION_MIN", 1_000)
+    with pytest.raises(UnsupportedServerError, match=r"the server is PostgreSQL \d+, and this program needs 1000 or newer"):
+        await require_current(pool)
+    await pool.close()
 
 
 async def test_readiness_is_503_where_the_schema_lacks_ours(server: embedded.Server) -> None:

@@ -16,7 +16,7 @@ from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.db_errors import UNREACHABLE
 from tollhouse.platform.encryption import KeyRing
-from tollhouse.platform.migrations import MigrationsDisagreeError, require_current
+from tollhouse.platform.migrations import MigrationsDisagreeError, UnsupportedServerError, require_current
 from tollhouse.platform.transaction import Row
 
 VERSION = version("tollhouse")
@@ -79,6 +79,8 @@ def _durability(server: Row) -> Finding:
 async def _schema(pool: Pool) -> Finding:
     try:
         await require_current(pool)
+    except UnsupportedServerError as error:
+        return Finding("schema", "failure", f"PostgreSQL is too old: {error}.", "Upgrade PostgreSQL.")
     except MigrationsDisagreeError as error:
         return Finding("schema", "failure", f"The schema is not that of this version: {error}.", "Run `tollhouse migrate`.")
     return Finding("schema", "ok", "The schema is that of this version.")

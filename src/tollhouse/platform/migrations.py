@@ -34,7 +34,12 @@ TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 TRIES_AGAIN_AFTER_S = 1
 APPLIED = "SELECT number, digest FROM schema_migrations ORDER BY number"
 OURS = "SELECT number, digest FROM schema_migrations WHERE number = $1"
-LAST = "SELECT number, digest FROM schema_migrations ORDER BY number DESC LIMIT 1"
+LAST = """
+    SELECT number, digest, current_setting('server_version_num')::int / 10000 AS server_version
+    FROM schema_migrations ORDER BY number DESC LIMIT 1
+"""
+SERVER_VERSION_MIN = 18
+"""The oldest major version of PostgreSQL. Functions of payments use `RETURNING old`, which older ones do not know."""
 MIGRATES_WITHIN_S = 3600
 """The time limit of one statement of a migration, and of waiting for another process."""
 INVALID_INDEXES = """
@@ -82,6 +87,10 @@ class Migration(NamedTuple):
 
 class MigrationsDisagreeError(Failure):
     """The migrations of the database are not those of this version. The text says what to do."""
+
+
+class UnsupportedServerError(Failure):
+    """PostgreSQL is too old. The text says what to do."""
 
 
 def ours() -> list[Migration]:
@@ -144,10 +153,17 @@ async def apply(dsn: str, migrations: list[Migration]) -> list[str]:
 
 
 async def require_current(db: Pool) -> None:
-    """Raises `MigrationsDisagreeError` unless exactly the migrations of this version were applied."""
+    """Raises `MigrationsDisagreeError` unless exactly the migrations of this version were applied.
+
+    Raises `UnsupportedServerError` if PostgreSQL is too old.
+    """
     row = await _recorded(db, LAST)
     if row is None:
         raise MigrationsDisagreeError("the database is empty; run `tollhouse migrate`")
+    if row["server_version"] < SERVER_VERSION_MIN:
+        raise UnsupportedServerError(
+            f"the server is PostgreSQL {row['server_version']}, and this program needs {SERVER_VERSION_MIN} or newer"
+        )
     last = _last()
     _refuse_newer(row["number"], last)
     if row["number"] < last.number:
