@@ -597,7 +597,8 @@ CREATE TABLE public.bank_entry_parts (
     CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
     CONSTRAINT bank_entry_parts_check2 CHECK (((outcome <> 'dismissed'::text) OR (decided_at IS NOT NULL))),
     CONSTRAINT bank_entry_parts_check3 CHECK ((((decided_at IS NULL) = (decided_by IS NULL)) AND ((decided_at IS NULL) = (decided_because IS NULL)))),
-    CONSTRAINT bank_entry_parts_outcome_check CHECK ((outcome = ANY (ARRAY['payment'::text, 'payment_return'::text, 'payout'::text, 'payout_return'::text, 'unmatched'::text, 'dismissed'::text])))
+    CONSTRAINT bank_entry_parts_decided CHECK (((outcome <> ALL (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text])) OR (decided_at IS NOT NULL))),
+    CONSTRAINT bank_entry_parts_outcome_check CHECK ((outcome = ANY (ARRAY['payment'::text, 'payment_return'::text, 'payout'::text, 'payout_return'::text, 'unmatched'::text, 'dismissed'::text, 'fee'::text, 'written_off'::text])))
 );
 CREATE FUNCTION public.row_digest(public.bank_entry_parts) RETURNS bytea
     LANGUAGE sql STABLE
@@ -845,7 +846,7 @@ CREATE TABLE public.operator_actions (
     at timestamp with time zone NOT NULL,
     client_id text,
     on_command_line boolean DEFAULT false NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])) OR (action = ANY (ARRAY['project_approval_given'::text, 'refund_approved'::text, 'refund_rejected'::text, 'payout_approved'::text])) OR (action = ANY (ARRAY['payouts_paused'::text, 'payouts_resumed'::text, 'transfer_matched'::text])))),
+    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])) OR (action = ANY (ARRAY['project_approval_given'::text, 'refund_approved'::text, 'refund_rejected'::text, 'payout_approved'::text])) OR (action = ANY (ARRAY['payouts_paused'::text, 'payouts_resumed'::text, 'transfer_matched'::text])) OR (action = ANY (ARRAY['transfer_recorded_as_fee'::text, 'transfer_written_off'::text, 'transfer_reopened'::text, 'transfer_taken_back'::text, 'payout_returned'::text])))),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
     CONSTRAINT operator_actions_application CHECK ((((client_id IS NOT NULL) = (action ~~ 'application%'::text)) AND ((action <> 'application_suspended'::text) OR (reason IS NOT NULL)))),
     CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
@@ -854,7 +855,7 @@ CREATE TABLE public.operator_actions (
     CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
     CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
     CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text) OR (action ~~ 'payouts%'::text)))),
-    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'refund_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'transfer_matched'::text, 'payout_refused'::text, 'second_factor_removed'::text, 'payouts_paused'::text, 'payouts_resumed'::text]))))
+    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'refund_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'transfer_matched'::text, 'payout_refused'::text, 'second_factor_removed'::text, 'payouts_paused'::text, 'payouts_resumed'::text, 'transfer_recorded_as_fee'::text, 'transfer_written_off'::text, 'transfer_reopened'::text, 'transfer_taken_back'::text, 'payout_returned'::text]))))
 );
 CREATE FUNCTION public.row_digest(public.operator_actions) RETURNS bytea
     LANGUAGE sql STABLE
@@ -2998,7 +2999,7 @@ CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.bal
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
-CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.outcome <> 'unmatched'::text) OR (old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
+CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');
 CREATE TRIGGER digested AFTER INSERT ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_batch');
 CREATE TRIGGER digested AFTER INSERT ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_entry');

@@ -1,5 +1,6 @@
 """What tests of the bank do again and again: sell in live mode, be the bank, and be the operator."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -74,6 +75,11 @@ class Bank:
         """The operator knows that it is no business of ours."""
         fee = context("Fee of the bank")
         return await self.services.transact(lambda work: actions.dismiss(work, transfer_id, BANK_PORTS, fee), fee.at)
+
+    async def decide(self, action: Callable[..., Awaitable[Decided]], transfer_id: UUID, *args: Any) -> Decided:
+        """The operator decides about a transfer by one of the actions."""
+        by = context("As the bank explained")
+        return await self.services.transact(lambda work: action(work, transfer_id, *args, BANK_PORTS, by), by.at)
 
     async def payouts(self) -> dict[str, ListedPayout]:
         """What leaves, by id."""

@@ -28,7 +28,7 @@ BALANCES = """
     SELECT a.code,
            sum(CASE WHEN (a.id = p.debit_account_id) = (a.normal_side = 'debit') THEN p.amount ELSE -p.amount END) AS minor
     FROM ledger_accounts a JOIN ledger_postings p ON a.id IN (p.debit_account_id, p.credit_account_id)
-    WHERE a.currency = 'EUR' AND a.mode = 'live' GROUP BY a.code ORDER BY a.code
+    WHERE a.currency = 'EUR' AND a.mode = 'live' AND NOT a.guarded GROUP BY a.code ORDER BY a.code
 """
 NOBODYS = creditor_reference("0" * 20)
 BOOKS = f"bank:{IBAN.lower()}"

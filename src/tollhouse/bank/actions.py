@@ -12,46 +12,35 @@ from tollhouse.bank.store import Placed, Waiting
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_references
 from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.kernel.zones import midnight
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Observation
 
-DECISIONS: Mapping[Outcome, Doing] = {"dismissed": "transfer_dismissed", "payout": "transfer_matched"}
+DECISIONS: Mapping[Outcome, Doing] = {
+    "payment": "transfer_assigned",
+    "payment_return": "transfer_taken_back",
+    "payout": "transfer_matched",
+    "payout_return": "payout_returned",
+    "dismissed": "transfer_dismissed",
+    "fee": "transfer_recorded_as_fee",
+    "written_off": "transfer_written_off",
+}
+REOPENED: frozenset[Outcome] = frozenset({"dismissed", "fee", "written_off"})
+"""What concerns no merchant can be decided anew."""
 
 
 async def assign(work: Work, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext) -> Decided:
     """Assign an unmatched transfer to the payment with this reference. Raises `BankRefusedError`."""
     waiting = await _hold_waiting(work.tx, part_id)
-    names = creditor_references(reference)
-    if len(names) != 1:
-        raise BankRefusedError(
-            Text(
-                "%(reference)s is not a reference of a payment. Enter RF followed by digits, as shown at checkout.",
-                reference=reference,
-            )
-        )
     if waiting.side != "credit":
         raise BankRefusedError("An outgoing transfer cannot be assigned to a payment.")
-    [name] = names
-    owner = await ports.owner(work.tx, name)
-    if owner is None:
-        raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
-    await rules.ensure_independent(work.tx, owner, context.reviewer)
-    seen = Observation(
-        reference=name,
-        outcome="confirmed",
-        external_ref=f"{waiting.identity.hex()}/{waiting.nth}",
-        amount_minor=waiting.amount_minor,
-        currency=waiting.currency,
-        payer=payer_of(waiting.other_iban, waiting.other_name),
-        sent_at=waiting.sent_at,
-        arrived_at=midnight(waiting.booked_on, UTC),
-    )
+    seen = await _observation(work, waiting, reference, ports, context)
     if not await ports.observe(work, seen):
-        raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
-    return await _decide(work, part_id, waiting, Placed("payment", reference=name), ports, context)
+        raise BankRefusedError(Text("No payment has the reference %(name)s.", name=seen.reference))
+    return await _decide(work, part_id, waiting, Placed("payment", reference=seen.reference), ports, context)
 
 
 async def dismiss(work: Work, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
@@ -81,10 +70,102 @@ async def match(
     return await _decide(work, part_id, waiting, placed, ports, context)
 
 
-async def _hold_waiting(tx: Tx, part_id: UUID) -> Waiting:
+async def record_fee(work: Work, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Record an unmatched transfer as a fee of the bank, or as one that it paid back. Raises `BankRefusedError`."""
+    waiting = await _hold_waiting(work.tx, part_id)
+    return await _decide(work, part_id, waiting, Placed("fee"), ports, context)
+
+
+async def write_off(work: Work, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Write an unmatched transfer off as a difference that nobody can explain. Raises `BankRefusedError`."""
+    waiting = await _hold_waiting(work.tx, part_id)
+    return await _decide(work, part_id, waiting, Placed("written_off"), ports, context)
+
+
+async def reopen(work: Work, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Make a transfer unmatched again that was dismissed, written off or recorded as a fee. Raises `BankRefusedError`."""
+    decided = await _hold(work.tx, part_id)
+    if decided.outcome not in REOPENED:
+        raise BankRefusedError(
+            Text("Transfer %(part_id)s cannot be reopened: %(outcome)s.", part_id=part_id, outcome=as_text(decided.outcome))
+        )
+    # Nothing below this line may refuse.
+    step = await store.reopen(work.tx, part_id)
+    if step is None:
+        raise AssertionError("a locked transfer does not change")
+    await books.post_reopening(work, part_id, decided, step)
+    action_id = await ports.keep(work, context, "transfer_reopened", part_id, None)
+    return Decided(part_id, "unmatched", context.operator, context.reason or "", stamp(context.at), action_id)
+
+
+async def return_payout(
+    work: Work, part_id: UUID, payout_id: UUID | None, ports: BankPorts, context: OperatorContext
+) -> Decided:
+    """Record an unmatched credit as the return of a payout: by default of the one whose ID it has.
+
+    The merchant gets the whole payout back; what the banks kept on the way is a fee. Raises `BankRefusedError`.
+    """
+    waiting = await _hold_waiting(work.tx, part_id)
+    if waiting.side != "credit":
+        raise BankRefusedError("An outgoing transfer is not the return of a payout.")
+    wanted = [payout_id] if payout_id is not None else payouts.id_of(waiting.end_to_end_id)
+    if not wanted:
+        raise BankRefusedError("The transfer has no payout ID. Name the payout that was returned.")
+    placed, env = await payouts.return_less(work, wanted[0], (waiting.currency, waiting.amount_minor), ports, context)
+    return await _decide(work, part_id, waiting, placed, ports, context, env)
+
+
+async def take_back(work: Work, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Charge the merchant of a payment for an unmatched debit: money that the bank took back once more, or more of it.
+
+    What the available balance does not cover becomes debt. Raises `BankRefusedError`.
+    """
+    waiting = await _hold_waiting(work.tx, part_id)
+    if waiting.side != "debit":
+        raise BankRefusedError("An incoming transfer does not take a payment back.")
+    seen = await _observation(work, waiting, reference, ports, context)
+    await ports.charge(work, seen, context)
+    return await _decide(work, part_id, waiting, Placed("payment_return", reference=seen.reference), ports, context)
+
+
+async def _observation(
+    work: Work, waiting: Waiting, reference: str, ports: BankPorts, context: OperatorContext
+) -> Observation:
+    """The transfer as one of the payment with this reference. Raises `BankRefusedError`, also for the operator's own."""
+    names = creditor_references(reference)
+    if len(names) != 1:
+        raise BankRefusedError(
+            Text(
+                "%(reference)s is not a reference of a payment. Enter RF followed by digits, as shown at checkout.",
+                reference=reference,
+            )
+        )
+    [name] = names
+    owner = await ports.owner(work.tx, name)
+    if owner is None:
+        raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
+    await rules.ensure_independent(work.tx, owner, context.reviewer)
+    return Observation(
+        reference=name,
+        outcome="confirmed",
+        external_ref=f"{waiting.identity.hex()}/{waiting.nth}",
+        amount_minor=waiting.amount_minor,
+        currency=waiting.currency,
+        payer=payer_of(waiting.other_iban, waiting.other_name),
+        sent_at=waiting.sent_at,
+        arrived_at=midnight(waiting.booked_on, UTC),
+    )
+
+
+async def _hold(tx: Tx, part_id: UUID) -> Waiting:
     waiting = await store.hold_part(tx, part_id)
     if waiting is None:
         raise BankRefusedError(Text("There is no transfer %(part_id)s.", part_id=part_id))
+    return waiting
+
+
+async def _hold_waiting(tx: Tx, part_id: UUID) -> Waiting:
+    waiting = await _hold(tx, part_id)
     if waiting.outcome != "unmatched":
         raise BankRefusedError(
             Text("Transfer %(part_id)s is already matched: %(outcome)s.", part_id=part_id, outcome=as_text(waiting.outcome))
@@ -93,11 +174,19 @@ async def _hold_waiting(tx: Tx, part_id: UUID) -> Waiting:
 
 
 async def _decide(
-    work: Work, part_id: UUID, waiting: Waiting, placed: Placed, ports: BankPorts, context: OperatorContext
+    work: Work,
+    part_id: UUID,
+    waiting: Waiting,
+    placed: Placed,
+    ports: BankPorts,
+    context: OperatorContext,
+    env: MerchantEnv | None = None,
 ) -> Decided:
+    """Record the outcome, post it, and keep the action in the history: of the payout, if it is about one."""
     step = await store.decide(work.tx, part_id, placed, context, context.at)
     if step is None:
         raise AssertionError("a locked transfer does not change")
-    await books.post_decision(work, part_id, waiting, step, placed.outcome)
-    action_id = await ports.keep(work, context, DECISIONS.get(placed.outcome, "transfer_assigned"), part_id, None)
+    await books.post_decision(work, part_id, waiting, step, placed)
+    subject_id = placed.payout_id if env is not None and placed.payout_id is not None else part_id
+    action_id = await ports.keep(work, context, DECISIONS[placed.outcome], subject_id, env)
     return Decided(part_id, placed.outcome, context.operator, context.reason or "", stamp(context.at), action_id)

@@ -10,17 +10,33 @@ from uuid import UUID
 from tollhouse.bank.model import Outcome
 from tollhouse.bank.store import Placed, Waiting
 from tollhouse.http.services import Work
-from tollhouse.ledger.model import Account, BankPosting, JournalEntry, Posting, Source, bank_account, equity, rail, unmatched
+from tollhouse.ledger.model import (
+    Account,
+    BankPosting,
+    JournalEntry,
+    Posting,
+    Source,
+    bank_account,
+    equity,
+    expense,
+    rail,
+    unmatched,
+)
 from tollhouse.ledger.post import post
 from tollhouse.rails.bank.statement import Entry, Side
 from tollhouse.rails.bank.transfer import NAME
 
 ENTRY, TRANSFER, STATEMENT = "bank_entry", "bank_transfer", "bank_statement"
 IN_TRANSIT, UNMATCHED, DISMISSED, OPENING = rail(NAME), unmatched(NAME), equity("dismissed"), equity("bank_opening")
+FEE, DIFFERENCE = expense("bank_fee"), expense("bank_difference")
 DECISIONS: dict[Outcome, tuple[BankPosting, Account]] = {
     "payment": ("bank_assignment", IN_TRANSIT),
+    "payment_return": ("bank_assignment", IN_TRANSIT),
     "payout": ("bank_assignment", IN_TRANSIT),
+    "payout_return": ("bank_assignment", IN_TRANSIT),
     "dismissed": ("bank_dismissal", DISMISSED),
+    "fee": ("bank_fee", FEE),
+    "written_off": ("bank_write_off", DIFFERENCE),
 }
 """How a decision on a transfer is posted, and where its money goes."""
 
@@ -48,11 +64,23 @@ async def post_opening(work: Work, iban: str, currency: str, amount_minor: int, 
     await post(work, JournalEntry("live", "bank_opening", Source(STATEMENT, statement_id), (posting,)))
 
 
-async def post_decision(work: Work, part_id: UUID, waiting: Waiting, step: int, outcome: Outcome) -> None:
-    """Move the money of an unmatched transfer to where the decision puts it. `step` numbers its decisions from 1."""
-    kind, target = DECISIONS[outcome]
-    posting = _posting(kind, waiting.side, waiting.currency, waiting.amount_minor, UNMATCHED, target)
-    await post(work, JournalEntry("live", kind, Source(TRANSFER, part_id, step), (posting,)))
+async def post_decision(work: Work, part_id: UUID, waiting: Waiting, step: int, placed: Placed) -> None:
+    """Move the money of an unmatched transfer to where the decision puts it. `step` numbers its decisions from 1.
+
+    What a returned payout lacks was kept by the banks on its way.
+    """
+    kind, target = DECISIONS[placed.outcome]
+    postings = (_posting(kind, waiting.side, waiting.currency, waiting.amount_minor, UNMATCHED, target),)
+    if placed.fee_minor:
+        postings += (Posting("bank_return_fee", waiting.currency, placed.fee_minor, FEE, IN_TRANSIT),)
+    await post(work, JournalEntry("live", kind, Source(TRANSFER, part_id, step), postings))
+
+
+async def post_reopening(work: Work, part_id: UUID, decided: Waiting, step: int) -> None:
+    """Undo the posting of a decision: the transfer is unmatched again."""
+    _, target = DECISIONS[decided.outcome]
+    posting = _posting("bank_reopening", decided.side, decided.currency, decided.amount_minor, target, UNMATCHED)
+    await post(work, JournalEntry("live", "bank_reopening", Source(TRANSFER, part_id, step), (posting,)))
 
 
 def _posting(kind: BankPosting, side: Side, currency: str, amount_minor: int, ours: Account, other: Account) -> Posting:

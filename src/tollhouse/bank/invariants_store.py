@@ -112,15 +112,40 @@ I15_WHERE = """
           FROM ledger_accounts a
           JOIN ledger_postings p ON a.id IN (p.debit_account_id, p.credit_account_id)
           JOIN ledger_transactions t ON t.id = p.transaction_id AND t.mode = p.mode
-          WHERE a.code IN ('rail:bank', 'unmatched:bank', 'equity:dismissed')
-            AND t.source_type IN ('bank_entry', 'bank_transfer')
+          WHERE a.code IN ('rail:bank', 'unmatched:bank', 'equity:dismissed', 'expense:bank_fee', 'expense:bank_difference')
+            AND t.source_type IN ('bank_entry', 'bank_transfer') AND p.type <> 'bank_return_fee'
           UNION ALL
           SELECT e.currency,
                  CASE p.outcome WHEN 'unmatched' THEN 'unmatched:bank' WHEN 'dismissed' THEN 'equity:dismissed'
+                      WHEN 'fee' THEN 'expense:bank_fee' WHEN 'written_off' THEN 'expense:bank_difference'
                       ELSE 'rail:bank' END,
                  0, CASE e.side WHEN 'credit' THEN p.amount_minor ELSE -p.amount_minor END
           FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id) books
     GROUP BY currency, code HAVING sum(booked) <> sum(shown)
+"""
+# What the banks kept of a payout on its way back.
+I15_RETURNED = """
+    SELECT format('payout %s of %s came back as %s, and the fee is %s', b.id, b.amount_minor, p.amount_minor, l.fee) AS line
+    FROM bank_payouts b
+    JOIN bank_entry_parts p ON p.payout_id = b.id AND p.outcome = 'payout_return'
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(x.amount), 0) AS fee
+        FROM ledger_transactions t JOIN ledger_postings x ON x.transaction_id = t.id AND x.type = 'bank_return_fee'
+        WHERE t.source_type = 'bank_transfer' AND t.source_id = p.id) l
+    WHERE b.id = ANY ($1::uuid[]) AND b.amount_minor - p.amount_minor <> l.fee
+"""
+# Operators charge merchants by adjustments for what the bank took back and no chargeback covers.
+I15_TAKEN = """
+    SELECT format('%s: %s was charged by adjustments, the bank took %s back', currency, sum(charged), sum(taken)) AS line
+    FROM (SELECT p.currency, p.amount AS charged, 0 AS taken
+          FROM ledger_accounts a JOIN ledger_postings p ON p.credit_account_id = a.id
+          JOIN ledger_transactions t ON t.id = p.transaction_id AND t.mode = p.mode
+          WHERE a.code = 'rail:bank' AND t.source_type = 'adjustment'
+          UNION ALL
+          SELECT e.currency, 0, p.amount_minor
+          FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
+          WHERE p.outcome = 'payment_return' AND p.decided_at IS NOT NULL) books
+    GROUP BY currency HAVING sum(charged) <> sum(taken)
 """
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -129,6 +154,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I15", "the ledger has the balance of the bank account", I15_BALANCE, costly=True),
     Invariant("I15", "the balance is that of the newest statement", I15_STATED),
     Invariant("I15", "money of statements is where their transfers say", I15_WHERE, costly=True),
+    Invariant("I15", "a returned payout is what came back and a fee", I15_RETURNED, "payout"),
+    Invariant("I15", "merchants are charged for what the bank takes back", I15_TAKEN, costly=True),
     Invariant("I15", "the rail confirms what statements show", I15_SHOWN, costly=True),
     Invariant("I15", "a payout left when a statement shows it", I15_LEFT, "payout"),
     Invariant("I15", "a payout ends with its withdrawal or refund", I15_CARRIED, "payout"),

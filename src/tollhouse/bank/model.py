@@ -22,7 +22,7 @@ from tollhouse.rails.provider import Observation, Payer
 
 PayoutKind = Literal["refund", "withdrawal"]
 PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused"]
-Outcome = Literal["payment", "payment_return", "payout", "payout_return", "unmatched", "dismissed"]
+Outcome = Literal["payment", "payment_return", "payout", "payout_return", "unmatched", "dismissed", "fee", "written_off"]
 
 Doing = Literal[
     "statement_imported",
@@ -34,6 +34,11 @@ Doing = Literal[
     "payout_refused",
     "payouts_paused",
     "payouts_resumed",
+    "transfer_recorded_as_fee",
+    "transfer_written_off",
+    "transfer_reopened",
+    "transfer_taken_back",
+    "payout_returned",
 ]
 
 
@@ -42,6 +47,9 @@ Owner = Callable[[Tx, str], Awaitable[MerchantId | None]]
 
 Effect = Callable[[Work, Observation], Awaitable[bool]]
 """Apply a transfer to the payment with its reference, in the transaction of the import; False if there is no payment."""
+
+Charge = Callable[[Work, Observation, OperatorContext], Awaitable[None]]
+"""Charge the merchant of a payment for money that the bank took back. Raises `BankRefusedError` before it writes."""
 
 End = Callable[[Work, MerchantEnv, UUID], Awaitable[object]]
 """Change the refund or withdrawal of a payout. Raises an `ApiError` before it writes if that is not possible."""
@@ -68,6 +76,7 @@ class BankPorts(Struct, frozen=True):
     owner: Owner
     observe: Effect
     take_back: Effect
+    charge: Charge
     origins: Mapping[PayoutKind, Origin]
     keep: Keep
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from msgspec import structs
+
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import payouts_store
@@ -25,6 +27,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, as_text
@@ -213,6 +216,22 @@ async def match(work: Work, payout_ids: Sequence[UUID], amount: tuple[str, int],
     for payout in found:
         await _left(work, payout, ports, is_export_lost=True)
     return Placed("payout", payout_id=found[0].id if len(found) == 1 else None)
+
+
+async def return_less(
+    work: Work, payout_id: UUID, amount: tuple[str, int], ports: BankPorts, context: OperatorContext
+) -> tuple[Placed, MerchantEnv]:
+    """Return a payout of which this currency and amount came back, or less than was paid. Raises `BankRefusedError`."""
+    payout = await _lock(work.tx, payout_id, "exported", "confirmed")
+    currency, amount_minor = amount
+    if payout.currency != currency or amount_minor > payout.amount_minor:
+        raise BankRefusedError("The transfer is more than the payout. Only what was paid, or less, can be returned.")
+    await rules.ensure_independent(work.tx, payout.env.merchant_id, context.reviewer)
+    try:
+        placed = await _came_back(work, payout, NO_REASON, ports)
+    except ApiError as lost:
+        raise BankRefusedError(as_text(lost.message)) from None
+    return structs.replace(placed, fee_minor=payout.amount_minor - amount_minor), payout.env
 
 
 async def _lock(tx: Tx, payout_id: UUID, *statuses: PayoutStatus) -> StoredPayout:

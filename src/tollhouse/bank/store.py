@@ -49,15 +49,22 @@ DECIDE = """
     WHERE id = $1 AND outcome = 'unmatched'
     RETURNING decisions
 """
+REOPEN = """
+    UPDATE bank_entry_parts SET outcome = 'unmatched', decided_by = NULL, decided_because = NULL, decided_at = NULL,
+        decisions = decisions + 1
+    WHERE id = $1 AND outcome IN ('dismissed', 'fee', 'written_off')
+    RETURNING decisions
+"""
 
 
 class Placed(Struct, frozen=True):
-    """The outcome of a transfer. `reason` says why it is unmatched."""
+    """The outcome of a transfer. `reason` says why it is unmatched; `fee_minor` is what a returned payout lacks."""
 
     outcome: Outcome
     reference: str | None = None
     payout_id: UUID | None = None
     reason: str | None = None
+    fee_minor: int = 0
 
 
 class Waiting(Struct, frozen=True):
@@ -141,6 +148,11 @@ async def decide(tx: Tx, part_id: UUID, placed: Placed, context: OperatorContext
     """Set the outcome of an unmatched transfer. Returns how many decisions it has had; None if it is not unmatched."""
     values = (placed.outcome, placed.reference, context.operator, context.reason or "", now, placed.payout_id)
     return await tx.fetchval(DECIDE, part_id, *values)
+
+
+async def reopen(tx: Tx, part_id: UUID) -> int | None:
+    """Make a transfer unmatched again. Returns how many decisions it has had; None if its outcome is final."""
+    return await tx.fetchval(REOPEN, part_id)
 
 
 def _facts(statement: Statement) -> tuple[object, ...]:

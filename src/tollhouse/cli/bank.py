@@ -92,6 +92,56 @@ def match(
     )
 
 
+@statements.command
+def fee(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Record an unmatched transfer as a fee of the bank, or as a fee that it paid back."""
+    return act(lambda work, context: actions.record_fee(work, transfer_id, BANK_PORTS, context), reason, by, as_json=as_json)
+
+
+@statements.command
+def write_off(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Write off an unmatched transfer, as a difference that nobody can explain."""
+    return act(lambda work, context: actions.write_off(work, transfer_id, BANK_PORTS, context), reason, by, as_json=as_json)
+
+
+@statements.command
+def reopen(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Make a transfer unmatched again that was dismissed, written off or recorded as a fee."""
+    return act(lambda work, context: actions.reopen(work, transfer_id, BANK_PORTS, context), reason, by, as_json=as_json)
+
+
+@statements.command(name="return")
+def return_payout(
+    transfer_id: TransferArgument,
+    payout_id: Annotated[UUID | None, Parameter(help="The payout; by default the one whose ID the transfer has.")] = None,
+    /,
+    *,
+    reason: Reason,
+    by: By = None,
+    as_json: Json = False,
+) -> int:
+    """Record an unmatched credit as a payout that came back, perhaps less a fee. The merchant gets the whole amount back."""
+    return act(
+        lambda work, context: actions.return_payout(work, transfer_id, payout_id, BANK_PORTS, context),
+        reason,
+        by,
+        as_json=as_json,
+    )
+
+
+@statements.command
+def take_back(
+    transfer_id: TransferArgument, reference: str, /, *, reason: Reason, by: By = None, as_json: Json = False
+) -> int:
+    """Charge the merchant of the payment with this reference for an unmatched debit by which the bank took it back."""
+    return act(
+        lambda work, context: actions.take_back(work, transfer_id, reference, BANK_PORTS, context),
+        reason,
+        by,
+        as_json=as_json,
+    )
+
+
 @payouts.command(name="list")
 def list_payouts(*, status: Status = None, as_json: Json = False) -> int:
     """List payouts, newest first. Prepared ones are part of the next export."""

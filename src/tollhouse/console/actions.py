@@ -24,7 +24,17 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.kernel.text import Text, as_text
-from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds, JournalEntry, Posting, Source, available, equity
+from tollhouse.ledger.debts import Charge, charge_postings
+from tollhouse.ledger.model import (
+    Account,
+    BalanceLimitExceeded,
+    InsufficientFunds,
+    JournalEntry,
+    Posting,
+    Source,
+    available,
+    equity,
+)
 from tollhouse.ledger.post import post
 from tollhouse.ledger.store import get_balance
 from tollhouse.mail import outbox
@@ -153,6 +163,26 @@ async def adjust(
         raise OperatorRefusedError(error.message) from None
     cause = Cause(SOURCE, action.action_id, "posted", 1)
     await notify_balance(structs.replace(work, now=posted.entries[0].created_at), env, currency.code, posted, cause, None)
+    return action
+
+
+async def charge(
+    work: Work, env: MerchantEnv, currency: str, amount_minor: int, creditor: Account, context: OperatorContext
+) -> OperatorAction:
+    """Debit a merchant for what the platform paid in its place. What the available balance does not cover becomes debt."""
+    action = await record_action(
+        work,
+        context,
+        "balance_adjusted",
+        env,
+        subject_id=env.merchant_id,
+        currency=currency,
+        amount_minor=-amount_minor,
+    )
+    postings = await charge_postings(work.tx, env, currency, [Charge("adjustment", amount_minor, creditor)])
+    posted = await post(work, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), postings))
+    cause = Cause(SOURCE, action.action_id, "posted", 1)
+    await notify_balance(structs.replace(work, now=posted.entries[0].created_at), env, currency, posted, cause, None)
     return action
 
 

@@ -3,10 +3,13 @@
 from uuid import UUID
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank.model import BankPorts, Doing, Origin
+from tollhouse.bank.books import IN_TRANSIT
+from tollhouse.bank.model import BankPorts, BankRefusedError, Doing, Origin
 from tollhouse.console import actions
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.text import Text
+from tollhouse.rails.provider import Observation
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.refunds import bank_port as payments_bank_port
 from tollhouse.withdrawals import by_bank as withdrawals_by_bank
@@ -18,10 +21,24 @@ async def keep(work: Work, context: OperatorContext, doing: Doing, subject_id: U
     return (await actions.record_action(work, context, doing, env, subject_id=subject_id)).action_id
 
 
+async def charge(work: Work, seen: Observation, context: OperatorContext) -> None:
+    """Charge the merchant of a payment for what the bank took back of it. Raises `BankRefusedError`."""
+    payment = await payments_bank_port.lock(work.tx, seen.reference)
+    if payment is None or payment.currency != seen.currency:
+        raise BankRefusedError(Text("No payment has the reference %(name)s.", name=seen.reference))
+    if payment.unapplied_minor:
+        raise BankRefusedError("Money of this payment waits for the merchant's decision. Refund it first.")
+    if seen.amount_minor > payment.received_minor:
+        raise BankRefusedError("The transfer is more than was received for this payment.")
+    # Nothing below this line may refuse.
+    await actions.charge(work, payment.env, payment.currency, seen.amount_minor, IN_TRANSIT, context)
+
+
 BANK_PORTS = BankPorts(
     payments_bank_port.owner,
     payments_bank_port.observe,
     payments_bank_port.reverse_payment,
+    charge,
     {
         "refund": Origin(
             payments_bank_port.waiting, refund_actions.succeed, refund_actions.reverse, payments_bank_port.refuse

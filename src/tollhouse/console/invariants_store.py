@@ -5,14 +5,15 @@ from tollhouse.platform.invariants import Invariant
 I20_ADJUSTED = """
     SELECT format('ledger transaction %s adjusts a balance by no action %s of an operator', t.id, t.source_id) AS line
     FROM ledger_transactions t
-    WHERE t.id = ANY ($1::uuid[]) AND t.source_type = 'adjustment' AND NOT EXISTS (
-        SELECT FROM ledger_postings p
+    LEFT JOIN operator_actions a ON (a.id, a.action, a.mode) = (t.source_id, 'balance_adjusted', t.mode)
+    CROSS JOIN LATERAL (
+        SELECT sum(CASE m.id WHEN p.credit_account_id THEN p.amount ELSE -p.amount END) AS moved,
+               bool_and((m.merchant_id, p.currency) = (a.merchant_id, a.currency)) AS of_merchant
+        FROM ledger_postings p
         JOIN ledger_accounts m ON m.id IN (p.debit_account_id, p.credit_account_id) AND m.guarded
-        JOIN operator_actions a
-            ON (a.id, a.action, a.merchant_id, a.mode, a.currency)
-             = (t.source_id, 'balance_adjusted', m.merchant_id, t.mode, p.currency)
-        WHERE p.transaction_id = t.id AND p.type = 'adjustment'
-          AND a.amount_minor = CASE m.id WHEN p.credit_account_id THEN p.amount ELSE -p.amount END)
+        WHERE p.transaction_id = t.id AND p.type = 'adjustment') l
+    WHERE t.id = ANY ($1::uuid[]) AND t.source_type = 'adjustment'
+      AND (l.of_merchant IS NOT TRUE OR a.amount_minor IS DISTINCT FROM l.moved)
 """
 I20_POSTED = """
     SELECT format('action %s adjusted a balance and is not in the ledger', a.id) AS line

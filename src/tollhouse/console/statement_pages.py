@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import actions, imports, shown_store, store
-from tollhouse.bank.model import Decided
+from tollhouse.bank.model import BankPorts, Decided
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
@@ -20,6 +20,7 @@ from tollhouse.http.services import Work
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Translatable
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
@@ -34,6 +35,22 @@ class TransferQuery(ActionQuery, frozen=True, forbid_unknown_fields=True):
     reference: str = ""
 
 
+CHOICES: Mapping[str, Callable[[Work, UUID, BankPorts, OperatorContext], Awaitable[Decided]]] = {
+    "fee": actions.record_fee,
+    "write_off": actions.write_off,
+}
+FIELDS = (
+    "reference",
+    "why",
+    "reason",
+    "taken",
+    "taken_why",
+    "payout",
+    "return_why",
+    "choice",
+    "decision_why",
+    "reopen_why",
+)
 UPLOAD_BYTES_MAX = DOCUMENT_BYTES_MAX + BODY_BYTES_MAX
 """More than a document may have, so that a file that is slightly too large gets an error on the page."""
 
@@ -128,6 +145,72 @@ async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Resp
     )
 
 
+@OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/take-back", guard=operator_page)
+async def take_back(request: Request, caller: Operator, transfer_id: UUID) -> Response:
+    """Charge the merchant of a payment for a transfer by which the bank took it back."""
+    reference = (request.form().one("taken") or "").strip()
+    why, error = read_reason(request, "taken_why")
+    form = {"taken": reference, "taken_why": why}
+    field_errors = {
+        name: text for name, text in (("taken", "" if reference else "Enter a reference."), ("taken_why", error)) if text
+    }
+    if field_errors:
+        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
+    context = OperatorContext(caller.email, request.now, why)
+    return await _decide(
+        request, caller, transfer_id, lambda work: actions.take_back(work, transfer_id, reference, BANK_PORTS, context), form
+    )
+
+
+@OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/return", guard=operator_page)
+async def return_payout(request: Request, caller: Operator, transfer_id: UUID) -> Response:
+    """Record a transfer as the return of a payout."""
+    payout = (request.form().one("payout") or "").strip()
+    why, error = read_reason(request, "return_why")
+    form = {"payout": payout, "return_why": why}
+    payout_id = parse_id(payout)
+    field_errors: dict[str, Translatable] = {"return_why": error} if error else {}
+    if payout and payout_id is None:
+        field_errors["payout"] = "Enter the ID of a payout."
+    if field_errors:
+        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
+    context = OperatorContext(caller.email, request.now, why)
+    return await _decide(
+        request,
+        caller,
+        transfer_id,
+        lambda work: actions.return_payout(work, transfer_id, payout_id, BANK_PORTS, context),
+        form,
+    )
+
+
+@OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/decide", guard=operator_page)
+async def decide(request: Request, caller: Operator, transfer_id: UUID) -> Response:
+    """Record a transfer as a fee of the bank, or write it off."""
+    choice = request.form().one("choice") or ""
+    reason, error = read_reason(request, "decision_why")
+    form = {"choice": choice, "decision_why": reason}
+    action = CHOICES.get(choice)
+    if action is None or error:
+        field_errors: dict[str, Translatable] = {"decision_why": error or "Choose one."}
+        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
+    context = OperatorContext(caller.email, request.now, reason)
+    return await _decide(request, caller, transfer_id, lambda work: action(work, transfer_id, BANK_PORTS, context), form)
+
+
+@OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/reopen", guard=operator_page)
+async def reopen(request: Request, caller: Operator, transfer_id: UUID) -> Response:
+    """Make a dismissed transfer, a fee or a write-off unmatched again."""
+    reason, error = read_reason(request, "reopen_why")
+    form = {"reopen_why": reason}
+    if error:
+        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors={"reopen_why": error})
+    context = OperatorContext(caller.email, request.now, reason)
+    return await _decide(
+        request, caller, transfer_id, lambda work: actions.reopen(work, transfer_id, BANK_PORTS, context), form
+    )
+
+
 async def _statements(
     request: Request,
     caller: Operator,
@@ -190,6 +273,7 @@ async def _transfer(
         history=await find_action(request, done, transfer_id),
         done=done,
         message=message,
-        form={"reference": "", "why": "", "reason": ""} | (form or {}),
+        form=dict.fromkeys(FIELDS, "") | (form or {}),
+        reopened=found.outcome in actions.REOPENED,
         field_errors=field_errors or {},
     )

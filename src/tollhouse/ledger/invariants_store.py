@@ -210,6 +210,7 @@ I20_CHART = """
           ('fulfillment', 'fulfillment', 'reserved', 'payable'), ('fulfillment', 'fulfillment', 'reserved', 'income'),
           ('fulfillment', 'settlement', 'available', 'debt'),
           ('adjustment', 'adjustment', 'equity', 'available'), ('adjustment', 'adjustment', 'available', 'equity'),
+          ('adjustment', 'adjustment', 'available', 'rail'), ('adjustment', 'adjustment', 'debt', 'rail'),
           ('adjustment', 'settlement', 'available', 'debt'),
           ('bank_entry', 'bank_entry', 'bank', 'rail'), ('bank_entry', 'bank_entry', 'rail', 'bank'),
           ('bank_entry', 'bank_entry', 'bank', 'unmatched'), ('bank_entry', 'bank_entry', 'unmatched', 'bank'),
@@ -219,6 +220,14 @@ I20_CHART = """
           ('bank_transfer', 'bank_assignment', 'rail', 'unmatched'),
           ('bank_transfer', 'bank_dismissal', 'unmatched', 'equity'),
           ('bank_transfer', 'bank_dismissal', 'equity', 'unmatched'),
+          ('bank_transfer', 'bank_fee', 'unmatched', 'expense'), ('bank_transfer', 'bank_fee', 'expense', 'unmatched'),
+          ('bank_transfer', 'bank_return_fee', 'expense', 'rail'),
+          ('bank_transfer', 'bank_write_off', 'unmatched', 'expense'),
+          ('bank_transfer', 'bank_write_off', 'expense', 'unmatched'),
+          ('bank_transfer', 'bank_reopening', 'expense', 'unmatched'),
+          ('bank_transfer', 'bank_reopening', 'unmatched', 'expense'),
+          ('bank_transfer', 'bank_reopening', 'equity', 'unmatched'),
+          ('bank_transfer', 'bank_reopening', 'unmatched', 'equity'),
           ('test_funding', 'test_funding', 'equity', 'available'), ('test_funding', 'settlement', 'available', 'debt'))
 """
 

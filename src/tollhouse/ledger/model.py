@@ -41,7 +41,16 @@ EntryType = Literal[
     "adjustment",
     "test_funding",
 ]
-BankPosting = Literal["bank_entry", "bank_opening", "bank_assignment", "bank_dismissal"]
+BankPosting = Literal[
+    "bank_entry",
+    "bank_opening",
+    "bank_assignment",
+    "bank_dismissal",
+    "bank_fee",
+    "bank_return_fee",
+    "bank_write_off",
+    "bank_reopening",
+]
 """Types of postings between accounts of the platform, of which merchants see nothing."""
 
 PostingType = EntryType | BankPosting
@@ -233,7 +242,7 @@ def income(
     return Account(f"income:{fee}")
 
 
-def expense(kind: Literal["network_fee"]) -> Account:
+def expense(kind: Literal["network_fee", "bank_fee", "bank_difference"]) -> Account:
     """The platform's costs."""
     return Account(f"expense:{kind}")
 

@@ -8,8 +8,8 @@ I23_OUT = """
                   p.currency, a.code) AS line
     FROM ledger_transactions l JOIN ledger_postings p ON p.transaction_id = l.id AND p.mode = l.mode
     JOIN ledger_accounts a ON a.id = p.credit_account_id AND NOT a.guarded AND a.code LIKE 'rail:%'
-    JOIN ledger_accounts d ON d.id = p.debit_account_id AND d.code !~ '^(bank|unmatched):'
-    WHERE l.id = ANY ($1::uuid[])
+    WHERE l.id = ANY ($1::uuid[]) AND l.source_type NOT IN ('bank_entry', 'bank_transfer')
+      AND NOT (l.source_type = 'adjustment' AND EXISTS (SELECT FROM operator_actions o WHERE o.id = l.source_id))
       AND NOT (l.source_type = 'chargeback' AND EXISTS (SELECT FROM chargebacks c WHERE c.id = l.source_id))
       AND NOT EXISTS (
           SELECT FROM outgoing_transfers o

@@ -13,7 +13,7 @@ from tollhouse.rails.provider import Observation
 from tollhouse.refunds import actions, bank_port_store, chargebacks
 from tollhouse.transactions import settlement
 from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import Refund
+from tollhouse.transactions.model import Refund, Transaction
 
 TAKEN_BACK = "bank_reversal"
 
@@ -50,6 +50,12 @@ async def reverse_payment(work: Work, observation: Observation) -> bool:
         return False
     await chargebacks.decide(work, *found, won=False)
     return True
+
+
+async def lock(tx: Tx, reference: str) -> Transaction | None:
+    """The payment with this reference, locked; None if there is none."""
+    found = await transaction_store.find_by_reference(tx, NAME, "live", reference)
+    return None if found is None else await settlement.lock(tx, *found)
 
 
 async def refuse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
