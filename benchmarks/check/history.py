@@ -11,6 +11,8 @@ import asyncpg
 
 PAYMENTS_OF_A_MERCHANT = 50_000
 AMOUNT, FEE = 1_000, 10
+BETWEEN = timedelta(milliseconds=100)
+"""From one payment to the next, of all merchants one after the other: rows are written in the order of their IDs, as in use."""
 
 MERCHANT = """
     WITH merchant AS (INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Benchmark', now()))
@@ -32,7 +34,7 @@ PLAN = """
            uuidv7(at - now()) AS payment_id, uuidv7(at - now()) AS posting_id, uuidv7(at - now()) AS entry_id,
              uuidv7(at - now()) AS fee_id,
            uuidv7(at - now()) AS paid_event_id, uuidv7(at - now()) AS moved_event_id
-    FROM (SELECT n, $3::timestamptz + n * interval '1 s' AS at FROM generate_series(1, $4::int) AS n) moments
+    FROM (SELECT n, $3::timestamptz + n * interval '100 ms' AS at FROM generate_series(1, $4::int) AS n) moments
 """
 ROWS = (
     """
@@ -119,7 +121,7 @@ async def make(dsn: str, postings: int, progress: Any) -> None:
     now: datetime = await connection.fetchval("SELECT now()")
     while made < payments:
         count = min(PAYMENTS_OF_A_MERCHANT, payments - made)
-        await _merchant(connection, count, now - timedelta(seconds=count + 1))
+        await _merchant(connection, count, now - (payments - made + 1) * BETWEEN)
         made += count
         progress(2 * made)
     await connection.execute("VACUUM ANALYZE")
@@ -131,7 +133,7 @@ async def more(dsn: str, payments: int) -> None:
     connection = await asyncpg.connect(dsn, server_settings={"jit": "off"})
     await connection.execute("SET session_replication_role = replica")
     now: datetime = await connection.fetchval("SELECT now()")
-    await _merchant(connection, payments, now - timedelta(seconds=payments + 1))
+    await _merchant(connection, payments, now - (payments + 1) * BETWEEN)
     await connection.close()
 
 
