@@ -47,22 +47,22 @@ def statement(*lines: Line, version: str = "08", iban: str = IBAN, name: str | N
     moved = sum(one.minor if one.side == "CRDT" else -one.minor for one in lines if one.status == "BOOK")
     closing = changes.get("closing", opening + moved)
     pages = "<StmtPgntn><PgNb>1</PgNb><LastPgInd>false</LastPgInd></StmtPgntn>" if changes.get("first_page") else ""
-    on = changes.get("on", TODAY)
+    on, currency = changes.get("on", TODAY), changes.get("currency", "EUR")
     entries = "".join(_entry(one, version) for one in lines)
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.{version}"><BkToCstmrStmt>
 <GrpHdr><MsgId>{uuid4().hex}</MsgId><CreDtTm>2026-11-20T22:00:00+01:00</CreDtTm></GrpHdr>
 <Stmt><Id>{name or uuid4().hex}</Id>{pages}<ElctrncSeqNb>7</ElctrncSeqNb><CreDtTm>2026-11-20T22:00:00+01:00</CreDtTm>
-<Acct><Id><IBAN>{iban}</IBAN></Id><Ccy>EUR</Ccy></Acct>
-{_balance("OPBD", opening, on)}{_balance("CLBD", closing, on)}
+<Acct><Id><IBAN>{iban}</IBAN></Id><Ccy>{currency}</Ccy></Acct>
+{_balance("OPBD", opening, currency, on)}{_balance("CLBD", closing, currency, on)}
 {entries}</Stmt></BkToCstmrStmt></Document>
 """.encode()
 
 
-def _balance(code: str, minor: int, on: date) -> str:
+def _balance(code: str, minor: int, currency: str, on: date) -> str:
     side = "CRDT" if minor >= 0 else "DBIT"
     return (
-        f"<Bal><Tp><CdOrPrtry><Cd>{code}</Cd></CdOrPrtry></Tp>{_amount(abs(minor), 'EUR')}"
+        f"<Bal><Tp><CdOrPrtry><Cd>{code}</Cd></CdOrPrtry></Tp>{_amount(abs(minor), currency)}"
         f"<CdtDbtInd>{side}</CdtDbtInd><Dt><Dt>{on}</Dt></Dt></Bal>"
     )
 

@@ -175,7 +175,7 @@ async def test_silence_ends_at_the_deadline() -> None:
     async with RawServer(stays_silent) as server:
         outcome = await post(server.port, deadline_s=0.4)
     assert outcome.error == "timeout"
-    assert 400 <= outcome.duration_ms < 900
+    assert 399 <= outcome.duration_ms < 900  # uvloop counts in whole milliseconds
 
 
 @pytest.mark.covers("W-36")
@@ -191,7 +191,7 @@ async def test_a_complete_head_is_success_though_the_body_drips_for_ever() -> No
     async with RawServer(drips_for_ever) as server:
         outcome = await post(server.port, deadline_s=0.4)
     assert outcome.succeeded
-    assert 400 <= outcome.duration_ms < 900
+    assert 399 <= outcome.duration_ms < 900  # uvloop counts in whole milliseconds
 
 
 async def test_a_complete_head_is_success_though_the_body_is_cut() -> None:

@@ -29,7 +29,7 @@ async def test_the_state_of_each_part(service: Service) -> None:
         assert (parts.database, parts.schema, parts.keys, parts.partitions, parts.worker) == ("ok",) * 5
         assert (await read_parts(pool, other, now)).keys == "wrong"
         assert (await read_parts(pool, unknown, now)).keys == "wrong"
-        later = await read_parts(pool, keys, now + timedelta(days=400))
+        later = await read_parts(pool, keys, now + timedelta(days=40_000))
         assert (later.partitions, later.worker) == ("missing", "missing")
     finally:
         await services.db.execute("DELETE FROM worker_signs WHERE host = 'test_readiness'")

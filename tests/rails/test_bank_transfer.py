@@ -38,8 +38,10 @@ async def services(bank: Bank, alice: Actor) -> Services:
 
 def shown(seen: Observation) -> bytes:
     """A statement that says the same."""
+    currency = seen.currency or "EUR"
     return statement(
-        paid(seen.reference, seen.amount_minor, bank_reference=seen.external_ref, currency=seen.currency or "EUR"),
+        paid(seen.reference, seen.amount_minor, bank_reference=seen.external_ref, currency=currency),
+        currency=currency,
         first_page=True,
     )
 

@@ -4,13 +4,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-Status = Literal["ok", "warning", "failure"]
+Severity = Literal["ok", "warning", "failure"]
 
 
 class Finding(Struct, frozen=True):
     """The result of a check. `advice` says what to do next; it is empty if there is nothing to do."""
 
     check: str
-    status: Status
+    status: Severity
     message: str
     advice: str = ""

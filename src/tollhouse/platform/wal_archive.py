@@ -84,7 +84,7 @@ def was_claimed(data_dir: Path) -> bool:
 
 def set_aside(archive: Path) -> None:
     """Begin a new folder of segments after a gap: the next segment does not follow the last one."""
-    (archive / WAL).rename(archive / f"{WAL}-until-{clock.now():{NAME_FORMAT}}")
+    (archive / WAL).rename(archive / f"{WAL}-until-{clock.now():{NAME_FORMAT}}-{secrets.token_hex(2)}")
     (archive / WAL).mkdir(mode=0o700)
 
 
@@ -162,7 +162,7 @@ def unpack(base: BaseBackup, archive: Path, cluster: Cluster) -> None:
     for name, folder in ((BASE, data), (BASE_WAL, data / "pg_wal")):
         try:
             with tarfile.open(base.folder / name) as tar:
-                tar.extractall(folder, filter=_private)  # noqa: S202 - the filter keeps to the folder
+                _extract(tar, folder)
         except (OSError, tarfile.TarError) as error:
             raise BackupError(f"{base.folder / name} cannot be unpacked: {error}") from None
     major = (data / "PG_VERSION").read_text().strip()
@@ -205,10 +205,18 @@ def _position(segment: str) -> str:
     return segment[POSITION]
 
 
-def _private(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
-    """A member that stays in the folder, with the modes of PostgreSQL."""
-    safe = tarfile.data_filter(member, folder)
-    return safe.replace(mode=0o700 if member.isdir() else 0o600, deep=False)
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Files and folders that stay in the folder, with the modes of PostgreSQL. Filters of `tarfile` need Python 3.11.4."""
+    for member in tar:
+        target = Path(os.path.normpath(folder / member.name))
+        if not target.is_relative_to(folder) or not (member.isdir() or member.isfile()):
+            raise BackupError(f"{member.name} is not a file of a data folder.")
+        if member.isdir():
+            target.mkdir(mode=0o700, exist_ok=True)
+        elif (content := tar.extractfile(member)) is not None:
+            with target.open("xb") as file:
+                shutil.copyfileobj(content, file)
+            target.chmod(0o600)
 
 
 def _verify(cluster: Cluster, folder: Path) -> None:
