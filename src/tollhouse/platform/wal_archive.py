@@ -84,8 +84,9 @@ def was_claimed(data_dir: Path) -> bool:
 
 def set_aside(archive: Path) -> None:
     """Begin a new folder of segments after a gap: the next segment does not follow the last one."""
-    (archive / WAL).rename(archive / f"{WAL}-until-{clock.now():{NAME_FORMAT}}-{secrets.token_hex(2)}")
-    (archive / WAL).mkdir(mode=0o700)
+    if any((archive / WAL).iterdir()):
+        (archive / WAL).rename(archive / f"{WAL}-until-{clock.now():{NAME_FORMAT}}-{secrets.token_hex(2)}")
+        (archive / WAL).mkdir(mode=0o700)
 
 
 def write_base(cluster: Cluster, archive: Path, manifest: Manifest, keep: int) -> Path:

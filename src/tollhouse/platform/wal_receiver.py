@@ -67,7 +67,7 @@ class WalReceiver:
             failures = 1 if time.monotonic() - began > HEALTHY_AFTER_S else failures + 1
             after_s = RETRY_AFTER_S[min(failures, len(RETRY_AFTER_S)) - 1]
             if REMOVED in reason:
-                self._begin_after_gap()
+                await self._begin_after_gap()
             else:
                 log.error(
                     "wal_archive_failed",
@@ -110,10 +110,17 @@ class WalReceiver:
             start_new_session=True,  # Ctrl-C is for the supervisor: it receives until the database has stopped
         )
 
-    def _begin_after_gap(self) -> None:
+    async def _begin_after_gap(self) -> None:
+        """Begin a new folder, with a new slot: the position of this one may be what is no longer on the server."""
         try:
             wal_archive.set_aside(self._archive)
-        except OSError as error:
+            connection = await connect(self._cluster.dsn)
+            try:
+                await connection.execute(wal_archive_store.END_RECEIVER, SLOT, RECEIVER_ENDS_WITHIN_MS)
+                await connection.execute(wal_archive_store.DROP_SLOT, SLOT)
+            finally:
+                await connection.close()
+        except (*UNREACHABLE, OSError, asyncpg.PostgresError) as error:
             log.error("wal_archive_failed", folder=str(self._archive), detail=str(error), advice=ADVICE_FAILED)
         else:
             log.error("wal_archive_gap", folder=str(self._archive), advice=ADVICE_GAP)
