@@ -12,7 +12,7 @@ import asyncpg
 PAYMENTS_OF_A_MERCHANT = 50_000
 AMOUNT, FEE = 1_000, 10
 BETWEEN = timedelta(milliseconds=100)
-"""From one payment to the next, of all merchants one after the other: rows are written in the order of their IDs, as in use."""
+"""Between payments, of all merchants one after the other: rows are written in the order of their IDs, as in use."""
 
 MERCHANT = """
     WITH merchant AS (INSERT INTO merchants (id, business_name, created_at) VALUES ($1, 'Benchmark', now()))
