@@ -1,7 +1,7 @@
-"""What operators decide about unmatched transfers: fees, write-offs, returned payouts, payments taken back; and anew."""
+"""What operators decide about unmatched transfers: fees, write-offs, returned payouts, payments taken back, reopening."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from uuid import UUID, uuid4
 
@@ -15,7 +15,6 @@ from tests.bank.test_statement_chain import balances
 from tests.cast import Actor
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
-from tests.invariants import broken_invariants
 from tests.running import Service, settings_for
 from tollhouse.bank import actions
 from tollhouse.bank.model import BankRefusedError
@@ -29,15 +28,6 @@ def service(server: embedded.Server) -> Iterator[Service]:
     """A service of their own, so that all balances are those of these tests."""
     with Service(settings_for(server.cluster.dsn, fresh=True, **camt.ACCOUNT), worker=False) as running:
         yield running
-
-
-@pytest.fixture
-async def bank(service: Service) -> AsyncIterator[Bank]:
-    """The bank of that service."""
-    services = service.create_services(connections=4)
-    yield Bank(services)
-    await services.db.close()
-    assert await broken_invariants(service.dsn) == []
 
 
 async def changed(bank: Bank, before: dict[str, int]) -> dict[str, int]:

@@ -162,7 +162,7 @@ class Player:
         await self.compare()
 
     async def decide(self) -> None:
-        """An operator decides about a transfer, and sometimes anew."""
+        """An operator decides about a transfer, and sometimes again."""
         if not self.unmatched:
             return
         one = self.unmatched.pop(self.dice.randrange(len(self.unmatched)))

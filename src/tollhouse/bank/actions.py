@@ -1,13 +1,13 @@
 """Decisions of operators on unmatched transfers. Each moves the money in the ledger, from where it waited."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC
 from uuid import UUID
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import books, payouts, store
-from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Doing, Outcome, payer_of
+from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Doing, Outcome
+from tollhouse.bank.observations import observe_transfer
 from tollhouse.bank.store import Placed, Waiting
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_references
@@ -15,7 +15,6 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.text import Text, as_text
-from tollhouse.kernel.zones import midnight
 from tollhouse.platform.db import Tx
 from tollhouse.rails.provider import Observation
 
@@ -29,7 +28,7 @@ DECISIONS: Mapping[Outcome, Doing] = {
     "written_off": "transfer_written_off",
 }
 REOPENED: frozenset[Outcome] = frozenset({"dismissed", "fee", "written_off"})
-"""What concerns no merchant can be decided anew."""
+"""What concerns no merchant can be decided again."""
 
 
 async def assign(work: Work, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext) -> Decided:
@@ -145,15 +144,13 @@ async def _observation(
     if owner is None:
         raise BankRefusedError(Text("No payment has the reference %(name)s.", name=name))
     await rules.ensure_independent(work.tx, owner, context.reviewer)
-    return Observation(
-        reference=name,
-        outcome="confirmed",
-        external_ref=f"{waiting.identity.hex()}/{waiting.nth}",
-        amount_minor=waiting.amount_minor,
+    return observe_transfer(
+        name,
+        waiting,
+        identity=waiting.identity,
+        nth=waiting.nth,
         currency=waiting.currency,
-        payer=payer_of(waiting.other_iban, waiting.other_name),
-        sent_at=waiting.sent_at,
-        arrived_at=midnight(waiting.booked_on, UTC),
+        booked_on=waiting.booked_on,
     )
 
 

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC
 from uuid import UUID
 
 from msgspec import Struct, structs
 
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import accounts, accounts_store, books, payouts, store
-from tollhouse.bank.model import BankPorts, BankRefusedError, Imported, payer_of
+from tollhouse.bank.model import BankPorts, BankRefusedError, Imported
+from tollhouse.bank.observations import observe_transfer
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.services import Services, Work
@@ -18,13 +18,11 @@ from tollhouse.kernel.bank_codes import creditor_references
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, as_text
-from tollhouse.kernel.zones import midnight
 from tollhouse.outgoing import pauses
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.statement import Entry, Part, Statement, read
 from tollhouse.rails.bank.transfer import BankAccount
 from tollhouse.rails.bank.xml import UnreadableStatementError
-from tollhouse.rails.provider import Observation
 
 
 class Begun(Struct, frozen=True):
@@ -197,16 +195,7 @@ async def _place(work: Work, entry: Entry, nth: int, ports: BankPorts) -> Placed
             else "The transfer has no payment reference.",
         )
     [name] = names
-    seen = Observation(
-        reference=name,
-        outcome="confirmed",
-        external_ref=f"{entry.identity.hex()}/{nth}",
-        amount_minor=part.amount_minor,
-        currency=entry.currency,
-        payer=payer_of(part.other_iban, part.other_name),
-        sent_at=part.sent_at,
-        arrived_at=midnight(entry.booked_on, UTC),
-    )
+    seen = observe_transfer(name, part, identity=entry.identity, nth=nth, currency=entry.currency, booked_on=entry.booked_on)
     undoes = entry.is_reversal or part.return_reason is not None
     if entry.side == "debit":
         taken_back = undoes and await ports.take_back(work, seen)

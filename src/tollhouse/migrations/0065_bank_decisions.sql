@@ -1,5 +1,5 @@
 -- What operators decide about unmatched transfers: a fee of the bank, a write-off, a return of a payout, a payment that is taken
--- back. Dismissed, written off and recorded as a fee can be decided anew.
+-- back. Dismissed, written off and recorded as a fee can be decided again.
 ALTER TABLE bank_entry_parts
     DROP CONSTRAINT bank_entry_parts_outcome_check,
     ADD CONSTRAINT bank_entry_parts_outcome_check
