@@ -149,7 +149,7 @@ async def adjust(
     debit, credit = (ours, theirs) if amount_minor > 0 else (theirs, ours)
     posting = Posting("adjustment", currency.code, abs(amount_minor), debit, credit)
     try:
-        posted = await post(work, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), (posting,)))
+        await _post_adjustment(work, env, currency.code, action, (posting,))
     except InsufficientFunds:
         raise OperatorRefusedError(
             Text(
@@ -161,8 +161,6 @@ async def adjust(
         ) from None
     except BalanceLimitExceeded as error:
         raise OperatorRefusedError(error.message) from None
-    cause = Cause(SOURCE, action.action_id, "posted", 1)
-    await notify_balance(structs.replace(work, now=posted.entries[0].created_at), env, currency.code, posted, cause, None)
     return action
 
 
@@ -180,10 +178,16 @@ async def charge(
         amount_minor=-amount_minor,
     )
     postings = await charge_postings(work.tx, env, currency, [Charge("adjustment", amount_minor, creditor)])
+    await _post_adjustment(work, env, currency, action, postings)
+    return action
+
+
+async def _post_adjustment(
+    work: Work, env: MerchantEnv, currency: str, action: OperatorAction, postings: tuple[Posting, ...]
+) -> None:
     posted = await post(work, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), postings))
     cause = Cause(SOURCE, action.action_id, "posted", 1)
     await notify_balance(structs.replace(work, now=posted.entries[0].created_at), env, currency, posted, cause, None)
-    return action
 
 
 async def record_action(

@@ -117,98 +117,74 @@ async def transfer(request: Request, caller: Operator, transfer_id: UUID, query:
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/assign", guard=operator_page)
 async def assign(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Assign a transfer to the payment with a reference."""
-    reference = (request.form().one("reference") or "").strip()
-    why, error = read_reason(request, "why")
-    form = {"reference": reference, "why": why}
-    field_errors = {
-        name: text for name, text in (("reference", "" if reference else "Enter a reference."), ("why", error)) if text
-    }
-    if field_errors:
-        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
-    context = OperatorContext(caller.email, request.now, why)
+    reference, wrong = _read_reference(request, "reference")
 
-    return await _decide(
-        request, caller, transfer_id, lambda work: actions.assign(work, transfer_id, reference, BANK_PORTS, context), form
-    )
+    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
+        return actions.assign(work, transfer_id, reference, BANK_PORTS, context)
+
+    return await _decide(request, caller, transfer_id, action, "why", {"reference": reference}, wrong)
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/dismiss", guard=operator_page)
 async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Dismiss a transfer that concerns no merchant."""
-    reason, error = read_reason(request)
-    form = {"reason": reason}
-    if error:
-        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors={"reason": error})
-    context = OperatorContext(caller.email, request.now, reason)
-    return await _decide(
-        request, caller, transfer_id, lambda work: actions.dismiss(work, transfer_id, BANK_PORTS, context), form
-    )
+
+    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
+        return actions.dismiss(work, transfer_id, BANK_PORTS, context)
+
+    return await _decide(request, caller, transfer_id, action, "reason")
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/take-back", guard=operator_page)
 async def take_back(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Charge the merchant of a payment for a transfer by which the bank took it back."""
-    reference = (request.form().one("taken") or "").strip()
-    why, error = read_reason(request, "taken_why")
-    form = {"taken": reference, "taken_why": why}
-    field_errors = {
-        name: text for name, text in (("taken", "" if reference else "Enter a reference."), ("taken_why", error)) if text
-    }
-    if field_errors:
-        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
-    context = OperatorContext(caller.email, request.now, why)
-    return await _decide(
-        request, caller, transfer_id, lambda work: actions.take_back(work, transfer_id, reference, BANK_PORTS, context), form
-    )
+    reference, wrong = _read_reference(request, "taken")
+
+    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
+        return actions.take_back(work, transfer_id, reference, BANK_PORTS, context)
+
+    return await _decide(request, caller, transfer_id, action, "taken_why", {"taken": reference}, wrong)
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/return", guard=operator_page)
 async def return_payout(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Record a transfer as the return of a payout."""
     payout = (request.form().one("payout") or "").strip()
-    why, error = read_reason(request, "return_why")
-    form = {"payout": payout, "return_why": why}
     payout_id = parse_id(payout)
-    field_errors: dict[str, Translatable] = {"return_why": error} if error else {}
-    if payout and payout_id is None:
-        field_errors["payout"] = "Enter the ID of a payout."
-    if field_errors:
-        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
-    context = OperatorContext(caller.email, request.now, why)
-    return await _decide(
-        request,
-        caller,
-        transfer_id,
-        lambda work: actions.return_payout(work, transfer_id, payout_id, BANK_PORTS, context),
-        form,
-    )
+    wrong = {"payout": "Enter the ID of a payout."} if payout and payout_id is None else {}
+
+    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
+        return actions.return_payout(work, transfer_id, payout_id, BANK_PORTS, context)
+
+    return await _decide(request, caller, transfer_id, action, "return_why", {"payout": payout}, wrong)
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/decide", guard=operator_page)
 async def decide(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Record a transfer as a fee of the bank, or write it off."""
     choice = request.form().one("choice") or ""
-    reason, error = read_reason(request, "decision_why")
-    form = {"choice": choice, "decision_why": reason}
-    action = CHOICES.get(choice)
-    if action is None or error:
-        field_errors: dict[str, Translatable] = {"decision_why": error or "Choose one."}
-        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
-    context = OperatorContext(caller.email, request.now, reason)
-    return await _decide(request, caller, transfer_id, lambda work: action(work, transfer_id, BANK_PORTS, context), form)
+    wrong = {} if choice in CHOICES else {"decision_why": "Choose one."}
+
+    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
+        return CHOICES[choice](work, transfer_id, BANK_PORTS, context)
+
+    return await _decide(request, caller, transfer_id, action, "decision_why", {"choice": choice}, wrong)
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/reopen", guard=operator_page)
 async def reopen(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Make a dismissed transfer, a fee or a write-off unmatched again."""
-    reason, error = read_reason(request, "reopen_why")
-    form = {"reopen_why": reason}
-    if error:
-        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors={"reopen_why": error})
-    context = OperatorContext(caller.email, request.now, reason)
-    return await _decide(
-        request, caller, transfer_id, lambda work: actions.reopen(work, transfer_id, BANK_PORTS, context), form
-    )
+
+    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
+        return actions.reopen(work, transfer_id, BANK_PORTS, context)
+
+    return await _decide(request, caller, transfer_id, action, "reopen_why")
+
+
+def _read_reference(request: Request, field: str) -> tuple[str, dict[str, str]]:
+    """The reference of a payment, and the error of its field if there is none."""
+    reference = (request.form().one(field) or "").strip()
+    return reference, {} if reference else {field: "Enter a reference."}
 
 
 async def _statements(
@@ -236,10 +212,23 @@ async def _statements(
 
 
 async def _decide(
-    request: Request, caller: Operator, transfer_id: UUID, action: Callable[[Work], Awaitable[Decided]], form: dict[str, str]
+    request: Request,
+    caller: Operator,
+    transfer_id: UUID,
+    action: Callable[[Work, OperatorContext], Awaitable[Decided]],
+    reason_field: str,
+    entered: Mapping[str, str] | None = None,
+    wrong: Mapping[str, Translatable] | None = None,
 ) -> Response:
+    """Decide about a transfer, for the reason in this field. `entered` and `wrong`: the other fields and their errors."""
+    reason, error = read_reason(request, reason_field)
+    form = {**(entered or {}), reason_field: reason}
+    field_errors = {**(wrong or {}), **({reason_field: error} if error else {})}
+    if field_errors:
+        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
+    context = OperatorContext(caller.email, request.now, reason)
     try:
-        decided = await request.transact(action)
+        decided = await request.transact(lambda work: action(work, context))
     except OperatorRefusedError as refused:
         message = refused.notice
         return await _transfer(request, caller, transfer_id, status=409, message=message, form=form)
