@@ -5,11 +5,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tollhouse.kernel.limits import WORKER_SILENT_AFTER_S
 from tollhouse.platform.db import Pool
 from tollhouse.platform.encryption import KeyRing
 
-RUNNING_WITHIN = timedelta(seconds=60)
-"""Workers record a heartbeat every 15 seconds."""
+RUNNING_WITHIN = timedelta(seconds=WORKER_SILENT_AFTER_S)
 PARTITIONS_AHEAD = timedelta(hours=1)
 PARTS = """
     SELECT EXISTS (SELECT FROM worker_signs WHERE last_seen_at > $1::timestamptz - $2::interval) AS has_worker,

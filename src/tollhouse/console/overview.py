@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from tollhouse.events.status import COUNT_MAX, DeliveryStatus
 from tollhouse.http.labels import span
+from tollhouse.kernel.limits import WORKER_SILENT_AFTER_S
 from tollhouse.kernel.text import Text, Translatable
 
-HEARTBEAT_EVERY_S = 15
-SILENT_AFTER = timedelta(seconds=4 * HEARTBEAT_EVERY_S)
+SILENT_AFTER = timedelta(seconds=WORKER_SILENT_AFTER_S)
 LATE_AFTER = timedelta(seconds=60)
 """Due events are normally sent within two seconds."""
 STALE_AFTER = timedelta(hours=1)

@@ -14,8 +14,8 @@ from tollhouse.console import (
     statement_pages,
 )
 from tollhouse.console.invariants_store import INVARIANTS
-from tollhouse.console.overview import HEARTBEAT_EVERY_S
 from tollhouse.http.slice import HOURLY_S, Job, Slice
+from tollhouse.kernel.limits import HEARTBEAT_EVERY_S
 
 SLICE = Slice(
     operations=(

@@ -16,6 +16,7 @@ from tollhouse.events.status import read_status
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import TemporarilyUnavailable
+from tollhouse.kernel.limits import WORKER_SILENT_AFTER_S
 from tollhouse.monitoring import store
 from tollhouse.platform.db import Pool, Row
 from tollhouse.platform.db_errors import UNREACHABLE
@@ -24,7 +25,7 @@ from tollhouse.platform.wal_receiver import SLOT
 
 READ_EVERY_S, READ_LEDGER_EVERY_S = 10, 60
 """Scrapes within this time of the last reading get what it found."""
-RUNNING_WITHIN = timedelta(seconds=60)
+RUNNING_WITHIN = timedelta(seconds=WORKER_SILENT_AFTER_S)
 VERSION = version("tollhouse")
 UNAVAILABLE = (*UNREACHABLE, asyncpg.PostgresError, TemporarilyUnavailable)
 NO_RAIL = "none"
