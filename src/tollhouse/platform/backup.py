@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.platform import backup_encryption, embedded
+from tollhouse.platform import backup_encryption, embedded, private_files
 from tollhouse.platform.backup_encryption import BackupError, Recipient
 
 FORMAT = 1
@@ -95,10 +95,7 @@ def write_keys(file: Path, keys: str, recipients: Sequence[Recipient] = ()) -> N
     if recipients:
         raw = backup_encryption.encrypt_bytes(raw, recipients)
     try:
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:  # noqa: PTH123 - for its mode
-            out.write(raw)
-            out.flush()
-            os.fsync(out.fileno())
+        private_files.create(file, raw)
     except FileExistsError:
         raise BackupError(f"{file} already exists. Choose another file.") from None
 

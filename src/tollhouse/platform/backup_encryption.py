@@ -7,6 +7,7 @@ from pathlib import Path
 import pyrage
 from pyrage.x25519 import Identity, Recipient  # pyright: ignore[reportMissingModuleSource] - a module of the binary
 
+from tollhouse.platform import private_files
 from tollhouse.platform.failure import Failure
 
 MAGIC = b"age-encryption.org/"
@@ -34,8 +35,7 @@ def write_identity(file: Path) -> str:
     new = Identity.generate()
     recipient = str(new.to_public())
     try:
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:  # noqa: PTH123 - for its mode
-            out.write(f"# public key: {recipient}\n{new}\n")
+        private_files.create(file, f"# public key: {recipient}\n{new}\n".encode())
     except FileExistsError:
         raise BackupError(f"{file} already exists. Choose another file.") from None
     return recipient

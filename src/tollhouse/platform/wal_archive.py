@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.kernel import clock
+from tollhouse.platform import private_files
 from tollhouse.platform.backup import MANIFEST, BackupError, Manifest
 from tollhouse.platform.cluster import MAJOR, Cluster
 from tollhouse.platform.data_folder import ARCHIVE_ID, EmbeddedError
@@ -70,11 +71,11 @@ def claim(archive: Path, data_dir: Path) -> None:
     if ours is None:
         ours = secrets.token_hex(16)
         data_dir.mkdir(parents=True, exist_ok=True)
-        _write(data_dir / ARCHIVE_ID, f"{ours}\n".encode())
+        private_files.replace(data_dir / ARCHIVE_ID, f"{ours}\n".encode())
     (archive / WAL).mkdir(mode=0o700, parents=True, exist_ok=True)
     (archive / BASES).mkdir(mode=0o700, exist_ok=True)
     if theirs is None:
-        _write(archive / ARCHIVE_ID, f"{ours}\n".encode())
+        private_files.replace(archive / ARCHIVE_ID, f"{ours}\n".encode())
 
 
 def was_claimed(data_dir: Path) -> bool:
@@ -103,7 +104,7 @@ def write_base(cluster: Cluster, archive: Path, manifest: Manifest, keep: int) -
         _verify(cluster, aside)
         moment = clock.now()  # when it is complete: no earlier time can be recovered from it
         manifest = msgspec.structs.replace(manifest, created_at=clock.stamp(moment))
-        _write(aside / MANIFEST, msgspec.json.encode(manifest))
+        private_files.replace(aside / MANIFEST, msgspec.json.encode(manifest))
         folder = archive / BASES / f"{moment:{NAME_FORMAT}}"
         aside.rename(folder)
         prune(archive, keep)
@@ -247,13 +248,3 @@ def _sole_writer(archive: Path) -> Iterator[None]:
 def _read_id(folder: Path) -> str | None:
     file = folder / ARCHIVE_ID
     return file.read_text().strip() if file.exists() else None
-
-
-def _write(file: Path, raw: bytes) -> None:
-    """Write a file completely or not at all."""
-    aside = file.with_name(f"{file.name}.new")
-    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:  # noqa: PTH123 - for its mode
-        out.write(raw)
-        out.flush()
-        os.fsync(out.fileno())
-    aside.replace(file)

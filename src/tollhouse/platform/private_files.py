@@ -1,0 +1,23 @@
+"""Files that only their owner can read, from their first byte on."""
+
+import os
+from pathlib import Path
+
+
+def create(file: Path, raw: bytes) -> None:
+    """Write a new file. Raises `FileExistsError`."""
+    _write(file, raw, os.O_EXCL)
+
+
+def replace(file: Path, raw: bytes) -> None:
+    """Write a file completely or not at all."""
+    aside = file.with_name(f"{file.name}.new")
+    _write(aside, raw, os.O_TRUNC)
+    aside.replace(file)
+
+
+def _write(file: Path, raw: bytes, flag: int) -> None:
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | flag, 0o600), "wb") as out:  # noqa: PTH123 - for its mode
+        out.write(raw)
+        out.flush()
+        os.fsync(out.fileno())
