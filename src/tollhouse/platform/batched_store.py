@@ -1,7 +1,7 @@
 """SQL that reads the rows of many keys by one statement: see `BatchedQuery`.
 
 `OFFSET 0` keeps the plan of one. The sub-selects hide the number of keys from the planner, for which a plan for these would
-otherwise look cheaper than the generic one: each batch would be planned anew.
+otherwise look cheaper than the generic one: each batch would be planned again.
 """
 
 import re

@@ -8,7 +8,7 @@ from collections import deque
 
 
 class DeadlineSemaphore:
-    """`limit` slots. `acquire` waits for one; whoever got it must `release` it."""
+    """`limit` slots. `acquire` waits for one; its holder must `release` it."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -47,7 +47,7 @@ class DeadlineSemaphore:
             raise
 
     def release(self) -> None:
-        """Give a slot to whoever has waited longest, or free it."""
+        """Give the slot to the one that has waited longest, or free it."""
         while self._waiters:
             _, given = self._waiters.popleft()
             if not given.done():

@@ -55,7 +55,7 @@ SETTINGS: tuple[Setting, ...] = (
         "database_connections",
         "database connections for the requests of a web process, and as many for the jobs of a worker",
         str(limits.DATABASE_CONNECTIONS),
-        setting_values.pool_size,
+        setting_values.between(1, limits.DATABASE_CONNECTIONS_MAX, "connections"),
     ),
     Setting("NOTIFY_DEPRECATED_WH", "deprecated_webhooks", "true: use saved webhook URLs", "", "true".__eq__, exact=True),
     Setting(
@@ -156,7 +156,11 @@ SETTINGS: tuple[Setting, ...] = (
         "TOLLHOUSE_RATE_API", "rate_api_per_min", "API requests per minute and credential", "1000", setting_values.count
     ),
     Setting(
-        "TOLLHOUSE_CONNECTIONS_MAX", "connections_max", "connections per web process", "4000", setting_values.connections
+        "TOLLHOUSE_CONNECTIONS_MAX",
+        "connections_max",
+        "connections per web process",
+        "4000",
+        setting_values.between(1, limits.CONNECTIONS_MAX, "connections"),
     ),
     Setting(
         "TOLLHOUSE_CONNECTIONS_PER_ADDRESS_MAX",
@@ -198,7 +202,7 @@ SETTINGS: tuple[Setting, ...] = (
         "drain_s",
         "seconds that a web process still answers after SIGTERM, while /readyz returns 503",
         "0",
-        setting_values.drain,
+        setting_values.between(0, limits.DRAIN_S_MAX, "seconds"),
     ),
     Setting(
         "TOLLHOUSE_TRUSTED_PROXIES",
@@ -255,7 +259,7 @@ SETTINGS: tuple[Setting, ...] = (
         "request_log_kept_days",
         "days that the request log is kept for merchants, with sensitive values removed; 0 to turn it off",
         str(limits.REQUEST_LOG_DAYS),
-        setting_values.days,
+        setting_values.between(0, limits.REQUEST_LOG_DAYS_MAX, "days"),
     ),
     Setting(
         "TOLLHOUSE_AUDIT_KEPT_DAYS",

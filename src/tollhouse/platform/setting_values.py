@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from tollhouse.kernel import bank_codes, limits
 
 TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
-DRAIN_S_MAX = 300
 TOKEN_CHARS_MIN = 32
 KEY_BYTES = 32
 PORT_MAX, IPV6 = 65_535, 6
@@ -26,6 +25,18 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise ValueError("must be a whole number, 0 or more")
     return int(text)
+
+
+def between(least: int, most: int, unit: str) -> Callable[[str], int]:
+    """A whole number in a range."""
+
+    def read(text: str) -> int:
+        number = count(text)
+        if not least <= number <= most:
+            raise ValueError(f"must be between {least} and {most} {unit}")
+        return number
+
+    return read
 
 
 def address(text: str) -> IPv4Address:
@@ -116,30 +127,6 @@ def traces_url(text: str) -> str:
     return text
 
 
-def connections(text: str) -> int:
-    """A number of connections."""
-    number = count(text)
-    if not 1 <= number <= limits.CONNECTIONS_MAX:
-        raise ValueError(f"must be between 1 and {limits.CONNECTIONS_MAX} connections")
-    return number
-
-
-def drain(text: str) -> int:
-    """A whole number of seconds, at most five minutes."""
-    number = count(text)
-    if number > DRAIN_S_MAX:
-        raise ValueError(f"must be at most {DRAIN_S_MAX} seconds")
-    return number
-
-
-def pool_size(text: str) -> int:
-    """A number of database connections."""
-    number = count(text)
-    if not 1 <= number <= limits.DATABASE_CONNECTIONS_MAX:
-        raise ValueError(f"must be between 1 and {limits.DATABASE_CONNECTIONS_MAX} connections")
-    return number
-
-
 def seconds(text: str) -> float:
     """A duration, from a tenth of a second to an hour."""
     try:
@@ -217,14 +204,6 @@ def base_url(text: str) -> str:
     if not BASE_PATH.fullmatch(parts.path) or " " in text:
         raise ValueError("must have no path, or a path of plain segments such as /pay")
     return text
-
-
-def days(text: str) -> int:
-    """A retention in days."""
-    number = count(text)
-    if number > limits.REQUEST_LOG_DAYS_MAX:
-        raise ValueError(f"must be between 0 and {limits.REQUEST_LOG_DAYS_MAX} days")
-    return number
 
 
 def years(text: str) -> int:
