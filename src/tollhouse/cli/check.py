@@ -16,7 +16,7 @@ from tollhouse.cli.options import Json, stderr
 from tollhouse.hash_chain import chain
 from tollhouse.hash_chain.model import Head
 from tollhouse.platform import config, embedded
-from tollhouse.platform.db import DatabaseConnection, Tx, connect
+from tollhouse.platform.db import connected
 
 BROKEN, UNFINISHED = 1, 2
 app = App(name="check", help="Check the invariants of money, events and schema.")
@@ -90,14 +90,8 @@ async def _check(dsn: str, scope: Scope, kept: list[Head]) -> Report:
 
 
 async def _compare(dsn: str, kept: list[Head]) -> list[str]:
-    raw = await connect(dsn)
-    try:
-        return [
-            f"I25 heads that were kept match the hash chain: {line}"
-            for line in await chain.compare(Tx(DatabaseConnection(raw)), kept)
-        ]
-    finally:
-        await raw.close()
+    async with connected(dsn) as tx:
+        return [f"I25 heads that were kept match the hash chain: {line}" for line in await chain.compare(tx, kept)]
 
 
 def _unfinished(reason: str, *, as_json: bool) -> int:

@@ -15,7 +15,7 @@ from tollhouse.outgoing import pauses_store
 from tollhouse.platform import backup, config, database_upgrade, embedded, migrations
 from tollhouse.platform.backup_encryption import BackupError
 from tollhouse.platform.config import Settings
-from tollhouse.platform.db import DatabaseConnection, Tx, connect
+from tollhouse.platform.db import connected
 
 app = App(name="database", help="Maintain the embedded database.")
 
@@ -62,12 +62,8 @@ def upgrade(*, binaries: Binaries) -> int:
 
 async def _is_own(dsn: str) -> bool:
     """Whether the old database is not a copy, whose payouts are paused."""
-    connection = await connect(dsn)
-    try:
-        async with connection.transaction():
-            return await pauses_store.has_own_identity(Tx(DatabaseConnection(connection)))
-    finally:
-        await connection.close()
+    async with connected(dsn) as tx, tx.raw.transaction():
+        return await pauses_store.has_own_identity(tx)
 
 
 async def _complete(settings: Settings, *, is_own: bool) -> list[str]:
@@ -76,12 +72,8 @@ async def _complete(settings: Settings, *, is_own: bool) -> list[str]:
     It replaces the old one, so payouts go on; those of a copy stay paused.
     """
     if is_own:
-        connection = await connect(settings.migration_database_url or "")
-        try:
-            async with connection.transaction():
-                await pauses_store.take_identity(Tx(DatabaseConnection(connection)))
-        finally:
-            await connection.close()
+        async with connected(settings.migration_database_url or "") as tx, tx.raw.transaction():
+            await pauses_store.take_identity(tx)
     for name in await migrations.migrate(settings.database_url or "", settings.migration_database_url):
         stderr.print(f"Migrated: {name}", markup=False)
     await root.verify(settings)

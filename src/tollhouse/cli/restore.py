@@ -33,7 +33,7 @@ from tollhouse.platform import (
 from tollhouse.platform.backup import Manifest, OpenedBackup
 from tollhouse.platform.backup_encryption import BackupError
 from tollhouse.platform.config import Settings
-from tollhouse.platform.db import DatabaseConnection, Tx, connect
+from tollhouse.platform.db import connect, connected
 from tollhouse.platform.encryption import KeyRing
 
 Backup = Annotated[Path, Parameter(help="A file that `tollhouse backup` wrote, or the folder of a WAL archive.")]
@@ -178,17 +178,12 @@ async def finish(settings: Settings, data_until: str) -> list[str]:
     """
     for name in await migrations.migrate(settings.database_url or "", settings.migration_database_url):
         stderr.print(f"Migrated: {name}", markup=False)
-    connection = await connect(settings.migration_database_url or settings.database_url or "")
-    moment = parse_time(data_until)
+    moment, now = parse_time(data_until), clock.now()
     if moment is None:
         raise BackupError(f"{data_until} is not a time.")
-    try:
-        async with connection.transaction():
-            tx, now = Tx(DatabaseConnection(connection)), clock.now()
-            await pauses.pause_restored(tx, moment, now)
-            await restored_store.end_sessions(tx, now)
-    finally:
-        await connection.close()
+    async with connected(settings.migration_database_url or settings.database_url or "") as tx, tx.raw.transaction():
+        await pauses.pause_restored(tx, moment, now)
+        await restored_store.end_sessions(tx, now)
     await root.verify(settings)
     stderr.print("Checking the invariants …")
     result = await check(settings.database_url or "", Scope(full=True))

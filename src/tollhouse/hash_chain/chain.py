@@ -8,7 +8,7 @@ from tollhouse.hash_chain import model, store
 from tollhouse.hash_chain.model import Block, CoveredRow, Head
 from tollhouse.hash_chain.store import SignedBlock, Snapshot
 from tollhouse.kernel.clock import stamp
-from tollhouse.platform.db import DatabaseConnection, Tx, connect
+from tollhouse.platform.db import Tx, connected
 from tollhouse.platform.encryption import KeyRing
 
 SETTINGS = {"statement_timeout": "3600s", "idle_in_transaction_session_timeout": "0", "lock_timeout": "5s"}
@@ -20,12 +20,8 @@ async def append(dsn: str, keys: KeyRing, now: datetime) -> list[Head]:
 
     The first block of a day (UTC) exists even if there is nothing new, so that every day has a head.
     """
-    raw = await connect(dsn, settings=SETTINGS)
-    try:
-        async with raw.transaction(isolation="repeatable_read"):
-            return await _append(Tx(DatabaseConnection(raw)), keys, now)
-    finally:
-        await raw.close()
+    async with connected(dsn, settings=SETTINGS) as tx, tx.raw.transaction(isolation="repeatable_read"):
+        return await _append(tx, keys, now)
 
 
 async def _append(tx: Tx, keys: KeyRing, now: datetime) -> list[Head]:

@@ -11,7 +11,8 @@ server's: when it passes, its connection and the idle ones are closed.
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import asyncpg
@@ -299,6 +300,16 @@ async def connect(
 ) -> "asyncpg.Connection[asyncpg.Record]":
     """Connect with time limits as startup parameters. Never to a standby; of several hosts, to the primary."""
     return await connect_to_one(single_host_urls(dsn), timeout_s, {**_startup(name), **SESSION_SETTINGS, **(settings or {})})
+
+
+@asynccontextmanager
+async def connected(dsn: str, *, settings: Mapping[str, str] | None = None) -> AsyncGenerator[Tx]:
+    """Statements on a connection of their own, which is closed at the end of the block. See `connect`."""
+    raw = await connect(dsn, settings=settings)
+    try:
+        yield Tx(DatabaseConnection(raw))
+    finally:
+        await raw.close()
 
 
 async def connect_to_one(
