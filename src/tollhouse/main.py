@@ -32,6 +32,7 @@ from tollhouse.platform.db import Pool
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import require_current
+from tollhouse.platform.replica import Replica
 from tollhouse.rails.configured import Rails, configured_rails
 from tollhouse.request_log.recorder import Recorder
 from tollhouse.slices import SLICES
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tollhouse.tracing.spans import Tracing
 
 WATCH_EVERY_S = 900
+REPLICA_CONNECTIONS = 4
 REQUEST_METRICS = RequestMetrics(OPERATIONS)
 
 
@@ -83,6 +85,9 @@ def create_services(
         rails or configured_rails(settings),
         catalogue or extension.load(settings.catalogue_file),
         partial(event_examples, settings),
+        replica=None
+        if settings.replica_database_url is None
+        else Replica(make_pool(settings.replica_database_url, REPLICA_CONNECTIONS, only_reads=True)),
     )
 
 
@@ -101,7 +106,7 @@ async def verify(settings: Settings) -> None:
         await key_checks.verify(services.db, services.keys)
         await scales.verify_scales(services.db, services.catalogue)
     finally:
-        await services.db.close()
+        await services.close()
 
 
 def build(services: Services, metrics_listener: socket.socket | None = None, tracing: "Tracing | None" = None) -> ASGIApp:
@@ -124,7 +129,7 @@ def build(services: Services, metrics_listener: socket.socket | None = None, tra
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
         await recorder.stop()
-        await services.db.close()
+        await services.close()
         if tracing is not None:
             await tracing.close()
 

@@ -65,7 +65,7 @@ async def work(
             await delivering
         finally:
             await engine.db.close()
-            await services.db.close()
+            await services.close()
 
 
 def job_name(job: Job) -> str:

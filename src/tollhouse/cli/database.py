@@ -42,7 +42,7 @@ async def _run(settings: config.Settings, action: Callable[[Services], Awaitable
     try:
         return await action(services)
     finally:
-        await services.db.close()
+        await services.close()
 
 
 @contextmanager

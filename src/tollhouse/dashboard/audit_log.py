@@ -109,7 +109,7 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
 @OPERATIONS.add("GET", f"{PATH}.csv", guard=signed_in_page)
 async def audit_csv(request: Request, caller: Person, query: AuditQuery) -> Response:
     """The filtered audit events as CSV, newest first. Events recorded during the download are not included."""
-    db, merchant_id = request.services.db, caller.merchant_id
+    db, merchant_id = await request.services.reports_db(), caller.merchant_id
     names = _names(await store.list_actors(db, merchant_id))
     return download(file_name("audit", request.now), _csv_parts(db, merchant_id, query.to_filter(caller.zone), names))
 

@@ -91,7 +91,8 @@ async def statistics_page(request: Request, caller: Person, mode: str, query: St
     found: FulfillmentStatistics | None = None
     form_errors = NO_ERRORS
     try:
-        found = await statistics.compute(request.services.db, env, query.query, request.now, request.services.catalogue)
+        db = await request.services.reports_db()
+        found = await statistics.compute(db, env, query.query, request.now, request.services.catalogue)
     except ValidationFailed as error:
         form_errors = form_errors_of(error, {"from", "to"})
     return page(

@@ -62,7 +62,7 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
     """Show volume, balance, key figures, latest payments, what needs attention, and the first steps."""
     env = caller.env(mode)
     selected, form_errors = _selected_period(request, caller, query)
-    async with request.services.db.connection() as tx:
+    async with (await request.services.reports_db()).connection() as tx:
         now = await store.count_period(tx, env, selected.now)
         before = await store.count_period(tx, env, selected.before)
         balances = await list_balances(tx, env)

@@ -140,7 +140,7 @@ async def export(request: Request, caller: Person, mode: str, query: LedgerPageQ
         mode=env.mode,
         here="ledger",
         query=query,
-        count=await store.count(request.services.db, env, entry_filter, COUNTED_ROWS_MAX + 1),
+        count=await store.count(await request.services.reports_db(), env, entry_filter, COUNTED_ROWS_MAX + 1),
         counted_max=COUNTED_ROWS_MAX,
         file=f"{path}.csv{query.address(None)}",
         name=file_name("ledger", request.now, env.mode),
@@ -155,7 +155,7 @@ async def ledger_csv(request: Request, caller: Person, mode: str, query: LedgerP
     env = caller.env(mode)
     return download(
         file_name("ledger", request.now, env.mode),
-        _csv_parts(request.services.db, env, query.entry_filter(caller.zone), request.services.catalogue),
+        _csv_parts(await request.services.reports_db(), env, query.entry_filter(caller.zone), request.services.catalogue),
     )
 
 

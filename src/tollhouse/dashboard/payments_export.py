@@ -52,7 +52,7 @@ HEADER = (
 @OPERATIONS.add("GET", "/{mode}/payments/export", guard=signed_in_page)
 async def export(request: Request, caller: Person, mode: str, query: PaymentsQuery) -> Response:
     """Show how many payments match, and the download link."""
-    env, db = caller.env(mode), request.services.db
+    env, db = caller.env(mode), await request.services.reports_db()
     path = f"/{env.mode}/payments"
     try:
         filters = query.to_filter(caller.zone, request.services.catalogue.currencies)
@@ -85,7 +85,7 @@ async def payments_csv(request: Request, caller: Person, mode: str, query: Payme
     known = msgspec.structs.replace(filters, created_to=end)
     return download(
         file_name("payments", request.now, env.mode),
-        _lines(request.services.db, env, known, request.now, request.services.catalogue),
+        _lines(await request.services.reports_db(), env, known, request.now, request.services.catalogue),
     )
 
 

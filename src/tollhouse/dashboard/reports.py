@@ -25,6 +25,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.periods import Unit
 from tollhouse.kernel.text import Translatable
+from tollhouse.platform.db import Pool
 from tollhouse.reports import labels, tables
 from tollhouse.reports.csv_file import as_csv
 from tollhouse.reports.header import ReportHeader
@@ -41,9 +42,9 @@ PDF = "application/pdf"
 @OPERATIONS.add("GET", "/{mode}/reports", guard=signed_in_page)
 async def reports(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """Show balance changes by currency, and one currency over time and by line."""
-    env, db = caller.env(mode), request.services.db
+    env, db = caller.env(mode), await request.services.reports_db()
     choices = await projects.approved(db, env, all_rows(PROJECTS_SHOWN))
-    selection, form_errors = await _selection_or_default(request, caller, env, query)
+    selection, form_errors = await _selection_or_default(request, db, caller, env, query)
     shown = selection.shown()
     parts = tables.by_currency(await load_periods(db, env, shown))
     sums = {code: tables.whole(rows) for code, rows in parts.items()}
@@ -79,8 +80,8 @@ async def reports(request: Request, caller: Person, mode: str, query: ReportsQue
 @OPERATIONS.add("GET", "/{mode}/reports/methods", guard=signed_in_page)
 async def methods(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """Show payments by method and currency. Separate from the summary, because it takes as long again."""
-    env = caller.env(mode)
-    selection, form_errors = await _selection_or_default(request, caller, env, query)
+    env, db = caller.env(mode), await request.services.reports_db()
+    selection, form_errors = await _selection_or_default(request, db, caller, env, query)
     return page(
         request,
         "dashboard/reports/methods.html",
@@ -91,7 +92,7 @@ async def methods(request: Request, caller: Person, mode: str, query: ReportsQue
         query=query,
         form_errors=form_errors,
         selection=selection,
-        currencies=_method_rows(await by_method(request.services.db, env, selection), request.services.catalogue),
+        currencies=_method_rows(await by_method(db, env, selection), request.services.catalogue),
     )
 
 
@@ -135,8 +136,8 @@ async def _report(
     request: Request, person: Person, mode: str, query: ReportsQuery, *, as_shown: bool = False
 ) -> tuple[ReportHeader, ReportData]:
     """The header and data of a report file. Raises `ValidationFailed`."""
-    env, db = person.env(mode), request.services.db
-    selection = await _selection(request, person, env, query)
+    env, db = person.env(mode), await request.services.reports_db()
+    selection = await _selection(request, db, person, env, query)
     if as_shown:
         selection = selection.shown()
     project = None if selection.project_id is None else await projects.one(db, env, selection.project_id)
@@ -156,19 +157,19 @@ async def _report(
 
 
 async def _selection_or_default(
-    request: Request, person: Person, env: MerchantEnv, query: ReportsQuery
+    request: Request, db: Pool, person: Person, env: MerchantEnv, query: ReportsQuery
 ) -> tuple[ReportSelection, FormErrors]:
     """The selection of the query; the default one, with the errors, if the query is invalid."""
     try:
-        return await _selection(request, person, env, query), NO_ERRORS
+        return await _selection(request, db, person, env, query), NO_ERRORS
     except ValidationFailed as error:
         return ReportsQuery().selection(request.now, person.zone), form_errors_of(error, FIELDS)
 
 
-async def _selection(request: Request, person: Person, env: MerchantEnv, query: ReportsQuery) -> ReportSelection:
+async def _selection(request: Request, db: Pool, person: Person, env: MerchantEnv, query: ReportsQuery) -> ReportSelection:
     """The selection of the query. Raises `ValidationFailed`."""
     selection = query.selection(request.now, person.zone)
-    if selection.project_id is not None and await projects.status_of(request.services.db, env, selection.project_id) is None:
+    if selection.project_id is not None and await projects.status_of(db, env, selection.project_id) is None:
         raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))
     return selection
 

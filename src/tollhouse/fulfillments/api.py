@@ -15,7 +15,7 @@ from tollhouse.fulfillments.store import FulfillmentsQuery
 from tollhouse.fulfillments.views import FulfillmentView, ProductView, product_view
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import TestCredentialGuard, scope
 from tollhouse.identity.model import Caller, TestModeOnly
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -91,10 +91,10 @@ async def list_fulfillments(
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, errors=(ValidationFailed,))
 async def read_fulfillment_statistics(
-    caller: Caller, query: StatisticsQuery, db: Pool, now: datetime, catalogue: Catalogue
+    caller: Caller, query: StatisticsQuery, services: Services, now: datetime
 ) -> FulfillmentStatistics:
     """Retrieve fulfillment statistics. They cover a period, in total and by day, product or status."""
-    return await statistics.compute(db, caller.env, query, now, catalogue)
+    return await statistics.compute(await services.reports_db(), caller.env, query, now, services.catalogue)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/{fulfillment_id}", guard=READ, errors=(NotFound,))

@@ -12,6 +12,7 @@ from tollhouse.kernel.actor import SYSTEM, Actor
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.encryption import KeyRing
+from tollhouse.platform.replica import Replica
 from tollhouse.rails.configured import Rails
 
 T = TypeVar("T")
@@ -31,6 +32,17 @@ class Services(Struct, frozen=True):
     rails: Rails
     catalogue: Catalogue
     event_examples: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
+    replica: Replica | None = None
+
+    async def reports_db(self) -> Pool:
+        """Where reports, exports and home pages are read: a standby that has everything committed, or the primary."""
+        return self.db if self.replica is None else await self.replica.choose(self.db)
+
+    async def close(self) -> None:
+        """Close the database connections."""
+        await self.db.close()
+        if self.replica is not None:
+            await self.replica.db.close()
 
     async def transact(self, action: "Callable[[Work], Awaitable[T]]", now: datetime, actor: Actor = SYSTEM) -> T:
         """Run `action` in a transaction. It runs again after a deadlock or a serialization failure."""

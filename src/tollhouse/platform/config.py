@@ -23,6 +23,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     database_url: str | None
     pooler_database_url: str | None
+    replica_database_url: str | None
     database_connections: int
     migration_database_url: str | None
     deprecated_webhooks: bool
@@ -168,6 +169,8 @@ def _conflicts(values: dict[str, Any]) -> list[str]:
         field_errors.append("TOLLHOUSE_SECRET_KEYS is required if DATABASE_URL is set")
     if values.get("pooler_database_url") and "database_url" in values and not values["database_url"]:
         field_errors.append("DATABASE_URL is required if TOLLHOUSE_POOLER_DATABASE_URL is set")
+    if values.get("replica_database_url") and "database_url" in values and not values["database_url"]:
+        field_errors.append("DATABASE_URL is required if TOLLHOUSE_REPLICA_DATABASE_URL is set")
     if {"bank_iban", "bank_holder"} <= values.keys() and (values["bank_iban"] is None) != (values["bank_holder"] is None):
         field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER must be set together")
     url = values.get("base_url")

@@ -61,7 +61,8 @@ class Pool:
     """A pool of at most `connections`, with `name` as application name. The first statement opens the first connection.
 
     `partitions` creates missing partitions before a statement needs them. `statement_timeout_s` overrides the default.
-    `pooled`: `dsn` is that of a pooler in transaction mode, which takes neither `settings` nor time limits.
+    `pooled`: `dsn` is that of a pooler in transaction mode, which takes neither `settings` nor time limits. `only_reads`: a
+    standby serves as well.
     """
 
     def __init__(
@@ -74,11 +75,12 @@ class Pool:
         partitions: Partitions | None = None,
         statement_timeout_s: float | None = None,
         pooled: bool = False,
+        only_reads: bool = False,
     ) -> None:
         self.name = name
         self.partitions = partitions
         self._urls = single_host_urls(dsn)
-        self._pooled = pooled
+        self._pooled, self._only_reads = pooled, only_reads
         self._settings = {**_statement_limit(statement_timeout_s), **(settings or {})}
         self._answers_within_s = statement_timeout_s or STATEMENT_DEADLINE_S
         self._idle: list[DatabaseConnection] = []
@@ -226,10 +228,10 @@ class Pool:
     async def _dial(self) -> DatabaseConnection:
         if not self._pooled:
             startup = {**_startup(self.name), **SESSION_SETTINGS, **self._settings}
-            raw = await connect_to_one(self._urls, CONNECT_TIMEOUT_S, startup)
+            raw = await connect_to_one(self._urls, CONNECT_TIMEOUT_S, startup, to_any=self._only_reads)
             return DatabaseConnection(raw, self._answers_within_s)
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            raw = await connect_to_one(self._urls, CONNECT_TIMEOUT_S, _startup(self.name), pooled=True)
+            raw = await connect_to_one(self._urls, CONNECT_TIMEOUT_S, _startup(self.name), to_any=True)
             try:
                 names_statements = await keeps_named_statements(raw)
             except BaseException:
@@ -313,15 +315,14 @@ async def connected(dsn: str, *, settings: Mapping[str, str] | None = None) -> A
 
 
 async def connect_to_one(
-    urls: list[str], timeout_s: float, startup: Mapping[str, str], *, pooled: bool = False
+    urls: list[str], timeout_s: float, startup: Mapping[str, str], *, to_any: bool = False
 ) -> "asyncpg.Connection[asyncpg.Record]":
-    """Connect to the first of these hosts that is the primary, and move it to the front.
+    """Connect to the first of these hosts that is the primary, or `to_any`, such as a pooler; move it to the front.
 
-    Each has an equal part of the time: a machine that is silently gone must not take all of it. A pooler itself knows the
-    primary.
+    Each has an equal part of the time: a machine that is silently gone must not take all of it.
     """
     for number, url in enumerate(urls, start=1):
-        anything = pooled or "target_session_attrs" in url
+        anything = to_any or "target_session_attrs" in url
         try:
             raw = await asyncpg.connect(
                 url,

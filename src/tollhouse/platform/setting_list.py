@@ -51,6 +51,14 @@ SETTINGS: tuple[Setting, ...] = (
         secret=True,
     ),
     Setting(
+        "TOLLHOUSE_REPLICA_DATABASE_URL",
+        "replica_database_url",
+        "URL of a standby of the same database, for reports, exports and home pages; empty: DATABASE_URL",
+        "",
+        _or_none(str),
+        secret=True,
+    ),
+    Setting(
         "TOLLHOUSE_DATABASE_CONNECTIONS",
         "database_connections",
         "database connections for the requests of a web process, and as many for the jobs of a worker",

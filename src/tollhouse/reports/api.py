@@ -4,15 +4,14 @@ from datetime import datetime
 
 from starlette.responses import Response
 
-from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.environments import store as projects
 from tollhouse.http.csv_table import MEDIA_TYPE, attachment
 from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Services
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError, ValidationFailed
-from tollhouse.platform.db import Pool
 from tollhouse.reports.csv_file import as_csv
 from tollhouse.reports.model import FinancialReport, SummaryQuery
 from tollhouse.reports.summary import report, summaries
@@ -29,10 +28,12 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
     formats=("text/csv",),
 )
 async def financial_summary(
-    caller: Caller, query: SummaryQuery, db: Pool, now: datetime, catalogue: Catalogue
+    caller: Caller, query: SummaryQuery, services: Services, now: datetime
 ) -> FinancialReport | Response:
     """Retrieve a financial summary. It shows what changed the balances in a period, by currency, as JSON or CSV."""
+    catalogue = services.catalogue
     interval = query.interval(now, catalogue)
+    db = await services.reports_db()
     if query.project_id is not None and await projects.status_of(db, caller.env, query.project_id) is None:
         raise ValidationFailed(FieldError("project_id", "invalid_project", messages.A_PROJECT))
     found = await summaries(db, caller.env, interval, query.group_by, query.currency, query.project_id)

@@ -1,0 +1,76 @@
+"""A standby, which is read only if it has everything that was committed before: it is never behind its reader."""
+
+import asyncio
+import time
+
+from msgspec import Struct
+
+from tollhouse.kernel.errors import TemporarilyUnavailable
+from tollhouse.platform import metrics
+from tollhouse.platform import replica_store as store
+from tollhouse.platform.db import Pool
+from tollhouse.platform.db_errors import UNREACHABLE
+from tollhouse.platform.log import log
+from tollhouse.platform.transaction import Row
+
+WAIT_S = 0.5
+"""For the standby to be reached and to have replayed what is committed; otherwise the primary serves."""
+POLL_EVERY_S = 0.01
+AVOID_FOR_S = 10.0
+"""How long a standby that was late is not asked, so that not every report waits for it."""
+READS = metrics.Counter(
+    "tollhouse_report_reads",
+    "Reports, exports and home pages by the server that they were read from, where a standby is configured.",
+    ["server"],
+    [("standby",), ("primary",)],
+    sparse=True,
+)
+
+
+class Obstacle(Struct, frozen=True):
+    """Why a standby cannot be read now: `other` server, `behind`, or the name of an error."""
+
+    reason: str
+
+
+class Replica:
+    """A standby of the primary, with connections of its own."""
+
+    def __init__(self, db: Pool) -> None:
+        self.db = db
+        self._avoided_until_s = 0.0
+
+    async def choose(self, primary: Pool) -> Pool:
+        """The standby if it has everything that is committed now, or will within `WAIT_S`; otherwise the primary."""
+        if time.monotonic() >= self._avoided_until_s:
+            obstacle = await self.catch_up(primary)
+            if obstacle is None:
+                READS.add("standby")
+                return self.db
+            self._avoided_until_s = time.monotonic() + AVOID_FOR_S
+            log.warning("standby_avoided", reason=obstacle.reason, for_s=AVOID_FOR_S)
+        READS.add("primary")
+        return primary
+
+    async def catch_up(self, primary: Pool) -> Obstacle | None:
+        """Wait until the standby has everything that is committed now, for at most `WAIT_S`."""
+        position = await primary.fetchrow(store.POSITION)
+        if position is None:
+            raise AssertionError("a server has a position")
+        try:
+            async with asyncio.timeout(WAIT_S):
+                progress = await self._progress(position)
+                while progress["is_standby"] and not progress["has_replayed"]:
+                    await asyncio.sleep(POLL_EVERY_S)
+                    progress = await self._progress(position)
+        except TimeoutError:
+            return Obstacle("behind")
+        except (*UNREACHABLE, TemporarilyUnavailable) as error:
+            return Obstacle(type(error.__cause__ or error).__name__)
+        return None if progress["is_standby"] else Obstacle("other")
+
+    async def _progress(self, position: Row) -> Row:
+        progress = await self.db.fetchrow(store.PROGRESS, *position)
+        if progress is None:
+            raise AssertionError("a server has a position")
+        return progress
