@@ -11,6 +11,7 @@ import pytest
 
 from tests.cast import Actor, sign_up
 from tests.running import Service, settings_for
+from tollhouse.doctor.database import examine_database
 from tollhouse.platform import embedded, replica
 from tollhouse.platform.config import InvalidSettingsError, load
 from tollhouse.platform.db import Pool
@@ -155,6 +156,21 @@ async def test_a_server_that_is_no_standby_is_not_read(pools: tuple[Pool, Replic
     before = reads("primary")
     assert await Replica(primary).choose(primary) is primary
     assert reads("primary") == before + 1
+
+
+async def test_the_doctor_says_what_is_wrong_with_a_standby(servers: Servers) -> None:
+    primary, standby = servers
+
+    async def told(url: str) -> tuple[str, str]:
+        settings = settings_for(primary.cluster.dsn, TOLLHOUSE_REPLICA_DATABASE_URL=url)
+        [found] = [one for one in await examine_database(settings) if one.check == "standby"]
+        return found.status, found.message
+
+    assert await told(standby.cluster.application_dsn) == ("ok", "The standby has everything that is committed.")
+    other = "The server at TOLLHOUSE_REPLICA_DATABASE_URL is no standby of this database. Reports are read from the primary."
+    assert await told(primary.cluster.dsn) == ("warning", other)
+    gone = "The standby cannot be used: ConnectionRefusedError. Reports are read from the primary."
+    assert await told("postgresql://tollhouse@127.0.0.1:1/tollhouse") == ("warning", gone)
 
 
 async def test_the_standby_of_another_database_is_not_read(service: Service, pools: tuple[Pool, Replica]) -> None:
