@@ -19,7 +19,7 @@ import uvloop
 from benchmarks.harness.load import FOUND, Found
 
 LENGTH = re.compile(rb"\r\ncontent-length: (\d+)\r\n", re.IGNORECASE)
-RENEWED = re.compile(rb'"refresh_token":"([^"]+)"')
+RENEWED = re.compile(rb'"refresh_token":\s*"([^"]+)"')
 END = b"\r\n\r\n"
 
 

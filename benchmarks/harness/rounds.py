@@ -7,7 +7,7 @@ import asyncpg
 from msgspec import Struct
 
 from benchmarks.harness import processor
-from benchmarks.harness.load import Job, Load, load
+from benchmarks.harness.load import CONNECTIONS, Job, Load, load
 from benchmarks.harness.operations import Operation
 from benchmarks.harness.requests import Wire
 from benchmarks.harness.results import FLOOR, Round, Row, row_of
@@ -108,6 +108,8 @@ class Measurement:
             return took, _round_of(took, app_s, database_s)
         if found.failed or not found.requests:
             raise WrongAnswersError(f"{found.failed} wrong answers by {party.name} to {operation.name} {found.failure}")
+        if operation.renews and len(took.left) < len(items) - 2 * CONNECTIONS:  # those on their way at the end are lost
+            raise WrongAnswersError(f"{party.name} got {len(took.left)} new items for {len(items)} of {operation.name}")
         if counts and await self._done(counts) - done < found.requests:
             raise WrongAnswersError(f"{party.name} answered {found.requests} times to {operation.name}, and did less")
         return took, _round_of(took, app_s, database_s)

@@ -40,7 +40,7 @@ function request()
 end
 
 function response(status, headers, body)
-  local item = string.match(body, '"refresh_token":"([^"]+)"')
+  local item = string.match(body, '"refresh_token":%s*"([^"]+)"')
   if item then
     last = last + 1
     items[last] = item
