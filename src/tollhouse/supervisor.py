@@ -13,6 +13,7 @@ import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.platform import data_folder, embedded, listening, wal_archive, wal_receiver
+from tollhouse.platform.base_backups import BaseBackups
 from tollhouse.platform.cluster import Cluster
 from tollhouse.platform.config import InvalidSettingsError, Settings
 from tollhouse.platform.log import log
@@ -157,6 +159,9 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
         tasks = [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts]
         if database is not None:
             tasks.append(asyncio.create_task(database.keep(stop)))
+        if settings.wal_archive is not None and settings.base_backup_days:
+            writing = BaseBackups(settings.wal_archive.absolute(), timedelta(days=settings.base_backup_days))
+            tasks.append(asyncio.create_task(writing.keep(stop)))
         log.info("serving", base_url=settings.base_url, port=how.listener.getsockname()[1], workers=how.workers)
         await _until_stopped(stop, tasks)
     return 0

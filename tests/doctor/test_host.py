@@ -1,10 +1,12 @@
 """What the doctor says of files and disks."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tollhouse.doctor import host
+from tollhouse.kernel import clock
 from tollhouse.platform.config import load
 
 
@@ -40,6 +42,21 @@ def test_files_that_others_can_read_or_change(tmp_path: Path) -> None:
         ("warning", f"Run `chmod 600 {settings}`."),
         ("failure", f"Run `chmod o-w {secret}`."),
     ]
+
+
+def test_an_archive_needs_a_base_backup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load({"TOLLHOUSE_DATA_DIR": str(tmp_path / "data"), "TOLLHOUSE_WAL_ARCHIVE": str(tmp_path)})
+
+    def statuses() -> list[str]:
+        return [finding.status for finding in host.examine_base_backups(settings)]
+
+    monkeypatch.setattr(clock, "now", lambda: datetime(2026, 1, 8, tzinfo=UTC))
+    assert statuses() == ["failure"]
+    (tmp_path / "base" / "20260102T000000Z").mkdir(parents=True)
+    assert statuses() == ["ok"]
+    monkeypatch.setattr(clock, "now", lambda: datetime(2026, 1, 11, tzinfo=UTC))
+    assert statuses() == ["warning"]
+    assert host.examine_base_backups(load({"TOLLHOUSE_DATA_DIR": str(tmp_path / "data")})) == []
 
 
 @pytest.mark.parametrize(

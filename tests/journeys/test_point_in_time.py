@@ -12,8 +12,9 @@ from tests.cast import sign_up
 from tests.journeys.test_backup import command
 from tests.journeys.test_get_paid import COFFEE, pay
 from tests.journeys.test_serve import talking_to
+from tests.platform.test_wal_archive import until
 from tests.processes import Serving
-from tollhouse.platform import embedded
+from tollhouse.platform import embedded, wal_archive
 
 pytestmark = pytest.mark.xdist_group("serve")
 
@@ -47,8 +48,7 @@ async def test_a_mistake_is_undone(home: Path) -> None:
     try:
         async with sign_up(talking_to(serving), "alice", "Alice's Coffee", keep_alive=False) as alice:
             await pay(alice, (await alice.post("/payment-links", COFFEE)).ok(201).body)
-            status, _, talk = command(first, "backup", "base", **setting)
-            assert status == 0, talk
+            await until(lambda: wal_archive.newest_base_at(archive) is not None)
             await pay(alice, (await alice.post("/payment-links", COFFEE)).ok(201).body)
         before = await make_mistake(embedded.locate(first).dsn)
     finally:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import asyncpg
@@ -11,6 +11,7 @@ import pytest
 
 from tollhouse.platform import embedded, recovery, wal_archive, wal_receiver
 from tollhouse.platform.backup import BackupError, Manifest, Timestamp
+from tollhouse.platform.base_backups import is_due
 from tollhouse.platform.data_folder import EmbeddedError
 from tollhouse.platform.wal_receiver import SLOT, WalReceiver
 
@@ -75,6 +76,19 @@ def test_recovery_begins_at_the_last_base_backup_before(archive: Path) -> None:
         wal_archive.bases(archive)
 
 
+def test_a_base_backup_is_due_without_one_after_days_and_after_a_gap(archive: Path) -> None:
+    week, now = timedelta(days=7), datetime(2026, 1, 8, 12, tzinfo=UTC)
+    assert is_due(archive, now, week)
+    (archive / "base" / "20260107T120000Z").mkdir()
+    (archive / "base" / "new.partial").mkdir()
+    assert not is_due(archive, now, week)
+    assert is_due(archive, now + timedelta(days=6), week)
+    (archive / "wal-until-20260106T120000Z-ab12").mkdir()
+    assert not is_due(archive, now, week)
+    (archive / "wal-until-20260107T120000Z-ab12").mkdir()
+    assert is_due(archive, now, week)
+
+
 def test_the_log_of_the_server_says_why_recovery_failed(tmp_path: Path) -> None:
     log = tmp_path / "postgres.log"
     assert recovery.reason(log, "it did not start") == "it did not start"
@@ -109,7 +123,7 @@ async def receive(
 
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until this holds."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.02)
 
@@ -133,7 +147,7 @@ async def test_a_failing_archive_is_logged_and_a_gap_is_noticed(
     await until(lambda: any(wal.iterdir()))
     connection = await asyncpg.connect(server.cluster.dsn)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await connection.fetchval("SELECT active FROM pg_replication_slots WHERE slot_name = $1", SLOT):
                 await asyncio.sleep(0.02)
         await receiver.stop()

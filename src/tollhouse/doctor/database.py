@@ -19,6 +19,7 @@ from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.migrations import MigrationsDisagreeError, UnsupportedServerError, require_current
 from tollhouse.platform.replica import Replica
 from tollhouse.platform.transaction import Row
+from tollhouse.platform.wal_receiver import SLOT
 
 VERSION = version("tollhouse")
 CLOCK_WARNING, CLOCK_FAILURE = timedelta(seconds=2), timedelta(seconds=30)
@@ -108,6 +109,7 @@ async def _examine_instance(settings: Settings, pool: Pool) -> list[Finding]:
         _proxy(settings, await store.read_addresses(pool, now - SIGN_INS_WITHIN)),
         _bank(settings, await store.read_bank(pool), now),
         *_archive(await store.read_archive(pool)),
+        *([] if settings.wal_archive is None else [_receiver(is_active=await store.is_received(pool, SLOT))]),
     ]
 
 
@@ -185,6 +187,13 @@ def _bank(settings: Settings, bank: Row, now: datetime) -> Finding:
         message = "No bank statement was imported in the last 5 days: payments that arrived are not known."
         return Finding("bank", "warning", message, "Import statements with `tollhouse operator statements import`.")
     return Finding("bank", "ok", f"The last statement was imported on {bank['imported_at']:%Y-%m-%d}.")
+
+
+def _receiver(*, is_active: bool) -> Finding:
+    if is_active:
+        return Finding("archive", "ok", "The WAL archive receives what is written.")
+    advice = "See the log for wal_archive_failed, and whether the disk of the archive is full or its folder is missing."
+    return Finding("archive", "failure", "The WAL archive receives nothing: a point in time from now on is lost.", advice)
 
 
 def _archive(archive: Row) -> list[Finding]:

@@ -31,7 +31,8 @@ async def examine(environ: Mapping[str, str], working_dir: Path) -> list[Finding
     ] or [Finding("configuration", "ok", "All settings are valid.")]
 
     async def on_this_machine() -> list[Finding]:
-        return [*host.examine_files(settings, environ, working_dir), *host.examine_disk(settings)]
+        files = host.examine_files(settings, environ, working_dir)
+        return [*files, *host.examine_disk(settings), *host.examine_base_backups(settings)]
 
     async def in_database() -> list[Finding]:
         with_url = _locate_database(settings)

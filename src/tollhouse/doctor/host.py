@@ -4,16 +4,21 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from tollhouse.doctor.model import Finding
+from tollhouse.kernel import clock
 from tollhouse.platform import data_folder, env_files
+from tollhouse.platform.base_backups import is_due
 from tollhouse.platform.config import Settings
 from tollhouse.platform.setting_list import SETTINGS
+from tollhouse.platform.wal_archive import newest_base_at
 
 GIB = 1 << 30
 FREE_BYTES_LOW, FREE_BYTES_MIN = 5 * GIB, GIB
 FREE_PERCENT_LOW = 10
+BASE_BACKUP_DAYS = 7
 OTHERS_READ, OTHERS_WRITE, NOT_THE_OWNER = stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH, stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -42,6 +47,21 @@ def examine_disk(settings: Settings) -> list[Finding]:
     if settings.database_url is not None or not settings.data_dir.exists():
         return []
     return [disk(settings.data_dir, *shutil.disk_usage(settings.data_dir)[::2])]
+
+
+def examine_base_backups(settings: Settings) -> list[Finding]:
+    """Whether the WAL archive has a base backup to recover from. Raises `OSError` and `ValueError`."""
+    if settings.wal_archive is None:
+        return []
+    archive = settings.wal_archive.absolute()
+    newest, now, advice = newest_base_at(archive), clock.now(), "Run `tollhouse backup base`."
+    if newest is None:
+        return [Finding("base_backup", "failure", f"{archive} has no base backup: nothing can be recovered.", advice)]
+    days, at = settings.base_backup_days or BASE_BACKUP_DAYS, f"{newest:%Y-%m-%d %H:%M} UTC"
+    if is_due(archive, now, timedelta(days=days + 1)):
+        message = f"The last base backup is of {at}. Recovery would take long, or end at a gap since then."
+        return [Finding("base_backup", "warning", message, advice)]
+    return [Finding("base_backup", "ok", f"The last base backup is of {at}.")]
 
 
 def disk(folder: Path, total: int, free: int) -> Finding:

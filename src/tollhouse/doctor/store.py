@@ -27,6 +27,7 @@ ARCHIVE = """
            last_archived_time AS archived_at, last_failed_time AS failed_at
     FROM pg_stat_archiver
 """
+SLOT = "SELECT active FROM pg_replication_slots WHERE slot_name = $1"
 
 
 async def read_server(db: Pool) -> Row:
@@ -52,6 +53,12 @@ async def read_addresses(db: Pool, since: datetime) -> Row:
 async def read_bank(db: Pool) -> Row:
     """Whether payouts are paused, and when a statement was imported last."""
     return await _row(db, BANK)
+
+
+async def is_received(db: Pool, slot: str) -> bool:
+    """Whether somebody receives WAL by this replication slot."""
+    row = await db.read_row(SLOT, slot)
+    return row is not None and bool(row["active"])
 
 
 async def read_archive(db: Pool) -> Row:

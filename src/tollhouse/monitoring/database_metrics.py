@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from datetime import time as time_of_day
 from importlib.metadata import version
+from pathlib import Path
 
 import asyncpg
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -21,6 +22,7 @@ from tollhouse.monitoring import store
 from tollhouse.platform.db import Pool, Row
 from tollhouse.platform.db_errors import UNREACHABLE
 from tollhouse.platform.log import log
+from tollhouse.platform.wal_archive import newest_base_at
 from tollhouse.platform.wal_receiver import SLOT
 
 READ_EVERY_S, READ_LEDGER_EVERY_S = 10, 60
@@ -49,7 +51,8 @@ class DatabaseMetrics:
             now_s = time.monotonic()
             try:
                 if now_s - self._read_at_s >= READ_EVERY_S:
-                    self._metrics = await read_metrics(self._services.db)
+                    archive = _read_archive(self._services.settings.wal_archive)
+                    self._metrics = [*await read_metrics(self._services.db), archive]
                     self._read_at_s = now_s
                 if now_s - self._ledger_read_at_s >= READ_LEDGER_EVERY_S:
                     self._ledger = await read_ledger(self._services.db, self._services.catalogue)
@@ -101,6 +104,14 @@ async def _read_instance(db: Pool, now: datetime) -> list[Metric]:
             *lag,
         ),
     ]
+
+
+def _read_archive(archive: Path | None) -> Metric:
+    """The base backups of the WAL archive."""
+    at = None if archive is None else newest_base_at(archive)
+    samples: list[Sample] = [] if archive is None else [({}, 0 if at is None else at.timestamp())]
+    meaning = "When the newest base backup was complete; 0 if there is none. Only where there is a WAL archive."
+    return _gauge("base_backup_timestamp_seconds", meaning, *samples)
 
 
 async def _read_queues(db: Pool, now: datetime) -> list[Metric]:

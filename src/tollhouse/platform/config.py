@@ -30,6 +30,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     base_url: str
     data_dir: Path
     wal_archive: Path | None
+    base_backup_days: int
     secret_keys: tuple[tuple[str, bytes], ...]
     bank_iban: str | None
     bank_bic: str | None

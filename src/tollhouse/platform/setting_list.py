@@ -76,6 +76,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_DATA_DIR", "data_dir", "folder of the embedded database and its key ring", "", Path),
     Setting("TOLLHOUSE_WAL_ARCHIVE", "wal_archive", "folder of the embedded database's WAL archive", "", _or_none(Path)),
     Setting(
+        "TOLLHOUSE_BASE_BACKUP_DAYS",
+        "base_backup_days",
+        "days between the base backups that the service writes to the WAL archive; 0 for none",
+        "7",
+        setting_values.between(0, limits.BASE_BACKUP_DAYS_MAX, "days"),
+    ),
+    Setting(
         "TOLLHOUSE_SECRET_KEYS",
         "secret_keys",
         "key ring: id:base64url of 32 bytes, first in use",

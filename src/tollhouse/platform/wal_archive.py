@@ -15,7 +15,7 @@ import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +36,7 @@ HISTORY = re.compile(r"[0-9A-F]{8}\.history")
 POSITION = slice(8, 24)
 """Of the name of a segment, after its timeline."""
 NAME_FORMAT = "%Y%m%dT%H%M%SZ"
+NAMED_TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
 
 
 class BaseBackup(Struct, frozen=True):
@@ -125,6 +126,16 @@ def bases(archive: Path) -> list[BaseBackup]:
     return sorted(found, key=lambda one: one.manifest.created_at)
 
 
+def newest_base_at(archive: Path) -> datetime | None:
+    """When the newest base backup was complete, by the name of its folder."""
+    return _newest(archive / BASES, "*Z")
+
+
+def newest_gap_at(archive: Path) -> datetime | None:
+    """When WAL was last missing, if segments before it are kept."""
+    return _newest(archive, f"{WAL}-until-*")
+
+
 def base_before(archive: Path, until: datetime | None) -> BaseBackup:
     """The last base backup that was complete at this time, or the last one. Raises `BackupError` if there is none."""
     found = bases(archive)
@@ -205,6 +216,12 @@ def _segments_since(archive: Path, first: str) -> Iterator[tuple[Path, str]]:
 def _position(segment: str) -> str:
     """The place of a segment among all, whatever its timeline."""
     return segment[POSITION]
+
+
+def _newest(folder: Path, pattern: str) -> datetime | None:
+    """The newest time in the names of these folders."""
+    times = sorted(found[0] for one in folder.glob(pattern) if (found := NAMED_TIME.search(one.name)))
+    return datetime.strptime(times[-1], NAME_FORMAT).replace(tzinfo=UTC) if times else None
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
