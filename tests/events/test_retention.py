@@ -7,9 +7,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from tests.command import tollhouse
 from tests.events.harness import Harness
 from tests.receiver import Receiver
-from tollhouse.events.retention import drop_expired_months, drop_months_before
+from tests.running import Service
+from tollhouse.events.retention import TABLES, drop_expired_months, drop_months_before
 from tollhouse.events.status import log_status, read_status
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
@@ -52,6 +54,8 @@ async def test_a_month_stays_while_anything_of_it_is_to_be_sent(
         await test.until(event_id, "delivered")
     before = await months(test)
     assert await test.services.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 1
+    over = [await partitions.list_ended(test.services.db, table, ended_by) for table in TABLES]
+    assert ([one.partitions for one in over], over[0].bytes > 0) == ([1, 1], True)
     assert await drop_months_before(test.services.db, ended_by) == 2
     assert await test.services.db.execute("SELECT FROM row_digests WHERE kind = 'event' AND id = $1", event_id) == 0
     assert await months(test) == before - 2
@@ -102,3 +106,10 @@ async def test_the_status_shows_what_waits_and_for_how_long(test: Harness, recei
     assert (seen.ready, seen.later, seen.held) == (3, 0, 0)
     assert seen.results == {"succeeded": 1}
     await log_status(test.services)
+
+
+async def test_the_command_shows_what_would_be_deleted(service: Service) -> None:
+    shown = (await tollhouse(service, "retention", "--webhook-events-days", "0", "--audit-days", "400", "--json")).json
+    kept = {one["data"]: (one["kept_days"], one["before"] is None) for one in shown["kinds of data"]}
+    assert kept == {"webhook_events": (0, True), "request_log": (7, False), "audit_log": (400, False)}
+    assert (await tollhouse(service, "retention", "--audit-days", "30")).status == 2

@@ -153,6 +153,8 @@ async def test_days_are_made_ahead_and_dropped_when_they_are_over(lone: Services
     names = [row["relname"] for row in await lone.db.fetch(DAYS)]
     assert len(names) == 6
     assert f"api_requests_{today:%Y%m%d}" in names
+    over = await partitions.list_ended(lone.db, "api_requests", retention.kept_since(lone, clock.now()))
+    assert over.partitions == 3
     await retention.drop_days(lone)
     assert [row["relname"] for row in await lone.db.fetch(DAYS)] == names[3:]
     await partitions.create_missing(lone.db)

@@ -22,6 +22,7 @@ INSERT_FOR_USER = """
     SELECT u.merchant_id, $2, $3, $4, $5, $6, $7, $8 FROM users u WHERE u.id = $1
 """
 # Older than `$1`, at most `$2` at a time. A trigger refuses to delete events younger than one year.
+COUNT_EVENTS = "SELECT count(*) AS count FROM audit_lines WHERE created_at <= $1"
 DELETE_EVENTS = """
     DELETE FROM audit_lines WHERE (merchant_id, id) IN (
         SELECT merchant_id, id FROM audit_lines WHERE created_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)

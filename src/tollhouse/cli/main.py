@@ -53,6 +53,7 @@ for name, command in (
     ("backup", "backup:app"),
     ("restore", "restore:restore_backup"),
     ("database", "database_upgrade:app"),
+    ("retention", "retention:show_retention"),
 ):
     app.command(f"tollhouse.cli.{command}", name=name)
 app.command("tollhouse.cli.parts:verify", name="verify", show=False)

@@ -13,6 +13,8 @@ from tollhouse.platform import partitions
 from tollhouse.platform.cleanup import delete_in_batches
 from tollhouse.platform.db import Pool
 
+TABLES = ("webhook_attempts", "webhook_events")
+
 
 async def drop_expired_months(services: Services) -> None:
     """Drop the months that ended before the retention time; none if events are kept without limit."""
@@ -22,13 +24,17 @@ async def drop_expired_months(services: Services) -> None:
 
 async def drop_months_before(db: Pool, ended_by: datetime) -> int:
     """Drop the partitions that ended by this time, unless they have pending deliveries. Returns how many."""
-    row = await db.fetchrow(retention_store.OLDEST_PENDING)
-    if row is not None and row["event_id"] is not None:
-        ended_by = min(ended_by, _created_at(row["event_id"]))
-    dropped = sum([await partitions.drop_ended(db, table, ended_by) for table in ("webhook_attempts", "webhook_events")])
+    ended_by = await without_pending(db, ended_by)
+    dropped = sum([await partitions.drop_ended(db, table, ended_by) for table in TABLES])
     await delete_in_batches(db, retention_store.DELETE_DIGESTS, ended_by)
     await delete_in_batches(db, retention_store.DELETE_STATUSES, ended_by)
     return dropped
+
+
+async def without_pending(db: Pool, ended_by: datetime) -> datetime:
+    """This time, or the time of the oldest pending delivery if that is earlier."""
+    row = await db.fetchrow(retention_store.OLDEST_PENDING)
+    return ended_by if row is None or row["event_id"] is None else min(ended_by, _created_at(row["event_id"]))
 
 
 def _created_at(event_id: UUID) -> datetime:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import asyncpg
+from msgspec import Struct
 
 from tollhouse.kernel import clock
 from tollhouse.platform import partitions_store as store
@@ -23,6 +24,14 @@ class Database(Protocol):
     def fetchrow(self, query: str, /, *args: Any) -> Awaitable[asyncpg.Record | None]:
         """The first row."""
         ...
+
+
+class EndedPartitions(Struct, frozen=True):
+    """How many partitions of a table ended, about how many rows they have, and their size with indexes."""
+
+    partitions: int
+    rows: int
+    bytes: int
 
 
 class Partitions:
@@ -66,6 +75,14 @@ def is_missing(error: BaseException | None) -> bool:
 async def create_missing(db: Database) -> None:
     """Create missing partitions. Called at the start and hourly, by any process."""
     await db.fetchrow(store.MAKE, clock.now())
+
+
+async def list_ended(db: Database, table: str, ended_by: datetime) -> EndedPartitions:
+    """What `drop_ended` would drop."""
+    row = await db.fetchrow(store.ENDED, table, ended_by)
+    if row is None:
+        raise AssertionError("a count has a row")
+    return EndedPartitions(*row)
 
 
 async def drop_ended(db: Database, table: str, ended_by: datetime) -> int:
