@@ -12,6 +12,7 @@ from tests.cast import application, sign_up
 from tests.payments.shop import COFFEE, balance, open_link, pay
 from tests.running import Service, migrated_database, settings_for
 from tollhouse import main
+from tollhouse.doctor.connections import examine_pooler
 from tollhouse.platform import embedded
 from tollhouse.platform.config import InvalidSettingsError, load
 from tollhouse.platform.db import Pool, Tx
@@ -119,20 +120,25 @@ async def test_time_limits_hold_and_return_after_a_transaction_changed_them(boun
 
 
 async def test_a_role_without_time_limits_is_refused_with_what_to_do(
-    server: embedded.Server, bouncer: pgbouncer.PgBouncer
+    server: embedded.Server, bouncer: pgbouncer.PgBouncer, statements: str
 ) -> None:
     fresh = await migrated_database(server.cluster.dsn)
     settings = settings_for(fresh, TOLLHOUSE_POOLER_DATABASE_URL=bouncer.url(fresh))
+    assert [finding.status for finding in await examine_pooler(settings)] == ["failure"]
     with pytest.raises(InvalidSettingsError) as refused:
         await main.verify(settings)
-    reason, *statements = refused.value.field_errors
+    reason, *missing = refused.value.field_errors
     assert reason.startswith("TOLLHOUSE_POOLER_DATABASE_URL")
     owner = await asyncpg.connect(fresh)
-    for statement in statements:
+    for statement in missing:
         await owner.execute(statement)
     await owner.execute(END_SESSIONS)
     await owner.close()
     await main.verify(settings)
+    [found] = await examine_pooler(settings)
+    assert (found.status, "keeps no" in found.message) == ("ok", statements != "named")
+    nowhere = settings_for(fresh, TOLLHOUSE_POOLER_DATABASE_URL="postgresql://tollhouse@127.0.0.1:1/tollhouse")
+    assert [finding.status for finding in await examine_pooler(nowhere)] == ["failure"]
 
 
 def test_a_pooler_needs_a_database() -> None:

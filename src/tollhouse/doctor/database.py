@@ -9,6 +9,7 @@ import asyncpg
 from tollhouse import key_checks
 from tollhouse.api.health_store import RUNNING_WITHIN, read_parts
 from tollhouse.doctor import store
+from tollhouse.doctor.connections import examine_pooler, examine_standby
 from tollhouse.doctor.model import Finding
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import TemporarilyUnavailable
@@ -17,7 +18,6 @@ from tollhouse.platform.db import Pool
 from tollhouse.platform.db_errors import UNREACHABLE
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.migrations import MigrationsDisagreeError, UnsupportedServerError, require_current
-from tollhouse.platform.replica import Replica
 from tollhouse.platform.transaction import Row
 from tollhouse.platform.wal_receiver import SLOT
 
@@ -27,14 +27,6 @@ CLOCK_WARNING, CLOCK_FAILURE = timedelta(seconds=2), timedelta(seconds=30)
 CHECKED_WITHIN = timedelta(hours=1)
 IMPORTED_WITHIN = timedelta(days=5)
 """Banks send statements on banking days: this covers a weekend with holidays beside it."""
-STANDBY_ADVICE = "Check that it runs, and TOLLHOUSE_REPLICA_DATABASE_URL: host, port, name and password."
-STANDBY = {
-    "behind": (
-        "The standby is behind the primary.",
-        "Look at its load, its network and pg_stat_replication of the primary.",
-    ),
-    "other": ("The server at TOLLHOUSE_REPLICA_DATABASE_URL is no standby of this database.", STANDBY_ADVICE),
-}
 SIGN_INS_WITHIN = timedelta(days=1)
 SIGN_INS_MIN = 5
 """So many people at one private address are probably a proxy."""
@@ -55,7 +47,7 @@ async def examine_database(settings: Settings) -> list[Finding]:
         findings.append(schema)
         if schema.status == "ok":
             findings += await _examine_instance(settings, pool)
-            findings += await _standby(settings, pool)
+            findings += [*await examine_pooler(settings), *await examine_standby(settings, pool)]
     except (*UNREACHABLE, asyncpg.PostgresError, TemporarilyUnavailable) as error:
         reason = type(error.__cause__ or error).__name__
         advice = "Check that the server runs, and DATABASE_URL: host, port, name and password."
@@ -118,20 +110,6 @@ async def _key_ring(pool: Pool, keys: KeyRing) -> list[Finding]:
     if field_errors:
         return [Finding("key_ring", "failure", line, "See docs/keys.md.") for line in field_errors]
     return [Finding("key_ring", "ok", "The key ring is the one that this database is used with.")]
-
-
-async def _standby(settings: Settings, pool: Pool) -> list[Finding]:
-    if settings.replica_database_url is None:
-        return []
-    standby = Pool(settings.replica_database_url, 1, only_reads=True)
-    try:
-        obstacle = await Replica(standby).catch_up(pool)
-    finally:
-        await standby.close()
-    if obstacle is None:
-        return [Finding("standby", "ok", "The standby has everything that is committed.")]
-    message, advice = STANDBY.get(obstacle.reason, (f"The standby cannot be used: {obstacle.reason}.", STANDBY_ADVICE))
-    return [Finding("standby", "warning", f"{message} Reports are read from the primary.", advice)]
 
 
 def _partitions(*, is_complete: bool) -> Finding:
