@@ -75,7 +75,10 @@ class HealthyReceivers:
 
 
 async def run(*, quick: bool) -> list[Figure]:
-    """Four rounds of 30 seconds alone, beside 100 hanging receivers, and beside 1,000 hanging names."""
+    """Four rounds of 30 seconds alone, beside 100 hanging receivers, and beside 1,000 hanging names.
+
+    Beside 100 receivers that answer, for comparison: that is what as many events cost where nobody hangs.
+    """
     rounds, seconds = (QUICK_ROUNDS, QUICK_SECONDS) if quick else (ROUNDS, SECONDS)
     zone = Zone()
     async with (
@@ -83,15 +86,19 @@ async def run(*, quick: bool) -> list[Figure]:
         NameServer(zone.answer, *network_namespace.NAME_SERVER),
         Receivers(hosts(10, HEALTHY)) as receivers,
         Receivers(hosts(20, HUNDRED), hang) as hundred,
+        Receivers(hosts(40, HUNDRED)) as answering,
         Receivers(hosts(30, THOUSAND), hang) as thousand,
     ):
         worker = testbed.start_worker()
         healthy = await destinations(testbed, zone.urls(".receivers.example", receivers.port))
         measured = HealthyReceivers(testbed, Producer(testbed), receivers, healthy)
         await measured.measure_delays_ms([], WARM_UP_S)
-        delays: dict[str, list[float]] = {"alone": [], "beside a hundred": [], "beside a thousand": []}
+        scenes = ("alone", "beside a hundred that answer", "beside a hundred", "beside a thousand")
+        delays: dict[str, list[float]] = {scene: [] for scene in scenes}
         for _ in range(rounds):
             delays["alone"] += await measured.measure_delays_ms([], seconds)
+            others = await destinations(testbed, answering.urls, HUNDRED)
+            delays["beside a hundred that answer"] += await measured.measure_delays_ms(others, seconds)
             hanging = await destinations(testbed, hundred.urls, HUNDRED)
             delays["beside a hundred"] += await measured.measure_delays_ms(hanging, seconds)
             hanging = await destinations(testbed, zone.urls(".strangers.example", thousand.port), 1)
