@@ -107,7 +107,7 @@ async def on_standby(
 
 
 async def test_reports_exports_and_home_are_read_from_the_standby(alice: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replica, "WAIT_S", 60.0)
+    monkeypatch.setattr(replica, "WAIT_MS", 60_000)
     for path in PATHS:
         before = reads("standby")
         answer = (await alice.send("GET", path, headers={"Accept": "text/html"})).ok()
@@ -120,7 +120,7 @@ async def test_reports_exports_and_home_are_read_from_the_standby(alice: Actor, 
 
 
 async def test_a_report_has_what_was_paid_before_it(alice: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replica, "WAIT_S", 60.0)
+    monkeypatch.setattr(replica, "WAIT_MS", 60_000)
     for payments in range(2, 8):
         await pay(alice)
         [row] = (await alice.get("/reports/financial-summary")).ok().body["financial_summaries"]
@@ -136,12 +136,12 @@ async def test_the_primary_serves_while_the_standby_is_behind(
     primary, standby = pools
     await on_standby.execute("SELECT pg_wal_replay_pause()")
     await pay(alice)
-    monkeypatch.setattr(replica, "WAIT_S", 0.05)
+    monkeypatch.setattr(replica, "WAIT_MS", 50)
     assert await standby.choose(primary) is primary
-    monkeypatch.setattr(replica, "WAIT_S", 60.0)
+    monkeypatch.setattr(replica, "WAIT_MS", 60_000)
     assert await standby.choose(primary) is primary  # at once: for a while nobody waits for it
     await on_standby.execute("SELECT pg_wal_replay_resume()")
-    monkeypatch.setattr(replica, "AVOID_FOR_S", 0.0)
+    monkeypatch.setattr(replica, "AVOID_FOR_S", 0)
     assert await Replica(standby.db).choose(primary) is standby.db
 
 
@@ -161,16 +161,16 @@ async def test_a_server_that_is_no_standby_is_not_read(pools: tuple[Pool, Replic
 async def test_the_doctor_says_what_is_wrong_with_a_standby(servers: Servers) -> None:
     primary, standby = servers
 
-    async def told(url: str) -> tuple[str, str]:
+    async def finding_of(url: str) -> tuple[str, str]:
         settings = settings_for(primary.cluster.dsn, TOLLHOUSE_REPLICA_DATABASE_URL=url)
         [found] = [one for one in await examine_database(settings) if one.check == "standby"]
         return found.status, found.message
 
-    assert await told(standby.cluster.application_dsn) == ("ok", "The standby has everything that is committed.")
+    assert await finding_of(standby.cluster.application_dsn) == ("ok", "The standby has everything that is committed.")
     other = "The server at TOLLHOUSE_REPLICA_DATABASE_URL is no standby of this database. Reports are read from the primary."
-    assert await told(primary.cluster.dsn) == ("warning", other)
+    assert await finding_of(primary.cluster.dsn) == ("warning", other)
     gone = "The standby cannot be used: ConnectionRefusedError. Reports are read from the primary."
-    assert await told("postgresql://tollhouse@127.0.0.1:1/tollhouse") == ("warning", gone)
+    assert await finding_of("postgresql://tollhouse@127.0.0.1:1/tollhouse") == ("warning", gone)
 
 
 async def test_the_standby_of_another_database_is_not_read(service: Service, pools: tuple[Pool, Replica]) -> None:

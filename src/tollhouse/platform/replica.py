@@ -13,10 +13,10 @@ from tollhouse.platform.db_errors import UNREACHABLE
 from tollhouse.platform.log import log
 from tollhouse.platform.transaction import Row
 
-WAIT_S = 0.5
+WAIT_MS = 500
 """For the standby to be reached and to have replayed what is committed; otherwise the primary serves."""
-POLL_EVERY_S = 0.01
-AVOID_FOR_S = 10.0
+POLL_EVERY_MS = 10
+AVOID_FOR_S, NS = 10, 1_000_000_000
 """How long a standby that was late is not asked, so that not every report waits for it."""
 READS = metrics.Counter(
     "tollhouse_report_reads",
@@ -38,30 +38,30 @@ class Replica:
 
     def __init__(self, db: Pool) -> None:
         self.db = db
-        self._avoided_until_s = 0.0
+        self._avoided_until_ns = 0
 
     async def choose(self, primary: Pool) -> Pool:
-        """The standby if it has everything that is committed now, or will within `WAIT_S`; otherwise the primary."""
-        if time.monotonic() >= self._avoided_until_s:
+        """The standby if it has everything that is committed now, or will within `WAIT_MS`; otherwise the primary."""
+        if time.monotonic_ns() >= self._avoided_until_ns:
             obstacle = await self.catch_up(primary)
             if obstacle is None:
                 READS.add("standby")
                 return self.db
-            self._avoided_until_s = time.monotonic() + AVOID_FOR_S
+            self._avoided_until_ns = time.monotonic_ns() + AVOID_FOR_S * NS
             log.warning("standby_avoided", reason=obstacle.reason, for_s=AVOID_FOR_S)
         READS.add("primary")
         return primary
 
     async def catch_up(self, primary: Pool) -> Obstacle | None:
-        """Wait until the standby has everything that is committed now, for at most `WAIT_S`."""
+        """Wait until the standby has everything that is committed now, for at most `WAIT_MS`."""
         position = await primary.fetchrow(store.POSITION)
         if position is None:
             raise AssertionError("a server has a position")
         try:
-            async with asyncio.timeout(WAIT_S):
+            async with asyncio.timeout(WAIT_MS / 1000):
                 progress = await self._progress(position)
                 while progress["is_standby"] and not progress["has_replayed"]:
-                    await asyncio.sleep(POLL_EVERY_S)
+                    await asyncio.sleep(POLL_EVERY_MS / 1000)
                     progress = await self._progress(position)
         except TimeoutError:
             return Obstacle("behind")
