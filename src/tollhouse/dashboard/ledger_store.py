@@ -27,14 +27,15 @@ OLDER = """
     ORDER BY e.created_at DESC, e.id DESC
 """
 PLACE = "SELECT created_at, id FROM ledger_entries WHERE merchant_id = $1 AND mode = $2 AND id = $3"
-# Counts stop at $8.
+# Counts stop at $8. In the order of the list: otherwise the planner would read the table from its beginning for a merchant
+# with most of its rows, wherever these are.
 COUNT = """
     SELECT count(*) AS count FROM (
     SELECT FROM ledger_entries e
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.created_at >= $3 AND e.created_at < $4
       AND ($5 = '' OR e.currency = $5) AND ($6 = '' OR e.account = $6) AND ($7 = '' OR e.type = $7)
       AND ($9::bigint[] IS NULL OR e.account_id = ANY ($9))
-    LIMIT $8) AS counted
+    ORDER BY e.created_at DESC, e.id DESC LIMIT $8) AS counted
 """
 # The accounts of a currency ($3) or code ($4). With them, the entries of a rarely used one are found by its account.
 ACCOUNTS = """
