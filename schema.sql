@@ -55,6 +55,31 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.conversion_positions_follow() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    v record;
+    v_position numeric;
+    v_limit bigint;
+BEGIN
+    FOR v IN
+        SELECT m.currency, m.change
+        FROM (VALUES (NEW.from_currency, NEW.from_amount_minor::numeric - NEW.fee_minor),
+                     (NEW.to_currency, -NEW.to_amount_minor::numeric)) AS m (currency, change)
+        ORDER BY m.currency
+    LOOP
+        INSERT INTO conversion_positions AS p (currency, position_minor) VALUES (v.currency, v.change)
+        ON CONFLICT (currency) DO UPDATE SET position_minor = p.position_minor + excluded.position_minor
+        RETURNING p.position_minor, p.limit_minor INTO v_position, v_limit;
+        IF abs(v_position) > v_limit AND abs(v_position) > abs(v_position - v.change) THEN
+            RAISE EXCEPTION 'the position in % would exceed its limit', v.currency
+                USING ERRCODE = 'check_violation', TABLE = 'conversion_positions', CONSTRAINT = 'conversion_positions_limit';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.current_database_identity() RETURNS text
     LANGUAGE sql STABLE
     AS $$
@@ -109,6 +134,24 @@ BEGIN
               AND a.mode = p_mode AND a.currency = p_currencies[v_line] AND a.code = p_codes[v_line]));
     END LOOP;
     RETURN v_ids;
+END $$;
+CREATE FUNCTION public.ledger_daily_totals_add_late() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_added_until timestamptz;
+BEGIN
+    SELECT added_until INTO STRICT v_added_until FROM ledger_daily_totals_state FOR SHARE;
+    IF NEW.created_at < v_added_until THEN
+        INSERT INTO ledger_daily_totals AS t
+            (mode, currency, day, type, debit_code, credit_code, amount_minor, postings)
+        SELECT mode, currency, day, type, debit_code, credit_code, sum(amount), count(*)
+        FROM ledger_daily_postings WHERE transaction_id = NEW.id
+        GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
+        ON CONFLICT (mode, currency, day, type, debit_code, credit_code)
+            DO UPDATE SET amount_minor = t.amount_minor + excluded.amount_minor, postings = t.postings + excluded.postings;
+    END IF;
+    RETURN NULL;
 END $$;
 CREATE FUNCTION public.ledger_normal_side(p_merchants boolean, p_code text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -846,16 +889,20 @@ CREATE TABLE public.operator_actions (
     at timestamp with time zone NOT NULL,
     client_id text,
     on_command_line boolean DEFAULT false NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])) OR (action = ANY (ARRAY['project_approval_given'::text, 'refund_approved'::text, 'refund_rejected'::text, 'payout_approved'::text])) OR (action = ANY (ARRAY['payouts_paused'::text, 'payouts_resumed'::text, 'transfer_matched'::text])) OR (action = ANY (ARRAY['transfer_recorded_as_fee'::text, 'transfer_written_off'::text, 'transfer_reopened'::text, 'transfer_taken_back'::text, 'payout_returned'::text])))),
+    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])) OR (action = ANY (ARRAY['project_approval_given'::text, 'refund_approved'::text, 'refund_rejected'::text, 'payout_approved'::text])) OR (action = ANY (ARRAY['payouts_paused'::text, 'payouts_resumed'::text, 'transfer_matched'::text])) OR (action = ANY (ARRAY['transfer_recorded_as_fee'::text, 'transfer_written_off'::text, 'transfer_reopened'::text, 'transfer_taken_back'::text, 'payout_returned'::text])) OR (action = 'position_limit_changed'::text))),
+    CONSTRAINT operator_actions_amount CHECK (
+CASE action
+    WHEN 'position_limit_changed'::text THEN ((currency IS NOT NULL) AND COALESCE((amount_minor > 0), true))
+    ELSE (((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))
+END),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
     CONSTRAINT operator_actions_application CHECK ((((client_id IS NOT NULL) = (action ~~ 'application%'::text)) AND ((action <> 'application_suspended'::text) OR (reason IS NOT NULL)))),
     CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
-    CONSTRAINT operator_actions_check3 CHECK ((((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))),
     CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
     CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
-    CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text) OR (action ~~ 'payouts%'::text)))),
-    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'refund_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'transfer_matched'::text, 'payout_refused'::text, 'second_factor_removed'::text, 'payouts_paused'::text, 'payouts_resumed'::text, 'transfer_recorded_as_fee'::text, 'transfer_written_off'::text, 'transfer_reopened'::text, 'transfer_taken_back'::text, 'payout_returned'::text]))))
+    CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text) OR (action ~~ 'payouts%'::text) OR (action ~~ 'position%'::text)))),
+    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'refund_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'transfer_matched'::text, 'payout_refused'::text, 'second_factor_removed'::text, 'payouts_paused'::text, 'payouts_resumed'::text, 'transfer_recorded_as_fee'::text, 'transfer_written_off'::text, 'transfer_reopened'::text, 'transfer_taken_back'::text, 'payout_returned'::text, 'position_limit_changed'::text]))))
 );
 CREATE FUNCTION public.row_digest(public.operator_actions) RETURNS bytea
     LANGUAGE sql STABLE
@@ -1617,6 +1664,15 @@ CREATE TABLE public.check_state (
     CONSTRAINT check_state_check CHECK (((again_kind IS NULL) = (again_id IS NULL))),
     CONSTRAINT check_state_the_only_check CHECK (the_only)
 );
+CREATE TABLE public.conversion_positions (
+    currency text NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    position_minor numeric DEFAULT 0 NOT NULL,
+    limit_minor bigint,
+    CONSTRAINT conversion_positions_currency_check CHECK ((currency ~ '^[A-Z0-9]{2,12}$'::text)),
+    CONSTRAINT conversion_positions_limit_minor_check CHECK ((limit_minor > 0))
+);
+COMMENT ON COLUMN public.conversion_positions.id IS 'the subject of operators'' actions';
 CREATE TABLE public.conversion_prices (
     id uuid NOT NULL,
     currency text NOT NULL,
@@ -1780,6 +1836,43 @@ CREATE TABLE public.ledger_postings (
     amount bigint NOT NULL,
     CONSTRAINT ledger_postings_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
     CONSTRAINT ledger_postings_two_accounts CHECK ((debit_account_id <> credit_account_id))
+);
+CREATE VIEW public.ledger_daily_postings AS
+ SELECT p.transaction_id,
+    p.line,
+    t.created_at,
+    ((t.created_at AT TIME ZONE 'UTC'::text))::date AS day,
+    p.mode,
+    p.currency,
+    p.type,
+    d.code AS debit_code,
+    d.merchant_id AS debit_merchant_id,
+    c.code AS credit_code,
+    c.merchant_id AS credit_merchant_id,
+    p.amount,
+    t.source_type,
+    t.source_id
+   FROM (((public.ledger_transactions t
+     JOIN public.ledger_postings p ON ((p.transaction_id = t.id)))
+     JOIN public.ledger_accounts d ON ((d.id = p.debit_account_id)))
+     JOIN public.ledger_accounts c ON ((c.id = p.credit_account_id)));
+CREATE TABLE public.ledger_daily_totals (
+    mode text NOT NULL,
+    currency text NOT NULL,
+    day date NOT NULL,
+    type text NOT NULL,
+    debit_code text NOT NULL,
+    credit_code text NOT NULL,
+    amount_minor numeric NOT NULL,
+    postings bigint NOT NULL,
+    CONSTRAINT ledger_daily_totals_amount_minor_check CHECK ((amount_minor > (0)::numeric)),
+    CONSTRAINT ledger_daily_totals_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT ledger_daily_totals_postings_check CHECK ((postings > 0))
+);
+CREATE TABLE public.ledger_daily_totals_state (
+    the_only boolean DEFAULT true NOT NULL,
+    added_until timestamp with time zone NOT NULL,
+    CONSTRAINT ledger_daily_totals_state_the_only_check CHECK (the_only)
 );
 CREATE TABLE public.ledger_transaction_applications (
     transaction_id uuid NOT NULL,
@@ -2656,6 +2749,10 @@ ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.check_state
     ADD CONSTRAINT check_state_pkey PRIMARY KEY (the_only);
+ALTER TABLE ONLY public.conversion_positions
+    ADD CONSTRAINT conversion_positions_id_key UNIQUE (id);
+ALTER TABLE ONLY public.conversion_positions
+    ADD CONSTRAINT conversion_positions_pkey PRIMARY KEY (currency);
 ALTER TABLE ONLY public.conversion_prices
     ADD CONSTRAINT conversion_prices_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.conversion_quotes
@@ -2698,6 +2795,10 @@ ALTER TABLE ONLY public.ledger_accounts
     ADD CONSTRAINT ledger_accounts_owner_mode_currency_code_key UNIQUE (owner, mode, currency, code);
 ALTER TABLE ONLY public.ledger_accounts
     ADD CONSTRAINT ledger_accounts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.ledger_daily_totals
+    ADD CONSTRAINT ledger_daily_totals_pkey PRIMARY KEY (mode, currency, day, type, debit_code, credit_code);
+ALTER TABLE ONLY public.ledger_daily_totals_state
+    ADD CONSTRAINT ledger_daily_totals_state_pkey PRIMARY KEY (the_only);
 ALTER TABLE ONLY public.ledger_entries
     ADD CONSTRAINT ledger_entries_id_key UNIQUE (id);
 ALTER TABLE ONLY public.ledger_entries
@@ -2872,11 +2973,13 @@ CREATE INDEX balance_payments_external_prefix ON public.balance_payments USING b
 CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_of_merchant ON public.balance_payments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX bank_entries_of_statement ON public.bank_entries USING btree (first_statement_id, id);
+CREATE INDEX bank_entry_parts_by_decision ON public.bank_entry_parts USING btree (outcome, id) WHERE (outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text]));
 CREATE INDEX bank_entry_parts_of_order ON public.bank_entry_parts USING btree (lower(end_to_end_id)) WHERE (end_to_end_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_of_payment ON public.bank_entry_parts USING btree (reference) WHERE (outcome = 'payment'::text);
 CREATE INDEX bank_entry_parts_of_payout ON public.bank_entry_parts USING btree (payout_id) WHERE (payout_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_unmatched ON public.bank_entry_parts USING btree (id) WHERE (outcome = 'unmatched'::text);
 CREATE INDEX bank_payouts_newest ON public.bank_payouts USING btree (prepared_at DESC, id DESC);
+CREATE INDEX bank_payouts_not_debited ON public.bank_payouts USING btree (currency, status) WHERE ((debited_at IS NULL) AND (status = ANY (ARRAY['exported'::text, 'returned'::text])));
 CREATE INDEX bank_payouts_of_batch ON public.bank_payouts USING btree (batch_id);
 CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_at) WHERE (status = 'prepared'::text);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
@@ -2904,6 +3007,7 @@ CREATE INDEX ledger_entries_of_transaction ON public.ledger_entries USING btree 
 CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id, mode, currency) WHERE (status = 'active'::text);
 CREATE INDEX ledger_postings_credit ON public.ledger_postings USING btree (credit_account_id);
 CREATE INDEX ledger_postings_debit ON public.ledger_postings USING btree (debit_account_id);
+CREATE INDEX ledger_transactions_by_time ON public.ledger_transactions USING brin (created_at timestamptz_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX logos_by_digest ON public.logos USING btree (digest);
 CREATE INDEX mails_by_birth ON public.mails USING btree (created_at);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
@@ -2999,6 +3103,7 @@ CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.bal
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');
 CREATE TRIGGER digested AFTER INSERT ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_batch');
@@ -3061,6 +3166,7 @@ CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, cu
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
+CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.mode = 'live'::text)) EXECUTE FUNCTION public.conversion_positions_follow();
 CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();
 CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON public.bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION public.bank_entry_parts_require_posting();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();

@@ -77,6 +77,12 @@ OPERATOR = (
     *(f"/operator/withdrawals?status={one}" for one in ("pending_review", "completed", "failed")),
     "/operator/refunds",
     "/operator/deliveries",
+    "/operator/books",
+    "/operator/books?on={today}",
+    "/operator/books.csv",
+    "/operator/books/bank",
+    "/operator/books/journal",
+    "/operator/books/positions",
 )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tollhouse.accounting.slice import SLICE as ACCOUNTING
 from tollhouse.audit_log.slice import SLICE as AUDIT_LOG
 from tollhouse.balance_payments.slice import SLICE as BALANCE_PAYMENTS
 from tollhouse.bank.slice import SLICE as BANK
@@ -57,6 +58,7 @@ SLICES: Sequence[Slice] = (
     CONSOLE,
     OUTGOING,
     BANK,
+    ACCOUNTING,
     LEDGER,
     HASH_CHAIN,
     EVENTS,

@@ -132,6 +132,14 @@ DAMAGE = {
         + "(gen_random_uuid(), 'restored', now(), now(), 'restore', 'Restored', NULL, NULL, NULL); "
         + "INSERT INTO bank_batches VALUES (gen_random_uuid(), 'DE00', NULL, 'House', 'eve', now() + interval '1 hour')",
     ),
+    "a daily total that nothing was posted for": (
+        "I27 the daily totals are those of the postings",
+        "INSERT INTO ledger_daily_totals VALUES ('live', 'EUR', '2026-11-01', 'payment', 'rail:bank', 'available', 5, 1)",
+    ),
+    "a position that no conversion made": (
+        "I28 positions are those of the ledger",
+        "INSERT INTO conversion_positions (currency, position_minor) VALUES ('EUR', 5)",
+    ),
     "a changed digest": (
         "I25 the latest blocks of the hash chain match their rows",
         "UPDATE row_digests SET digest = sha256(digest) WHERE kind = 'operator_action'",

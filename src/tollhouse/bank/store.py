@@ -33,10 +33,11 @@ KEEP_PART = """
                                   return_reason, sent_at, outcome, payout_id, because)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 """
-UNMATCHED = """
+# Planned for the outcome: those that operators decide have indexes.
+WITH_OUTCOME = """
     SELECT p.id, e.booked_on, e.side, p.amount_minor, e.currency, p.because, p.other_name, p.other_iban, p.words
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
-    WHERE p.outcome = 'unmatched' ORDER BY p.id LIMIT $1 OFFSET $2
+    WHERE p.outcome = $1 ORDER BY p.id LIMIT $2 OFFSET $3
 """
 HOLD_PART = """
     SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, e.booked_on, p.sent_at, p.other_iban,
@@ -120,8 +121,15 @@ async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part,
     await tx.execute(KEEP_PART, part_id, entry_id, nth, part.amount_minor, placed.reference, *whose, *result)
 
 
-async def unmatched(db: Pool, catalogue: Catalogue, limit: int | None = None, offset: int = 0) -> list[ListedTransfer]:
+async def unmatched(db: Pool, catalogue: Catalogue) -> list[ListedTransfer]:
     """The unmatched transfers, oldest first."""
+    return await with_outcome(db, catalogue, "unmatched")
+
+
+async def with_outcome(
+    db: Pool, catalogue: Catalogue, outcome: Outcome, limit: int | None = None, offset: int = 0
+) -> list[ListedTransfer]:
+    """The transfers with an outcome that operators decide, oldest first."""
     return [
         ListedTransfer(
             row["id"],
@@ -129,12 +137,12 @@ async def unmatched(db: Pool, catalogue: Catalogue, limit: int | None = None, of
             row["side"],
             catalogue.format_amount(row["amount_minor"], row["currency"]),
             row["currency"],
-            row["because"],
+            row["because"] or "",
             row["other_name"],
             row["other_iban"],
             row["words"],
         )
-        for row in await db.fetch(UNMATCHED, limit, offset)
+        for row in await db.fetch_custom_plan(WITH_OUTCOME, outcome, limit, offset)
     ]
 
 

@@ -41,6 +41,7 @@ Action = Literal[
     "transfer_reopened",
     "transfer_taken_back",
     "payout_returned",
+    "position_limit_changed",
     "second_factor_removed",
     "application_suspended",
     "application_reactivated",

@@ -1,6 +1,7 @@
 """What this package registers: see `http.slice`."""
 
 from tollhouse.console import (
+    accounting_pages,
     application_pages,
     delivery_pages,
     jobs,
@@ -8,6 +9,7 @@ from tollhouse.console import (
     merchant_pages,
     pages,
     payout_pages,
+    position_pages,
     project_pages,
     review_pages,
     security_pages,
@@ -29,6 +31,8 @@ SLICE = Slice(
         *review_pages.OPERATIONS,
         *statement_pages.OPERATIONS,
         *payout_pages.OPERATIONS,
+        *accounting_pages.OPERATIONS,
+        *position_pages.OPERATIONS,
     ),
     jobs=(
         Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),

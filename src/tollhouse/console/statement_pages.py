@@ -1,6 +1,7 @@
 """The operators' pages about bank statements: import, transfers, and assigning or dismissing unmatched ones."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal
 from uuid import UUID
 
 from starlette.responses import Response
@@ -33,6 +34,12 @@ class TransferQuery(ActionQuery, frozen=True, forbid_unknown_fields=True):
     """`reference`: the suggested payment that was chosen."""
 
     reference: str = ""
+
+
+class TransfersQuery(PageQuery, frozen=True):
+    """The outcome of the transfers; by default those that wait for a decision."""
+
+    outcome: Literal["unmatched", "dismissed", "fee", "written_off"] = "unmatched"
 
 
 CHOICES: Mapping[str, Callable[[Work, UUID, BankPorts, OperatorContext], Awaitable[Decided]]] = {
@@ -100,11 +107,19 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
 
 
 @OPERATIONS.add("GET", "/operator/transfers", guard=operator_page)
-async def transfers(request: Request, caller: Operator, query: PageQuery) -> Response:
-    """Unmatched transfers, oldest first."""
-    rows, more = query.cut(await store.unmatched(request.services.db, request.services.catalogue, query.fetch, query.offset))
+async def transfers(request: Request, caller: Operator, query: TransfersQuery) -> Response:
+    """Transfers that are unmatched, or about which operators decided so, oldest first."""
+    services = request.services
+    found = await store.with_outcome(services.db, services.catalogue, query.outcome, query.fetch, query.offset)
+    rows, more = query.cut(found)
     return await render(
-        request, caller, "transfers", here="transfers", transfers=rows, page_links=page_links(query, more=more)
+        request,
+        caller,
+        "transfers",
+        here="transfers",
+        transfers=rows,
+        query=query,
+        page_links=page_links(query, more=more),
     )
 
 

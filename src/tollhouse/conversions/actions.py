@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.catalogue.catalogue import Catalogue
-from tollhouse.conversions import notify, prices, store
+from tollhouse.conversions import notify, positions_store, prices, store
+from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.model import Conversion, Exchange, exchange_from, exchange_to
 from tollhouse.conversions.new_conversion import (
     ConversionAmount,
@@ -81,7 +82,10 @@ async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversio
 
 
 async def execute(work: Work, conversion: Conversion) -> LedgerTransaction:
-    """Store a checked conversion, post it and record its events. Raises `InsufficientFunds` and `BalanceLimitExceeded`."""
+    """Store a checked conversion, post it and record its events.
+
+    Raises `PairUnavailable` if a position would exceed its limit, `InsufficientFunds` and `BalanceLimitExceeded`.
+    """
     made, env = conversion.exchange, conversion.env
     moves: tuple[tuple[EntryType, str, int, Account, Account], ...] = (
         ("conversion_out", made.from_currency, made.from_amount_minor - made.fee_minor, available(env), FX),
@@ -108,6 +112,16 @@ async def current_exchange(
     else:
         exchange = exchange_to(amount.pair, current.rate, amount.to_amount_minor or 0, catalogue)
     ensure_limits(amount.pair, exchange, catalogue)
+    if env.mode == "live":
+        await ensure_position(tx, exchange)
     if exchange.to_amount_minor < amount.minimum_minor:
         raise PriceChanged({"to_amount_minor": exchange.to_amount_minor})
     return exchange
+
+
+async def ensure_position(tx: Tx, made: Exchange) -> None:
+    """Raise `PairUnavailable` if a position of the platform would exceed its limit. The database checks it again."""
+    changes = {made.from_currency: made.from_amount_minor - made.fee_minor, made.to_currency: -made.to_amount_minor}
+    positions = await positions_store.list_positions(tx, sorted(changes))
+    if any(position.refuses(changes[code]) for code, position in positions.items()):
+        raise PairUnavailable("position_limit")

@@ -42,10 +42,19 @@ I14_COMPLETED = """
     WHERE c.id = ANY ($1::uuid[])
     GROUP BY c.id HAVING count(w.source_id) <> 1
 """
+I28_POSITIONS = """
+    SELECT format('%s: the ledger has %s, the position is %s', currency, sum(booked), sum(kept)) AS line
+    FROM (SELECT a.currency, CASE a.id WHEN p.credit_account_id THEN p.amount ELSE -p.amount END AS booked, 0 AS kept
+          FROM ledger_accounts a JOIN ledger_postings p ON a.id IN (p.debit_account_id, p.credit_account_id)
+          WHERE a.code = 'fx' AND a.mode = 'live'
+          UNION ALL SELECT currency, 0, position_minor FROM conversion_positions) books
+    GROUP BY currency HAVING sum(booked) <> sum(kept)
+"""
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I9", "a conversion uses its quoted rate, rounded down", I9_RATE, "conversion"),
     Invariant("I9", "a conversion is in the ledger", I9_LEDGER, "conversion"),
     Invariant("I9", "nothing else is in the ledger as a conversion", I9_ORPHANS, "ledger"),
+    Invariant("I28", "positions are those of the ledger", I28_POSITIONS, costly=True),
     Invariant("I14", "every conversion has one event", I14_COMPLETED, "conversion"),
 )

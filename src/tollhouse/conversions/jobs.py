@@ -1,6 +1,7 @@
 """Background jobs of conversions: apply the rules of merchants whose balance changed."""
 
 from tollhouse.conversions import rules, rules_store, store
+from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
@@ -17,8 +18,8 @@ async def apply_rules(services: Services) -> None:
     for env, rule_id in await rules_store.list_due(services.db, now, BATCH_SIZE):
         try:
             await services.transact(lambda work, env=env, rule_id=rule_id: rules.apply(work, env, rule_id), now)
-        except BalanceLimitExceeded:  # rolled back, so the same entries count again
-            log.info("conversion_rule_failed", detail=BalanceLimitExceeded.code)
+        except (BalanceLimitExceeded, PairUnavailable) as error:  # rolled back, so the same entries count again
+            log.info("conversion_rule_failed", detail=error.code)
             await services.db.transact(lambda tx, env=env, rule_id=rule_id: rules.postpone(tx, env, rule_id, now))
         except ApiError as error:  # the balance changed meanwhile; the rule stays due
             log.info("conversion_rule_failed", detail=error.code)

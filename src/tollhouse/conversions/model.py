@@ -25,7 +25,7 @@ BASIS_POINTS = 10_000
 RATE_TEXT = re.compile(r"(?P<whole>[0-9]{1,18})(?:\.(?P<part>[0-9]{1,18}))?")
 ConversionStatus = Literal["completed"]
 Trigger = Literal["on_payment", "on_threshold"]
-UnavailableReason = Literal["rate_stale", "disabled"]
+UnavailableReason = Literal["rate_stale", "disabled", "position_limit"]
 
 
 class Rate(Struct, frozen=True):
@@ -47,6 +47,21 @@ class Rate(Struct, frozen=True):
 
 def _read_rate(number: Decimal, as_of: datetime) -> Rate:
     return rate_of(f"{number:f}", as_of)
+
+
+class CurrencyPosition(Struct, frozen=True):
+    """What live conversions left the platform with in a currency, negative if it lacks it. `limit_minor` bounds its size."""
+
+    position_minor: int = 0
+    limit_minor: int | None = None
+
+    def refuses(self, change_minor: int) -> bool:
+        """Whether the limit refuses a change: one that makes the position larger and exceeds it."""
+        changed = abs(self.position_minor + change_minor)
+        return self.limit_minor is not None and changed > max(self.limit_minor, abs(self.position_minor))
+
+
+NO_POSITION = CurrencyPosition()
 
 
 class PairRate(Struct, frozen=True):

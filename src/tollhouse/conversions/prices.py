@@ -10,8 +10,8 @@ from fractions import Fraction
 from msgspec import Struct
 
 from tollhouse.catalogue.conversion_pairs import ConversionPair, sandbox_price
-from tollhouse.conversions import prices_store
-from tollhouse.conversions.model import RATE_TEXT, PairRate, rate_between
+from tollhouse.conversions import positions_store, prices_store
+from tollhouse.conversions.model import NO_POSITION, RATE_TEXT, CurrencyPosition, PairRate, rate_between
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.platform.db import Pool, Tx
@@ -20,10 +20,11 @@ EURO = "EUR"
 
 
 class Price(Struct, frozen=True):
-    """Major units of a currency for one euro, and the time of the price."""
+    """Major units of a currency for one euro, the time of the price, and the platform's position in the currency."""
 
     per_euro: Fraction
     as_of: datetime
+    position: CurrencyPosition = NO_POSITION
 
 
 class PostedPrice(Struct, frozen=True):
@@ -40,7 +41,9 @@ async def list_prices(db: Pool | Tx, mode: Mode, codes: frozenset[str], now: dat
     if mode == "test":
         return {code: Price(sandbox_price(code), now) for code in codes}
     posted = await prices_store.latest(db, sorted(codes - {EURO}))
-    return {EURO: Price(Fraction(1), now)} | {row["currency"]: Price(Fraction(row["per_euro"]), row["at"]) for row in posted}
+    positions = await positions_store.list_positions(db, sorted(codes | {EURO}))
+    found = [(EURO, Fraction(1), now), *((row["currency"], Fraction(row["per_euro"]), row["at"]) for row in posted)]
+    return {code: Price(per_euro, as_of, positions.get(code, NO_POSITION)) for code, per_euro, as_of in found}
 
 
 def rate_of_pair(pair: ConversionPair, known: Mapping[str, Price], now: datetime) -> PairRate:
@@ -50,7 +53,9 @@ def rate_of_pair(pair: ConversionPair, known: Mapping[str, Price], now: datetime
     if not pair.enabled:
         return PairRate(pair, rate, "disabled")
     is_fresh = rate is not None and rate.quintillionths > 0 and now - rate.as_of <= timedelta(seconds=pair.maximum_age_s)
-    return PairRate(pair, rate, None if is_fresh else "rate_stale")
+    if one is None or other is None or not is_fresh:
+        return PairRate(pair, rate, "rate_stale")
+    return PairRate(pair, rate, "position_limit" if one.position.refuses(1) or other.position.refuses(-1) else None)
 
 
 async def get_rate(db: Pool | Tx, mode: Mode, pair: ConversionPair, now: datetime) -> PairRate:

@@ -148,7 +148,7 @@ async def apply(work: Work, env: MerchantEnv, rule_id: UUID) -> Conversion | Non
 
 
 async def postpone(tx: Tx, env: MerchantEnv, rule_id: UUID, now: datetime) -> None:
-    """Retry a rule later, because the result would exceed the limit of the balance."""
+    """Retry a rule later, because the result would exceed the limit of the balance or of a position."""
     rule = await rules_store.lock_enabled(tx, env, rule_id)
     if rule is not None:
         await rules_store.record_progress(tx, rule, rule.seen_version, rule.waiting_minor, rule.runs, now + RETRY)

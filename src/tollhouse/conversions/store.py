@@ -2,7 +2,11 @@
 
 from uuid import UUID
 
+import asyncpg
+
+from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.model import CONVERSION, CONVERSION_QUOTE, Conversion, ConversionStatus, Exchange
+from tollhouse.conversions.positions_store import LIMIT_CONSTRAINT
 from tollhouse.http.lists import ListQuery
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
@@ -42,8 +46,13 @@ class ConversionsQuery(ListQuery, frozen=True):
 
 
 async def insert(tx: Tx, new: Conversion) -> None:
-    """Insert a conversion."""
-    await tx.execute(INSERT, *CONVERSION.values(new))
+    """Insert a conversion. Raises `PairUnavailable` if a position would exceed its limit; that aborts the transaction."""
+    try:
+        await tx.execute(INSERT, *CONVERSION.values(new))
+    except asyncpg.CheckViolationError as violation:
+        if violation.constraint_name != LIMIT_CONSTRAINT:
+            raise
+        raise PairUnavailable("position_limit") from violation
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, conversion_id: UUID) -> Conversion:

@@ -134,6 +134,7 @@ AUDIT_EVENTS = (
     "transfer reopened",
     "transfer taken back",
     "payout returned",
+    "position limit changed",
     "batch exported",
     "payout approved",
     "payout refused",

@@ -35,6 +35,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     bank_iban: str | None
     bank_bic: str | None
     bank_holder: str | None
+    datev_consultant: int | None
+    datev_client: int | None
+    datev_accounts: tuple[tuple[str, str], ...]
     catalogue_file: Path | None
     signup_open: bool
     smtp: Relay | None

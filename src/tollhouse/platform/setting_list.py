@@ -94,6 +94,27 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "BIC for bank transfers", "", _or_none(setting_values.bic)),
     Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder for transfers", "", _or_none(setting_values.holder)),
     Setting(
+        "TOLLHOUSE_DATEV_CONSULTANT",
+        "datev_consultant",
+        "number of the tax consultant (Beraternummer) in files for DATEV",
+        "",
+        _or_none(setting_values.between(1_001, 9_999_999, "(Beraternummer)")),
+    ),
+    Setting(
+        "TOLLHOUSE_DATEV_CLIENT",
+        "datev_client",
+        "number of the client (Mandantennummer) in files for DATEV",
+        "",
+        _or_none(setting_values.between(1, 99_999, "(Mandantennummer)")),
+    ),
+    Setting(
+        "TOLLHOUSE_DATEV_ACCOUNTS",
+        "datev_accounts",
+        "the accountant's number of each account, such as bank=1800,merchants=1700,income:payment_fee=4400",
+        "",
+        setting_values.account_numbers,
+    ),
+    Setting(
         "TOLLHOUSE_CATALOGUE_FILE",
         "catalogue_file",
         "TOML file with additional currencies, methods and fees",

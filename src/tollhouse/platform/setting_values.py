@@ -15,6 +15,7 @@ TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
 TOKEN_CHARS_MIN = 32
 KEY_BYTES = 32
 PORT_MAX, IPV6 = 65_535, 6
+ACCOUNT_CODE, ACCOUNT_NUMBER = re.compile(r"[a-z_]+(:[a-z0-9_]+)?"), re.compile(r"[0-9]{4,9}")
 
 BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
 """No segment starts with a dot: browsers would resolve it."""
@@ -37,6 +38,17 @@ def between(least: int, most: int, unit: str) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def account_numbers(text: str) -> tuple[tuple[str, str], ...]:
+    """Codes or kinds of accounts, each once, and their numbers of 4 to 9 digits."""
+    parts = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    numbers = {code: number for code, _, number in parts}
+    if len(numbers) < len(parts) or not all(map(ACCOUNT_CODE.fullmatch, numbers)):
+        raise ValueError("must be codes or kinds of accounts with a number each, such as bank=1800,merchants=1700")
+    if not all(map(ACCOUNT_NUMBER.fullmatch, numbers.values())):
+        raise ValueError("must have numbers of 4 to 9 digits")
+    return tuple(numbers.items())
 
 
 def address(text: str) -> IPv4Address:

@@ -1,0 +1,29 @@
+"""SQL of the platform's positions in currencies, which a trigger changes with each live conversion, and of their limits."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from tollhouse.conversions.model import CurrencyPosition
+from tollhouse.platform.db import Pool, Tx
+
+LIST = """
+    SELECT currency, position_minor::text AS position_minor, limit_minor FROM conversion_positions
+    WHERE $1::text[] IS NULL OR currency = ANY ($1)
+"""
+SET_LIMIT = """
+    INSERT INTO conversion_positions (currency, limit_minor) VALUES ($1, $2)
+    ON CONFLICT (currency) DO UPDATE SET limit_minor = excluded.limit_minor
+    RETURNING id
+"""
+LIMIT_CONSTRAINT = "conversion_positions_limit"
+
+
+async def list_positions(db: Pool | Tx, codes: Sequence[str] | None = None) -> dict[str, CurrencyPosition]:
+    """The positions in these currencies, or in all; currencies that were never converted and have no limit are missing."""
+    rows = await db.fetch(LIST, None if codes is None else list(codes))
+    return {row["currency"]: CurrencyPosition(int(row["position_minor"]), row["limit_minor"]) for row in rows}
+
+
+async def set_limit(tx: Tx, currency: str, limit_minor: int | None) -> UUID:
+    """Set the limit of a currency, or remove it. Returns the id of the position."""
+    return await tx.fetchval(SET_LIMIT, currency, limit_minor)

@@ -1,0 +1,1 @@
+"""Trial balances, the bank reconciliation, the journal and its files."""
