@@ -20,6 +20,8 @@ from tollhouse.bank.model import BankRefusedError
 
 OPENING = 100_000
 FIRST_DAY = date(2026, 1, 1)
+PAYABLE_MINOR = 100
+"""The least that a customer can pay by transfer."""
 
 
 class Player:
@@ -59,7 +61,7 @@ class Player:
 
     async def sell(self) -> None:
         """A customer wants to pay."""
-        await self._offer(self.dice.randrange(100, 2_000))
+        await self._offer(self.dice.randrange(PAYABLE_MINOR, 2_000))
 
     async def pay(self) -> None:
         """A customer pays, or pays again."""
@@ -193,7 +195,7 @@ class Player:
         elif one.sale is not None:
             await self.bank.decide(actions.take_back, transfer_id, one.sale.reference)
             self.books.charge(one.minor)
-        elif one.kind == "stranger" and self.dice.random() < 0.5:
+        elif one.kind == "stranger" and one.minor >= PAYABLE_MINOR and self.dice.random() < 0.5:
             sale = await self._offer(one.minor)
             sale.is_paid = True
             await self.bank.assign(transfer_id, sale.reference)

@@ -13,7 +13,7 @@ INSERT = """
 LIST = """
     SELECT iban, currency, first_opening_minor, first_on, balance_minor, last_on, last_statement_id, importing_id,
            next_balance_minor
-    FROM bank_accounts ORDER BY iban, currency
+    FROM bank_accounts ORDER BY iban, currency FOR SHARE
 """
 LOCK = """
     SELECT iban, currency, first_opening_minor, first_on, balance_minor, last_on, last_statement_id, importing_id,
@@ -36,7 +36,7 @@ async def insert(tx: Tx, new: BookedAccount) -> bool:
 
 
 async def list_all(tx: Tx) -> dict[AccountKey, BookedAccount]:
-    """All accounts."""
+    """All accounts, locked in share mode: until the transaction ends, no statement is taken up or completed."""
     found = [BookedAccount(*row.values()) for row in await tx.fetch(LIST)]
     return {(one.iban, one.currency): one for one in found}
 
