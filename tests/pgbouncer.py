@@ -24,7 +24,7 @@ from tollhouse.platform.pooler import role_settings_missing
 FILE = Path(__file__).parents[1] / "deploy" / "pgbouncer" / "pgbouncer.ini"
 PROGRAM = os.environ.get("PGBOUNCER") or shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 KEEPS_NAMED_STATEMENTS = (1, 21)
-STARTS_WITHIN_S = 10
+STARTS_WITHIN_S = 60
 
 
 class PgBouncer(Struct, frozen=True):

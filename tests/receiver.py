@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 from multidict import CIMultiDictProxy
 
-WITHIN_S = 20
+WITHIN_S = 30
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Receiver:
         return [one for one in self.received if one.headers.get("X-Service-Event-Type") == event_type]
 
     async def wait(self, event_type: str | None = None, count: int = 1) -> list[Received]:
-        """Until `count` deliveries (of that type) have arrived; fails after 20 s."""
+        """Until `count` deliveries (of that type) have arrived; fails after 30 s."""
 
         def found() -> list[Received]:
             return self.received if event_type is None else self.of_type(event_type)

@@ -115,7 +115,7 @@ async def test_one_check_at_a_time(quiet: Service) -> None:
         await other.execute(store.LOCK.replace("$1", str(store.LOCK_KEY)))
         assert await check(quiet.dsn, NEW, wait=False) is None
         waiting = asyncio.create_task(check(quiet.dsn, NEW))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
                 await asyncio.sleep(0.01)
         assert not waiting.done()
@@ -194,7 +194,7 @@ async def test_a_check_whose_connection_is_cut_could_not_finish(quiet: Service) 
         "SELECT count(pg_terminate_backend(l.pid)) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
         " WHERE NOT l.granted AND l.relation = 'row_digests'::regclass AND d.datname = current_database()"
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not await other.fetchval(cut):
             await asyncio.sleep(0.01)
     with pytest.raises(CheckUnfinishedError):
@@ -209,7 +209,7 @@ async def test_a_check_that_is_interrupted_could_not_finish(quiet: Service) -> N
         await other.execute(store.LOCK.replace("$1", str(store.LOCK_KEY)))
         environment = os.environ | {"DATABASE_URL": quiet.dsn, "TOLLHOUSE_SECRET_KEYS": KEY}
         checking = await asyncio.create_subprocess_exec(sys.executable, "-m", "tollhouse", "check", env=environment)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             while not await other.fetchval("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
                 await asyncio.sleep(0.01)
         checking.send_signal(signal.SIGINT)

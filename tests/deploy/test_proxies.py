@@ -29,7 +29,7 @@ CLIENT = "127.0.7.7"
 LIES = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "http"}
 ADDRESS = "SELECT address FROM sessions JOIN users ON users.id = sessions.user_id WHERE users.email = $1"
 LARGE = b"x" * 2_000_000
-STARTS_WITHIN_S = 20
+STARTS_WITHIN_S = 60
 CHANGES: dict[str, dict[str, str]] = {
     "Caddyfile": {
         "pay.example.com {": "{{\n\tadmin off\n\thttp_port {plain}\n}}\npay.example.com:{tls} {{\n\ttls {certificate} {key}",

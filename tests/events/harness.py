@@ -21,7 +21,7 @@ from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.db import Row, Tx
 from tollhouse.webhooks import actions
 
-WITHIN_S = 15
+WITHIN_S = 30
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -139,7 +139,7 @@ class Harness:
 
 
 async def eventually(look: Callable[[], Any]) -> Any:
-    """What `look` returns as soon as it is true; fails after 15 s."""
+    """What `look` returns as soon as it is true; fails after 30 s."""
     async with asyncio.timeout(WITHIN_S):
         while not (found := await look()):
             await asyncio.sleep(0.02)

@@ -162,7 +162,7 @@ async def test_stopping_waits_for_what_is_under_way(test: Harness, receiver: Rec
     worker.stop()
     left = await test.record(receiver.url)
     proceed.set()
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, 20)
     assert (await test.event(event_id))["status"] == "delivered"
     delivery = await test.delivery(left)
     assert delivery is not None
@@ -187,7 +187,7 @@ async def test_what_does_not_end_in_time_is_given_back(
     event_id = await test.record(receiver.url)
     await receiver.wait()
     worker.stop()
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, 20)
     delivery = await test.delivery(event_id)
     assert delivery is not None
     assert (delivery["lease_token"], delivery["tries"]) == (None, 0)

@@ -130,11 +130,11 @@ async def test_what_is_recorded_while_a_secret_becomes_active_is_not_lost(test: 
         async with test.services.db.transaction() as tx:  # which defers nothing
             event_id = await test.record_in(tx, OWN)
             recorded.set()
-            await asyncio.wait_for(activated.wait(), 5)
+            await asyncio.wait_for(activated.wait(), 20)
         return event_id
 
     selling = asyncio.create_task(action())
-    await asyncio.wait_for(recorded.wait(), 5)
+    await asyncio.wait_for(recorded.wait(), 20)
     await test.secret()
     activated.set()
     event_id = await selling

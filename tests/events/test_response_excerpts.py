@@ -58,6 +58,6 @@ def test_a_secret_at_the_end_is_not_cut_off_before_it_is_seen() -> None:
 
 @pytest.mark.parametrize("filler", ["eyJ", "a_", "token", "1 ", "-", "secret=", '"token":"', "bearer "])
 def test_hostile_bodies_take_no_time(filler: str) -> None:
-    begun = time.perf_counter()
+    begun = time.thread_time()
     excerpt([], (filler * BYTES_READ).encode()[:BYTES_READ])
-    assert time.perf_counter() - begun < 0.5
+    assert time.thread_time() - begun < 0.5

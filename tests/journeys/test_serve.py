@@ -105,7 +105,7 @@ def check(serving: Serving) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-async def _until(holds: object, within_s: float = 20) -> None:
+async def _until(holds: object, within_s: float = 60) -> None:
     assert callable(holds)
     async with asyncio.timeout(within_s):
         while not holds():
@@ -113,7 +113,7 @@ async def _until(holds: object, within_s: float = 20) -> None:
 
 
 async def _until_ready(http: aiohttp.ClientSession, url: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             async with http.get(f"{url}/readyz") as answer:
                 if answer.status == 200:

@@ -226,7 +226,8 @@ async def test_no_race_was_a_deadlock(servers: Servers) -> None:
     """Last in this file: closed connections have reported their statistics. A deadlock created here is counted."""
     servers.stop()
     assert await count_deadlocks(servers.dsn) == 0
-    await asyncio.gather(*(lock_both(servers.dsn, first, 3 - first) for first in (1, 2)))
+    both = asyncio.Barrier(2)
+    await asyncio.gather(*(lock_both(servers.dsn, first, 3 - first, both) for first in (1, 2)))
     while not await count_deadlocks(servers.dsn):
         await asyncio.sleep(0.05)
 
@@ -240,14 +241,14 @@ async def count_deadlocks(dsn: str) -> int:
         await connection.close()
 
 
-async def lock_both(dsn: str, first: int, second: int) -> None:
-    """Take two locks in this order."""
+async def lock_both(dsn: str, first: int, second: int, both: asyncio.Barrier) -> None:
+    """Take two locks in this order; the second when both have their first."""
     connection = await asyncpg.connect(dsn)
     try:
         with suppress(asyncpg.DeadlockDetectedError):
             async with connection.transaction():
                 await connection.execute("SELECT pg_advisory_xact_lock($1)", first)
-                await asyncio.sleep(0.3)
+                await both.wait()
                 await connection.execute("SELECT pg_advisory_xact_lock($1)", second)
     finally:
         await connection.close()

@@ -43,7 +43,7 @@ async def fresh(actor: Actor, transaction: dict[str, Any], *, mode: str = "test"
     return (await actor.get(f"/transactions/{transaction['id']}", mode=mode)).ok().body
 
 
-async def until(actor: Actor, path: str, status: str, seconds: int = 10, *, mode: str = "test") -> dict[str, Any]:
+async def until(actor: Actor, path: str, status: str, seconds: int = 30, *, mode: str = "test") -> dict[str, Any]:
     """The object of this address, as soon as it has this status."""
     for _ in range(seconds * 20):
         found = (await actor.get(path, mode=mode)).ok().body

@@ -14,6 +14,8 @@ from tests.running import Service
 from tests.settings.test_settings import body
 from tollhouse.kernel.zones import zone_of
 
+NOWHERE = "about:blank"
+"""A page of the checkout reloads itself when its payment changes: left before, it cannot interrupt being opened again."""
 MINUTES_MS = 60_000
 WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {value: undefined})"
 
@@ -43,12 +45,15 @@ async def test_every_state_in_the_merchants_own_look(look: Look, browser: Browse
         await expect(page.locator("a[href^='mailto:']")).to_have_text("help@harbour.example")
         await page.goto(address)
         await someone.see("checkout-branded-pending")
+        await page.goto(NOWHERE)
         await simulate(link, "underpay", payment=payment, amount="1.00")
         await page.goto(address)
         await someone.see("checkout-branded-underpaid")
+        await page.goto(NOWHERE)
         await simulate(link, "processing", payment=payment)
         await page.goto(address)
         await someone.see("checkout-branded-processing")
+        await page.goto(NOWHERE)
         await simulate(link, "succeed", payment=payment)
         await page.goto(address)
         await someone.see("checkout-branded-paid")

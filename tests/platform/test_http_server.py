@@ -108,7 +108,7 @@ def has_another(one: Serving, worker: int) -> bool:
 async def until(holds: object) -> None:
     """Wait until it holds."""
     assert callable(holds)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0.02)
 

@@ -70,7 +70,7 @@ async def test_a_booking_does_not_wait_for_the_counter(alice: Actor, service: Se
             await connection.execute(
                 "SELECT FROM receipt_counters WHERE merchant_id = $1::text::uuid FOR UPDATE", alice.merchant_id
             )
-            await asyncio.wait_for(simulate(link), 5)
+            await asyncio.wait_for(simulate(link), 20)
     finally:
         await connection.close()
 
@@ -175,7 +175,7 @@ async def test_a_receipt_is_in_the_language_of_its_reader(alice: Actor) -> None:
 
 async def says(actor: Actor, page: str, words: str) -> str:
     """The text of the file, as soon as it says this."""
-    for _ in range(100):
+    for _ in range(300):
         if words in (file := await text_of(actor, page)):
             return file
         await asyncio.sleep(0.1)
@@ -257,7 +257,7 @@ async def test_no_other_work_waits_for_files(alice: Actor, service: Service) -> 
         files.RENDERER.submit(done.wait)
         making = asyncio.gather(*(files.receipt_file(receipt, "en", services.catalogue) for _ in range(100)))
         await asyncio.sleep(0)
-        await asyncio.wait_for(asyncio.to_thread(int), 5)
+        await asyncio.wait_for(asyncio.to_thread(int), 20)
         assert not making.done()
         done.set()
         assert len(set(await making)) == 1

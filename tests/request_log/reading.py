@@ -11,7 +11,7 @@ ROW = re.compile(
     r'href="/(?:test|live)/developers/requests/([0-9a-f-]{36})"><span class="verb[^"]*">([A-Z]+)</span> <code>([^<]*)</code>'
 )
 KEPT = "SELECT count(*) FROM api_requests WHERE merchant_id = $1::uuid"
-WITHIN_S = 20
+WITHIN_S = 30
 
 
 async def listed(actor: Actor, query: str = "", mode: str = "test") -> list[tuple[str, str]]:

@@ -306,10 +306,10 @@ async def test_svg_images_have_a_size(attributes: str, size: tuple[int, int]) ->
     ids=count(),
 )
 async def test_time_is_in_proportion_to_the_file(content: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with suppress(ValidationFailed):
         await read_logo(svg(content + RECT))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_lists_contain_nothing_that_does_more_than_draw() -> None:

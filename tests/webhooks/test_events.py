@@ -23,7 +23,7 @@ async def with_secret(actor: Actor, mode: str = "test") -> str:
 
 async def over(harness: Harness, event_id: Any, attempts: int) -> dict[str, Any]:
     """The event's row once that many attempts are in its history."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         while (row := await harness.event(event_id))["attempts"] < attempts:
             await asyncio.sleep(0.02)
     return dict(row)

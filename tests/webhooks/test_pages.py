@@ -67,7 +67,7 @@ async def test_a_test_is_sent_and_its_event_shown(alice: Actor, receiver: Receiv
     at = (await post(alice, "/test/developers/webhooks/test", url=receiver.url)).location
     [got] = await receiver.wait()
     assert at.endswith(got.headers["X-Service-Event-Id"])
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         while "Delivered. The endpoint responded" not in (shown := await seen(alice, at)):
             await asyncio.sleep(0.02)
     assert got.body["created_at"] in shown
@@ -104,7 +104,7 @@ async def test_an_event_shows_what_was_sent_and_answered(alice: Actor, receiver:
     receiver.answer = respond
     await activate_secret(alice)
     at = (await post(alice, "/test/developers/webhooks/test", url=receiver.url)).location
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         while "Request and response of attempt 1" not in await seen(alice, at):
             await asyncio.sleep(0.02)
     raw = (await alice.send("GET", at)).ok().text

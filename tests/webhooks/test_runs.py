@@ -50,7 +50,7 @@ async def counted(actor: Actor, query: str = "") -> int:
 
 async def ended(actor: Actor, path: str) -> str:
     """The page of a run that is over."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(30):
         while "In progress" in (page := await seen(actor, path)):
             await asyncio.sleep(0.02)
     return page

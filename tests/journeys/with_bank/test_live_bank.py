@@ -177,7 +177,7 @@ async def approve(someone: Visitor, withdrawal_id: str) -> None:
 async def handed_to_the_rail(alice: Actor, withdrawal_id: str) -> None:
     """The worker does its part."""
     await until(alice, f"/withdrawals/{withdrawal_id}", "processing", mode="live")
-    for _ in range(200):
+    for _ in range(600):
         [row] = await alice.sql("SELECT submission FROM withdrawals WHERE id = $1::uuid", withdrawal_id)
         if row["submission"] == "accepted":
             return
