@@ -202,7 +202,7 @@ class Visitor:
 
     async def press(self, wanted: str, key: str = "Enter") -> None:
         """Go there with the Tab key alone, and press this key. The focus must be seen, not covered as a whole."""
-        place = self.page.locator(wanted)
+        place = await self.page.locator(wanted).element_handle()  # a locator would look for it after each key
         for _ in range(TABS_MAX):
             await self.page.keyboard.press("Tab")
             if await place.evaluate("element => element === document.activeElement"):

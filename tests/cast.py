@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import aiohttp
 import msgspec
+import pytest
 from multidict import CIMultiDictProxy
 
 from tests.running import Service
@@ -250,6 +251,17 @@ async def every_scope(actor: Actor) -> list[str]:
     """All 19 scopes, as the service lists them."""
     listed = (await actor.anonymously("GET", "/api/v2/oauth/permissions")).ok().body["permissions"]
     return [permission["scope"] for permission in listed]
+
+
+def of_the_file(name: str, business_name: str) -> Any:
+    """A fixture: a merchant whom all tests of a file share, since none changes what another one sees."""
+
+    @pytest.fixture(scope="module")
+    async def merchant(service: Service) -> AsyncIterator[Actor]:
+        async with sign_up(service, name, business_name) as actor:
+            yield actor
+
+    return merchant
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """One embedded PostgreSQL and one whole service for the test session; a cast for each test."""
 
 import asyncio
+import gc
 import os
 import tempfile
 from collections import Counter
@@ -21,6 +22,7 @@ from tests.browser import chromium  # noqa: E402
 from tests.cast import Actor, sign_up  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 from tests.running import POOLERS, Service, free_port, make_template, migrated_database, settings_for  # noqa: E402
+from tollhouse.http.services import Services  # noqa: E402
 from tollhouse.platform import embedded, passwords  # noqa: E402
 from tollhouse.platform.db import connect  # noqa: E402
 
@@ -35,6 +37,9 @@ passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Nearly every test signs somebody up: at the cost of a real hash that would be a quarter of their time."""
 
 BROWSERS = 2
+GARBAGE_AFTER = 20_000
+"""Threshold of the garbage collector, as in the worker."""
+gc.disable()  # until all modules and tests are there
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -49,6 +54,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(f"browser-{files.index(item.path) % BROWSERS}"))
     if shared := [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]:
         raise pytest.UsageError(f"these ids are shared by several tests: {', '.join(shared)}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Look for garbage from now on, and not in what is there already: a million objects, which stay."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -129,6 +142,17 @@ def restarted(server: embedded.Server) -> Iterator[Callable[..., Service]]:
     yield restart
     for one in running:
         one.stop()
+
+
+@pytest.fixture(scope="module")
+async def services(service: Service) -> AsyncIterator[Services]:
+    """Services on its database, for what a test does without a request: a file's tests share the connections.
+
+    On a new one PostgreSQL plans every statement and compiles every function, which takes longer than most tests.
+    """
+    opened = service.create_services(connections=4)
+    yield opened
+    await opened.db.close()
 
 
 @pytest.fixture

@@ -1,18 +1,21 @@
 """The invariants, as `tollhouse check` checks them; without the digests, for tests change rows to tell of other times."""
 
-import asyncio
 import re
-import threading
 from collections.abc import Awaitable, Callable, Iterable
 from functools import cache
 from uuid import UUID
 
 from tests.cast import Actor
+from tests.running import on_lasting_loop
 from tollhouse.checks.run import SETTINGS
+from tollhouse.kernel.ids import new_id
 from tollhouse.platform import invariants
 from tollhouse.platform.db import Pool, Tx
+from tollhouse.platform.digests_store import BEFORE_ALL
 from tollhouse.slices import INVARIANTS
 
+RANDOM_BITS = 80
+"""The last bits of an id, behind its time."""
 POSTED_BY_TESTS = re.compile(r"^I20 .* of source (test|experiment) ")
 
 
@@ -26,7 +29,7 @@ async def broken_invariants(dsn: str) -> list[str]:
 
     The connection is kept for the next test: preparing all the statements takes longer than running them.
     """
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(broken_in(_kept_pool(dsn)), _loop()))
+    return await on_lasting_loop(broken_in(_kept_pool(dsn)))
 
 
 @cache
@@ -34,18 +37,15 @@ def _kept_pool(dsn: str) -> Pool:
     return Pool(dsn, 1, settings=SETTINGS)
 
 
-@cache
-def _loop() -> asyncio.AbstractEventLoop:
-    """A loop that lives longer than that of a test."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-    return loop
-
-
-async def broken_in(pool: Pool) -> list[str]:
-    """The same, on a connection of this pool."""
+async def broken_in(pool: Pool, after: UUID = BEFORE_ALL) -> list[str]:
+    """The same, on a connection of this pool; of rows with ids, only those after this one."""
     async with pool.connection() as tx, tx.raw.transaction(isolation="repeatable_read", readonly=True):
-        return ours(await invariants.find_all_violations(tx, INVARIANTS))
+        return ours(await invariants.find_all_violations(tx, INVARIANTS, after))
+
+
+def last_id() -> UUID:
+    """All ids that are made from now on are after this one: they begin with the time in milliseconds."""
+    return UUID(int=new_id().int >> RANDOM_BITS << RANDOM_BITS)
 
 
 async def broken_without_events(actor: Actor, broken: Callable[[Tx], Awaitable[list[str]]], spoil: str) -> list[str]:

@@ -2,15 +2,18 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
 import threading
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Coroutine, Iterator
+from functools import cache
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import asyncpg
 import msgspec
+import structlog
 import uvloop
 
 from tollhouse import main
@@ -23,6 +26,7 @@ from tollhouse.platform.migrations import migrate
 from tollhouse.rails.configured import configured_rails
 from tollhouse.worker import work
 
+T = TypeVar("T")
 KEY = "test:" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
 TEMPLATE = "migrated"
 """The database after all migrations, copied in a fifth of the time that migrating takes."""
@@ -91,12 +95,52 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+JOBS = [job for job in main.JOBS if job.run is not main.watch_invariants]
+"""What a worker does here. The invariants are checked by tests; a check of everything would be the first job of each."""
 CATALOGUE = extension.read(b"")
 """The built-in catalogue of all services of this process, which tests may change for a while."""
 
 
 POOLERS: list[Callable[[str], str]] = []
 """Called with the DSN of a database, the first returns its URL through a pooler: for a run of the tests through one."""
+
+
+@cache
+def _lasting_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+async def on_lasting_loop(action: Coroutine[Any, Any, T]) -> T:
+    """Await this on a loop that lives longer than that of a test, for what is kept from one test to the next."""
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(action, _lasting_loop()))
+
+
+IDLE: dict[str, list["asyncpg.Connection[asyncpg.Record]"]] = {}
+"""Connections by DSN, kept by `fetch` for its next statement: opening one takes longer than most statements."""
+
+
+async def _fetch(dsn: str, statement: str, *args: Any) -> list[Any]:
+    idle = IDLE.setdefault(dsn, [])
+    connection = idle.pop() if idle else await asyncpg.connect(dsn)
+    if connection.is_closed():
+        return await _fetch(dsn, statement, *args)
+    try:
+        found = await connection.fetch(statement, *args)
+    except asyncpg.PostgresError:
+        idle.append(connection)
+        raise
+    except BaseException:
+        connection.terminate()
+        raise
+    idle.append(connection)
+    return found
+
+
+async def _forget(dsn: str) -> None:
+    for connection in IDLE.pop(dsn, []):
+        await connection.close()
 
 
 class Service:
@@ -124,6 +168,7 @@ class Service:
         """Stop gracefully."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._stop)
+        asyncio.run_coroutine_threadsafe(_forget(self.dsn), _lasting_loop()).result(30)
         self._thread.join(30)
 
     def create_services(self, *, connections: int | None = None) -> Services:
@@ -136,11 +181,7 @@ class Service:
 
     async def sql(self, statement: str, *args: Any) -> list[Any]:
         """Look into its database."""
-        connection = await asyncpg.connect(self.dsn)
-        try:
-            return await connection.fetch(statement, *args)
-        finally:
-            await connection.close()
+        return await on_lasting_loop(_fetch(self.dsn, statement, *args))
 
     def __enter__(self) -> Self:
         return self.start()
@@ -175,11 +216,20 @@ class Service:
         tasks = [asyncio.create_task(server.serve([listener]))]
         if self._worker:
             services = self._create(settings)
-            tasks.append(asyncio.create_task(work(services, stop, main.JOBS)))
+            tasks.append(asyncio.create_task(work(services, stop, JOBS)))
         while not server.started and not tasks[0].done():
             await asyncio.sleep(0.01)
         self._started.set()
         await asyncio.gather(*tasks)
+
+
+@contextlib.contextmanager
+def warnings_only() -> Iterator[None]:
+    """Log no line for each of many thousand requests."""
+    usual = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    yield
+    structlog.configure(wrapper_class=usual)
 
 
 async def with_limits(make_service: Callable[..., Service], **changes: str) -> Service:

@@ -22,11 +22,11 @@ WRONG = (
 )
 
 
-@pytest.mark.parametrize("wrong", WRONG)
-async def test_what_cannot_be(till: Till, wrong: str) -> None:
+async def test_what_cannot_be(till: Till) -> None:
     captured = (await till.act(await till.reserve(), "capture")).ok().body
-    with pytest.raises(asyncpg.CheckViolationError):
-        await till.payer.sql(f"UPDATE balance_payments SET {wrong} WHERE id = $1::uuid", captured["id"])  # noqa: S608
+    for wrong in WRONG:
+        with pytest.raises(asyncpg.CheckViolationError):
+            await till.payer.sql(f"UPDATE balance_payments SET {wrong} WHERE id = $1::uuid", captured["id"])  # noqa: S608
 
 
 async def test_nothing_is_deleted(till: Till) -> None:

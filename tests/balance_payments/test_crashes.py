@@ -10,7 +10,7 @@ import pytest
 from tests.balance_payments.till import Till, let_expire, open_till
 from tests.cast import sign_up
 from tests.invariants import broken_invariants
-from tests.payments.killing import FusedPool, fused_services, kill_everywhere
+from tests.payments.killing import FusedPool, every_row, fused_services, kill_everywhere
 from tests.running import Service, settings_for
 from tollhouse.balance_payments import actions
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
@@ -62,10 +62,7 @@ async def survive(till: Till, services: Services, action: Callable[[Tx], Awaitab
     """Kill the action at every fault point, then let it be; the books are in order."""
 
     async def look() -> list[Any]:
-        rows: list[Any] = []
-        for table in TABLES:
-            rows += [table, *await till.payer.sql(f"SELECT x::text FROM {table} x ORDER BY 1")]  # noqa: S608
-        return rows
+        return await every_row(till.payer, TABLES)
 
     assert isinstance(services.db, FusedPool)
     steps, _ = await kill_everywhere(services.db, lambda: services.db.transact(action), look)

@@ -101,7 +101,7 @@ async def test_expired(till: Till) -> None:
     expired = await until(till.payer, f"/balance-payments/{reserved['id']}", "expired")
     for action in ("capture", "release"):
         assert (await till.act(reserved, action)).refused("invalid_state", 409).body["details"] == {"status": "expired"}
-    for _ in range(200):
+    for _ in range(600):
         if (await till.purses())[0] == 10_000:
             break
         await asyncio.sleep(0.05)
@@ -167,26 +167,26 @@ async def test_what_is_not_there_is_not_paid(till: Till) -> None:
         assert refused.body["details"] == {"available_minor": 10_000, "required_minor": 10_001, "currency": "EUR"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "problems"),
-    [
-        ({"amount": 10}, {"amount": "invalid_amount"}),
-        ({"amount": "-1"}, {"amount": "invalid_amount"}),
-        ({"amount": "1.001"}, {"amount": "invalid_amount"}),
-        ({"amount_minor": 100}, {"amount_minor": "unknown_field"}),
-        ({"webhook_url": "https://shop.example/hook"}, {"webhook_url": "unknown_field"}),
-        ({"capture": False, "expires_in": 3_599}, {"expires_in": "invalid_value"}),
-        ({"capture": False, "expires_in": 2_592_001}, {"expires_in": "invalid_value"}),
-        ({"expires_in": 3_600}, {"expires_in": "not_applicable"}),
-        ({"description": "x" * 256}, {"description": "invalid_value"}),
-        ({"external_id": ""}, {"external_id": "invalid_value"}),
-        ({"metadata": {"a b": "c"}}, {"metadata": "invalid_key"}),
-        ({"oauth_client_id": "thc_0000000000000000000000"}, {"oauth_client_id": "invalid_value"}),
-        ({"amount": "0", "external_id": "\n"}, {"amount": "invalid_amount", "external_id": "invalid_value"}),
-    ],
-)
-async def test_refused_bodies(till: Till, changes: dict[str, Any], problems: dict[str, str]) -> None:
-    assert (await till.pay(**changes)).field_errors() == problems
+REFUSED: list[tuple[dict[str, Any], dict[str, str]]] = [
+    ({"amount": 10}, {"amount": "invalid_amount"}),
+    ({"amount": "-1"}, {"amount": "invalid_amount"}),
+    ({"amount": "1.001"}, {"amount": "invalid_amount"}),
+    ({"amount_minor": 100}, {"amount_minor": "unknown_field"}),
+    ({"webhook_url": "https://shop.example/hook"}, {"webhook_url": "unknown_field"}),
+    ({"capture": False, "expires_in": 3_599}, {"expires_in": "invalid_value"}),
+    ({"capture": False, "expires_in": 2_592_001}, {"expires_in": "invalid_value"}),
+    ({"expires_in": 3_600}, {"expires_in": "not_applicable"}),
+    ({"description": "x" * 256}, {"description": "invalid_value"}),
+    ({"external_id": ""}, {"external_id": "invalid_value"}),
+    ({"metadata": {"a b": "c"}}, {"metadata": "invalid_key"}),
+    ({"oauth_client_id": "thc_0000000000000000000000"}, {"oauth_client_id": "invalid_value"}),
+    ({"amount": "0", "external_id": "\n"}, {"amount": "invalid_amount", "external_id": "invalid_value"}),
+]
+
+
+async def test_refused_bodies(till: Till) -> None:
+    for changes, problems in REFUSED:
+        assert (await till.pay(**changes)).field_errors() == problems, changes
 
 
 async def test_an_external_id_is_used_once(till: Till, carol: Actor) -> None:

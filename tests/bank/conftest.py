@@ -11,6 +11,7 @@ from tests.bank import camt
 from tests.bank.steps import Bank
 from tests.invariants import broken_invariants
 from tests.running import Service, settings_for
+from tollhouse.http.services import Services
 from tollhouse.platform import embedded
 
 
@@ -22,9 +23,7 @@ def service(server: embedded.Server) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def bank(service: Service) -> AsyncIterator[Bank]:
+async def bank(service: Service, services: Services) -> AsyncIterator[Bank]:
     """The bank of the house. While it is there, live mode can be paid by it."""
-    services = service.create_services(connections=4)
     yield Bank(services)
-    await services.db.close()
     assert await broken_invariants(service.dsn) == []

@@ -9,8 +9,8 @@ import pytest
 from tests.cast import Actor, application, sign_up
 from tests.conversions.steps import PAID_INTO_DOLLARS, available, conversions, convert, fund, reported, rule
 from tests.payments.bank import sell
-from tests.payments.killing import FusedPool, kill_everywhere
-from tests.payments.test_crashes import look
+from tests.payments.killing import FusedPool, every_row, kill_everywhere
+from tests.payments.test_crashes import TABLES
 from tests.running import CATALOGUE
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.conversions import jobs, rules
@@ -214,9 +214,7 @@ async def test_a_crash_at_every_step(shop: Actor, services: Services) -> None:
     assert isinstance(services.db, FusedPool)
 
     async def look_at_all() -> list[Any]:
-        tables = ("conversions", "conversion_rules")
-        rows = [await shop.sql(f"SELECT x::text FROM {table} x ORDER BY 1") for table in tables]  # noqa: S608
-        return [*await look(shop), *(tuple(row) for found in rows for row in found)]
+        return await every_row(shop, (*TABLES, "conversions", "conversion_rules"))
 
     steps, _ = await kill_everywhere(
         services.db,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tollhouse.cli.main import app
 from tollhouse.platform.config import SETTINGS
 
 ROOT = Path(__file__).parents[2]
@@ -46,9 +47,11 @@ def test_the_unit_is_hardened(unit: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_the_unit_runs_a_command_that_exists(unit: Path) -> None:
+def test_the_unit_runs_a_command_that_exists(unit: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [command] = re.findall(rf"(?m)^ExecStart={PROGRAM} (\w+)", unit.read_text())
-    help_text = subprocess.run(["tollhouse", command, "--help"], capture_output=True, text=True, check=True).stdout
+    app([command, "--help"], result_action="return_value")
+    help_text = capsys.readouterr().out
+    assert f"tollhouse {command}" in help_text
     for option in re.findall(r"--[a-z-]+", re.findall(r"(?m)^ExecStart=(.*)$", unit.read_text())[0]):
         assert option in help_text
 

@@ -6,10 +6,11 @@ import pytest
 from playwright.async_api import Browser
 
 from tests.browser import NARROW, Look, by_look, in_a_browser, visitor
-from tests.cast import Actor
+from tests.cast import Actor, of_the_file
 from tests.running import Service
 from tollhouse.docs.book import CHAPTERS, chapters, file_of
 
+alice = of_the_file("alice", "Alice's Coffee")
 HREF = re.compile(r'href="([^"]+)"')
 ID = re.compile(r' id="([^"]+)"')
 WITH_AXE = {"quickstart", "errors", "webhooks", "changelog"}

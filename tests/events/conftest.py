@@ -18,16 +18,20 @@ def settings(server: embedded.Server) -> Settings:
     return settings_for(server.cluster.dsn, fresh=True, NOTIFY_DEPRECATED_WH="true")
 
 
-@pytest.fixture
-async def services(settings: Settings) -> AsyncIterator[Services]:
-    """A house in which nothing waits to be delivered."""
+@pytest.fixture(scope="module")
+async def opened(settings: Settings) -> AsyncIterator[Services]:
+    """Services on connections that the tests of a file share."""
     opened = main.create_services(settings)
-    await opened.db.execute("DELETE FROM webhook_deliveries")
-    await opened.db.execute("DELETE FROM webhook_deliveries_later")
-    await opened.db.execute("DELETE FROM webhook_attempts")
-    await opened.db.execute("DELETE FROM webhook_events")
     yield opened
     await opened.db.close()
+
+
+@pytest.fixture
+async def services(opened: Services) -> Services:
+    """The same, where nothing waits to be delivered."""
+    for table in ("webhook_deliveries", "webhook_deliveries_later", "webhook_attempts", "webhook_events"):
+        await opened.db.execute(f"DELETE FROM {table}")  # noqa: S608 - constants
+    return opened
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fulfillments.depot import Depot
 from tests.invariants import broken_invariants
-from tests.payments.killing import FusedPool, kill_everywhere
+from tests.payments.killing import FusedPool, every_row, kill_everywhere
 from tollhouse.fulfillments import actions, simulator
 from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.http.services import Work
@@ -48,10 +48,7 @@ async def survive(depot: Depot, action: Callable[[Tx], Awaitable[Any]], *, at_le
     """Kill the action at every fault point, then let it be; the books are in order."""
 
     async def look() -> list[Any]:
-        rows: list[Any] = []
-        for table in TABLES:
-            rows += [table, *await depot.actor.sql(f"SELECT x::text FROM {table} x ORDER BY 1")]  # noqa: S608
-        return rows
+        return await every_row(depot.actor, TABLES)
 
     db = depot.services.db
     assert isinstance(db, FusedPool)

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.cast import Actor
+from tests.cast import Actor, of_the_file
 from tests.console.operator_pages import signed_in_operator
 from tests.forms import FOREIGN
 from tests.running import Service
@@ -14,6 +14,7 @@ from tollhouse.http.templates import Templates
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ServerError, TemporarilyUnavailable
 
+alice = of_the_file("alice", "Alice's Coffee")
 SERVICE = Templates()
 HTML = {"Accept": "text/html"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -4,12 +4,13 @@ import re
 
 import pytest
 
-from tests.cast import Actor
+from tests.cast import Actor, of_the_file
 from tests.running import Service
 from tests.wire import Wire
 from tollhouse.api import OPERATIONS
 from tollhouse.http.operations import Operation
 
+alice = of_the_file("alice", "Alice's Coffee")
 NAMED = re.compile(r"\{[a-z_]+\}")
 MODE = "{mode}"
 IN_PATHS = ("%00", "a%00b", "%ff%fe", "%ed%a0%80", "%2e%2e%2f", "%E2%80%AE", "'%22;--", "9" * 400)

@@ -26,11 +26,12 @@ STATUSES = sorted(
 )
 
 
-@pytest.mark.parametrize("status", STATUSES)
-def test_a_status_has_words_a_tone_and_an_icon(status: str) -> None:
-    assert status in MARKS
-    assert words_of(status) in texts()
-    assert "<svg" in icon(MARKS[status].icon, 13)
+@pytest.mark.xdist_group("texts")  # which are gathered once
+def test_a_status_has_words_a_tone_and_an_icon() -> None:
+    for status in STATUSES:
+        assert status in MARKS
+        assert words_of(status) in texts()
+        assert "<svg" in icon(MARKS[status].icon, 13)
 
 
 def test_statuses_are_found() -> None:

@@ -30,6 +30,7 @@ from tollhouse.transactions.model import (
     describe_detail,
 )
 
+pytestmark = pytest.mark.xdist_group("texts")
 VALUE = re.compile(r"%\(\w+\)s|%%|</?\w+")
 GERMAN = Texts("de")
 

@@ -19,35 +19,35 @@ TWICE = """
 """
 
 
-@pytest.mark.parametrize(
-    ("number", "spoil"),
-    [
-        ("I1", "DELETE FROM ledger_postings WHERE transaction_id = $1"),
-        ("I1", "DELETE FROM ledger_entries WHERE transaction_id = $1"),
-        ("I2", "UPDATE ledger_accounts SET balance = balance + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
-        ("I2", "UPDATE ledger_accounts SET version = version + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
-        ("I2", "UPDATE ledger_entries SET balance_after = balance_after + 1 WHERE transaction_id = $1"),
-        ("I2", "UPDATE ledger_entries SET version = version + 5 WHERE transaction_id = $1"),
-        ("I12", "UPDATE ledger_accounts SET balance = balance + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
-        ("I12", "UPDATE ledger_entries SET created_at = created_at - interval '1 h' WHERE transaction_id = $1"),
-        ("I12", "UPDATE ledger_entries SET type = 'release' WHERE transaction_id = $1"),
-        ("I12", "UPDATE running_series SET amount = amount + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
-        ("I12", "UPDATE running_series SET count = count + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
-        ("I12", "DELETE FROM running_series WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
-        ("I12", TWICE),
-        ("I4", "UPDATE ledger_postings SET amount = amount + 1 WHERE transaction_id = $1"),
-        ("I5", "UPDATE ledger_postings SET currency = 'USD' WHERE transaction_id = $1"),
-    ],
-)
-async def test_a_spoilt_ledger_is_noticed(books: Books, number: str, spoil: str) -> None:
-    posted = await books.post(Posting("payment", "EUR", 100, rail("sandbox"), books.mine))
-    arguments = (posted.id, books.env.merchant_id) if "$2" in spoil else (posted.id,)
-    async with books.undone() as tx:
-        assert ours(await invariants.broken(tx)) == []
-        await tx.execute(PAST_ALL_RULES)
-        assert await tx.execute(spoil, *arguments) >= 1
-        found = ours(await invariants.broken(tx))
-        assert number in {line.partition(" ")[0] for line in found}, found
+SPOILT: list[tuple[str, str]] = [
+    ("I1", "DELETE FROM ledger_postings WHERE transaction_id = $1"),
+    ("I1", "DELETE FROM ledger_entries WHERE transaction_id = $1"),
+    ("I2", "UPDATE ledger_accounts SET balance = balance + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
+    ("I2", "UPDATE ledger_accounts SET version = version + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
+    ("I2", "UPDATE ledger_entries SET balance_after = balance_after + 1 WHERE transaction_id = $1"),
+    ("I2", "UPDATE ledger_entries SET version = version + 5 WHERE transaction_id = $1"),
+    ("I12", "UPDATE ledger_accounts SET balance = balance + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
+    ("I12", "UPDATE ledger_entries SET created_at = created_at - interval '1 h' WHERE transaction_id = $1"),
+    ("I12", "UPDATE ledger_entries SET type = 'release' WHERE transaction_id = $1"),
+    ("I12", "UPDATE running_series SET amount = amount + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
+    ("I12", "UPDATE running_series SET count = count + 1 WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
+    ("I12", "DELETE FROM running_series WHERE merchant_id = $2 AND $1::uuid IS NOT NULL"),
+    ("I12", TWICE),
+    ("I4", "UPDATE ledger_postings SET amount = amount + 1 WHERE transaction_id = $1"),
+    ("I5", "UPDATE ledger_postings SET currency = 'USD' WHERE transaction_id = $1"),
+]
+
+
+async def test_a_spoilt_ledger_is_noticed(books: Books) -> None:
+    for number, spoil in SPOILT:
+        posted = await books.post(Posting("payment", "EUR", 100, rail("sandbox"), books.mine))
+        arguments = (posted.id, books.env.merchant_id) if "$2" in spoil else (posted.id,)
+        async with books.undone() as tx:
+            assert ours(await invariants.broken(tx)) == []
+            await tx.execute(PAST_ALL_RULES)
+            assert await tx.execute(spoil, *arguments) >= 1
+            found = ours(await invariants.broken(tx))
+            assert number in {line.partition(" ")[0] for line in found}, found
 
 
 async def test_a_hold_without_money_is_noticed(books: Books) -> None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.cast import Actor
 from tollhouse.kernel import tokens
 
@@ -22,23 +20,23 @@ async def test_a_key_is_shown_once(alice: Actor) -> None:
     assert listed == {name: value for name, value in made.items() if name != "api_key"}
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"mode": "sandbox"}, "mode"),
-        ({"name": ""}, "name"),
-        ({"name": "x" * 101}, "name"),
-        ({"scopes": []}, "scopes"),
-        ({"scopes": ["offline_access"]}, "scopes"),
-        ({"scopes": ["account:read", "offline_access"]}, "scopes"),
-        ({"scopes": ["Account:read"]}, "scopes"),
-        ({"expires": 1}, "expires"),
-    ],
-)
-async def test_a_refused_key_names_its_field(alice: Actor, change: dict[str, Any], field: str) -> None:
-    assert set((await alice.dashboard("POST", "/api-keys", {"name": "k", "mode": "test"} | change)).field_errors()) == {
-        field
-    }
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"mode": "sandbox"}, "mode"),
+    ({"name": ""}, "name"),
+    ({"name": "x" * 101}, "name"),
+    ({"scopes": []}, "scopes"),
+    ({"scopes": ["offline_access"]}, "scopes"),
+    ({"scopes": ["account:read", "offline_access"]}, "scopes"),
+    ({"scopes": ["Account:read"]}, "scopes"),
+    ({"expires": 1}, "expires"),
+]
+
+
+async def test_a_refused_key_names_its_field(alice: Actor) -> None:
+    for change, field in REFUSED:
+        assert set((await alice.dashboard("POST", "/api-keys", {"name": "k", "mode": "test"} | change)).field_errors()) == {
+            field
+        }
 
 
 async def test_a_key_does_what_its_scopes_say(alice: Actor) -> None:

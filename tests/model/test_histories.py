@@ -1,16 +1,15 @@
 """500 histories of 50 steps, in which the service and the model never differ."""
 
-import logging
 import os
 from collections.abc import Iterator
 
 import pytest
-import structlog
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import Machine
 from tests.model.reality import Reality, reach
+from tests.running import warnings_only
 from tollhouse.platform.embedded import Server
 
 HISTORIES, STEPS = 500, 50
@@ -18,12 +17,9 @@ HISTORIES, STEPS = 500, 50
 
 @pytest.fixture(scope="module")
 def reality(server: Server) -> Iterator[Reality]:
-    """The service, without a line of log for each of 50,000 requests."""
-    usual = structlog.get_config()["wrapper_class"]
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
-    with reach(server.cluster.dsn) as reality:
+    """The service, and a way to reach it."""
+    with warnings_only(), reach(server.cluster.dsn) as reality:
         yield reality
-    structlog.configure(wrapper_class=usual)
 
 
 @pytest.mark.xdist_group("histories")

@@ -30,6 +30,7 @@ from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.scopes import API
+from tollhouse.platform.digests_store import BEFORE_ALL
 
 T = TypeVar("T")
 AT_ONCE = 50
@@ -154,9 +155,9 @@ class Harness:
         """Do what no request asks for."""
         return self._runner.run(action)
 
-    def broken_invariants(self) -> list[str]:
-        """As `tollhouse check` finds them; and what the worker's jobs logged as errors since."""
-        found = [str(one) for one in self._logged] + self.run(broken_in(self.services.db))
+    def broken_invariants(self, after: UUID = BEFORE_ALL) -> list[str]:
+        """As `tollhouse check` finds them, in rows with later ids; and what the worker's jobs logged as errors since."""
+        found = [str(one) for one in self._logged] + self.run(broken_in(self.services.db, after))
         self._logged.clear()
         return [one for one in found if one not in self._overlooked]
 

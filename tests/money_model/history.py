@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
+from tests.invariants import last_id
 from tests.money_model.backstage import Backstage
 from tests.money_model.counter import Reply, Sent
 from tests.money_model.harness import PRICES, Connection, Harness, Merchant
@@ -38,6 +39,7 @@ class History:
     """The service and the books, side by side."""
 
     def __init__(self, harness: Harness, policy: Policy) -> None:
+        self.before = last_id()
         shop, guest = harness.partners()
         self.harness = harness
         self.counter = harness.counter

@@ -64,6 +64,6 @@ class MoneyMachine(ConversionActions, LiveWithdrawalActions, BalancePaymentActio
         self.steps += 1
         if self.steps % CHECK_EVERY == 0:
             self.history.same_everything()
-            assert not self.harness.broken_invariants()
+            assert not self.harness.broken_invariants(self.history.before)
         else:
             self.history.same_balances()

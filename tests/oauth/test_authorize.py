@@ -6,15 +6,23 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import pytest
 from yarl import URL
 
-from tests.cast import CALLBACK, Actor, Answer, Application, application
+from tests.cast import CALLBACK, Actor, Answer, Application, application, of_the_file
 from tollhouse.oauth.authorize import BEFORE_REDIRECT, BY_REDIRECT
 
 AUTHORIZE = "/api/v2/oauth/authorize"
+alice = of_the_file("alice", "Alice's Coffee")
+bob = of_the_file("bob", "Bob's Books")
+
+
+@pytest.fixture(scope="module")
+async def app(bob: Actor) -> Application:
+    """Bob's application."""
+    return await application(bob)
 
 
 @pytest.fixture
-async def app(bob: Actor) -> Application:
-    """Bob's application."""
+async def new_app(bob: Actor) -> Application:
+    """One with which nothing happened yet."""
     return await application(bob)
 
 
@@ -126,14 +134,14 @@ async def test_redirect_uri_of_another_application_is_rejected(alice: Actor, mal
 
 @pytest.mark.covers("O-26")
 @pytest.mark.parametrize("status", ["paused", "revoked"])
-async def test_paused_or_revoked_application_cannot_start(alice: Actor, app: Application, status: str) -> None:
+async def test_paused_or_revoked_application_cannot_start(alice: Actor, new_app: Application, status: str) -> None:
     await alice.sql(
         "UPDATE oauth_clients SET status = $2, revoked_at = CASE WHEN $2 = 'revoked' THEN now() END WHERE id = $1",
-        app.client_id,
+        new_app.client_id,
         status,
     )
-    assert_json_error(await request(alice, app), "invalid_client", 401)
-    assert await alice.sql("SELECT 1 FROM oauth_requests WHERE client_id = $1", app.client_id) == []
+    assert_json_error(await request(alice, new_app), "invalid_client", 401)
+    assert await alice.sql("SELECT 1 FROM oauth_requests WHERE client_id = $1", new_app.client_id) == []
 
 
 @pytest.mark.covers(
@@ -240,23 +248,23 @@ async def test_invalid_encoding_is_rejected(alice: Actor, app: Application, bad:
 
 
 @pytest.mark.covers("O-28", "O-51")
-async def test_only_get_without_cors(alice: Actor, app: Application) -> None:
-    path = app.authorize_path("account:read")
+async def test_only_get_without_cors(alice: Actor, new_app: Application) -> None:
+    path = new_app.authorize_path("account:read")
     for method in ("POST", "HEAD", "OPTIONS"):
         answer = await alice.send(method, path, headers={"Origin": "https://spa.example"})
         assert answer.status == 405
         assert answer.headers["Allow"] == "GET"
         assert "Access-Control-Allow-Origin" not in answer.headers
-    assert await alice.sql("SELECT 1 FROM oauth_requests WHERE client_id = $1", app.client_id) == []
+    assert await alice.sql("SELECT 1 FROM oauth_requests WHERE client_id = $1", new_app.client_id) == []
 
 
 @pytest.mark.covers("O-52", "O-53", "O-210")
-async def test_request_is_stored_by_digest_and_survives_sign_in(alice: Actor, app: Application) -> None:
-    started = (await alice.anonymously("GET", app.authorize_path("account:read"))).ok(303)
+async def test_request_is_stored_by_digest_and_survives_sign_in(alice: Actor, new_app: Application) -> None:
+    started = (await alice.anonymously("GET", new_app.authorize_path("account:read"))).ok(303)
     request_id = started.location.removeprefix("/oauth/consent/")
     assert len(request_id) == 43
-    stored = (await alice.sql("SELECT r::text AS all FROM oauth_requests r WHERE client_id = $1", app.client_id))[0]["all"]
-    assert request_id not in stored
+    [stored] = await alice.sql("SELECT r::text AS all FROM oauth_requests r WHERE client_id = $1", new_app.client_id)
+    assert request_id not in stored["all"]
     there = await alice.anonymously("GET", started.location)
     assert there.status == 303
     assert there.location == f"/signin?request={request_id}"

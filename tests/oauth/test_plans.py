@@ -1,17 +1,21 @@
 """The checks of credentials, exchanges and refreshes are planned once, also with many tokens in several partitions."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 import asyncpg
+import pytest
 
-from tests.cast import Actor, application
+from tests.cast import application, sign_up
+from tests.running import Service
 from tollhouse.identity import store
 from tollhouse.kernel.ids import new_id
 from tollhouse.oauth import clients_store
 from tollhouse.oauth import store as oauth_store
 
+pytestmark = pytest.mark.xdist_group("credentials")  # which are many, and made once
+Raw: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 FILLED = """
     SET LOCAL session_replication_role = replica; -- the rows alone: nothing that they belong to
     INSERT INTO oauth_clients
@@ -35,16 +39,17 @@ FILLED = """
 """
 HASHES_OF_GRANTS = "SELECT array_agg(sha256(id::text::bytea)) FROM oauth_grants WHERE client_id = $1"
 KEY_HASHES = "SELECT array_agg(key_hash) FROM api_keys WHERE hint = 'hint'"
-PLANS = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'hot'"
+PLANS = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = $1"
 MANY = 20
 
 
-@asynccontextmanager
-async def filled(alice: Actor, bob: Actor) -> AsyncGenerator[tuple["asyncpg.Connection[asyncpg.Record]", str]]:
+@pytest.fixture(scope="module")
+async def filled(service: Service) -> AsyncIterator[tuple[Raw, str]]:
     """A connection in a transaction with many credentials, and an application."""
-    app = await application(bob)
-    await app.connect(alice, "account:read")
-    raw = await asyncpg.connect(alice.service.dsn, statement_cache_size=0)
+    async with sign_up(service, "alice", "Alice's Coffee") as alice, sign_up(service, "bob", "Bob's Books") as bob:
+        app = await application(bob)
+        await app.connect(alice, "account:read")
+    raw = await asyncpg.connect(service.dsn, statement_cache_size=0)
     try:
         await raw.execute("BEGIN")
         await raw.execute(FILLED % {"client_id": app.client_id})
@@ -54,71 +59,71 @@ async def filled(alice: Actor, bob: Actor) -> AsyncGenerator[tuple["asyncpg.Conn
         await raw.close()
 
 
-async def plan_of_many(raw: "asyncpg.Connection[asyncpg.Record]", sql: str, hashes: list[bytes], *args: object) -> str:
+async def plan_of_many(raw: Raw, name: str, sql: str, hashes: list[bytes], *args: object) -> str:
     """The plan of a check of credentials, after batches of several sizes were read by generic plans."""
-    statement = await raw.prepare(sql, name="hot")
+    statement = await raw.prepare(sql, name=name)
     for count in range(MANY):
         assert len(await statement.fetch(hashes[: count + 1], *args)) == count + 1
     array = "ARRAY[" + ", ".join(f"'\\x{one.hex()}'::bytea" for one in hashes[:3]) + "]"
-    return await generic_plan(raw, array, *(f"'{arg}'" for arg in args))
+    return await generic_plan(raw, name, array, *(f"'{arg}'" for arg in args))
 
 
-async def plan_of_one(raw: "asyncpg.Connection[asyncpg.Record]", sql: str, *args: object) -> str:
+async def plan_of_one(raw: Raw, name: str, sql: str, *args: object) -> str:
     """The plan of a statement that writes nothing for these values, after it was executed by a generic plan."""
-    statement = await raw.prepare(sql, name="hot")
+    statement = await raw.prepare(sql, name=name)
     for _ in range(MANY):
         assert await statement.fetchrow(*args) is None
-    return await generic_plan(raw, *("NULL" for _ in args))
+    return await generic_plan(raw, name, *("NULL" for _ in args))
 
 
-async def generic_plan(raw: "asyncpg.Connection[asyncpg.Record]", *spelt: str) -> str:
+async def generic_plan(raw: Raw, name: str, *spelt: str) -> str:
     """The plan for these values."""
-    [plans] = await raw.fetch(PLANS)
+    [plans] = await raw.fetch(PLANS, name)
     assert tuple(plans) == (MANY - 5, 5)  # PostgreSQL tries five custom plans first
-    return "\n".join(row[0] for row in await raw.fetch(f"EXPLAIN EXECUTE hot({', '.join(spelt)})"))
+    return "\n".join(row[0] for row in await raw.fetch(f"EXPLAIN EXECUTE {name}({', '.join(spelt)})"))
 
 
-async def test_tokens_are_checked_by_a_generic_plan(alice: Actor, bob: Actor) -> None:
+async def test_tokens_are_checked_by_a_generic_plan(filled: tuple[Raw, str]) -> None:
     now = datetime.now(UTC)
-    async with filled(alice, bob) as (raw, client_id):
-        hashes = await raw.fetchval(HASHES_OF_GRANTS, client_id)
-        plan = await plan_of_many(raw, store.BEARERS, hashes, now, store.HORIZON)
+    raw, client_id = filled
+    hashes = await raw.fetchval(HASHES_OF_GRANTS, client_id)
+    plan = await plan_of_many(raw, "tokens", store.BEARERS, hashes, now, store.HORIZON)
     assert "Subplans Removed" in plan
     assert "Seq Scan on oauth_access_tokens" not in plan
     assert "Seq Scan on oauth_grants" not in plan
 
 
-async def test_api_keys_are_checked_by_a_generic_plan(alice: Actor, bob: Actor) -> None:
-    async with filled(alice, bob) as (raw, _):
-        plan = await plan_of_many(raw, store.API_KEYS, await raw.fetchval(KEY_HASHES))
+async def test_api_keys_are_checked_by_a_generic_plan(filled: tuple[Raw, str]) -> None:
+    raw, _ = filled
+    plan = await plan_of_many(raw, "keys", store.API_KEYS, await raw.fetchval(KEY_HASHES))
     assert "Index Scan using api_keys" in plan
     assert "Seq Scan on api_keys" not in plan
 
 
-async def test_applications_are_read_by_a_generic_plan(alice: Actor, bob: Actor) -> None:
-    async with filled(alice, bob) as (raw, client_id):
-        statement = await raw.prepare(clients_store.FIND_MANY_CREDENTIALS, name="hot")
-        for count in range(1, MANY + 1):
-            assert len(await statement.fetch([client_id] * count)) == count
-        plan = await generic_plan(raw, f"ARRAY['{client_id}']")
+async def test_applications_are_read_by_a_generic_plan(filled: tuple[Raw, str]) -> None:
+    raw, client_id = filled
+    statement = await raw.prepare(clients_store.FIND_MANY_CREDENTIALS, name="applications")
+    for count in range(1, MANY + 1):
+        assert len(await statement.fetch([client_id] * count)) == count
+    plan = await generic_plan(raw, "applications", f"ARRAY['{client_id}']")
     assert "Index Scan using oauth_clients_pkey" in plan
 
 
-async def test_an_exchange_has_a_generic_plan(alice: Actor, bob: Actor) -> None:
+async def test_an_exchange_has_a_generic_plan(filled: tuple[Raw, str]) -> None:
     now, unknown = datetime.now(UTC), bytes(32)
-    async with filled(alice, bob) as (raw, client_id):
-        binding = (client_id, unknown, "https://app.example/callback", unknown)
-        new = (new_id(), now, unknown, unknown, now, "key")
-        plan = await plan_of_one(raw, oauth_store.EXCHANGE, *binding, now, *new, unknown)
+    raw, client_id = filled
+    binding = (client_id, unknown, "https://app.example/callback", unknown)
+    new = (new_id(), now, unknown, unknown, now, "key")
+    plan = await plan_of_one(raw, "exchange", oauth_store.EXCHANGE, *binding, now, *new, unknown)
     assert "Index Scan using oauth_codes_pkey" in plan
     assert "Seq Scan" not in plan
 
 
-async def test_a_refresh_has_a_generic_plan(alice: Actor, bob: Actor) -> None:
+async def test_a_refresh_has_a_generic_plan(filled: tuple[Raw, str]) -> None:
     now, unknown = datetime.now(UTC), bytes(32)
-    async with filled(alice, bob) as (raw, client_id):
-        plan = await plan_of_one(
-            raw, oauth_store.REFRESH, new_id(), client_id, 0, unknown, now, None, unknown, unknown, now, unknown
-        )
+    raw, client_id = filled
+    plan = await plan_of_one(
+        raw, "refresh", oauth_store.REFRESH, new_id(), client_id, 0, unknown, now, None, unknown, unknown, now, unknown
+    )
     assert "Index Scan using oauth_grants_pkey" in plan
     assert "Seq Scan on oauth_grants" not in plan

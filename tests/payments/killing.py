@@ -1,6 +1,6 @@
 """A database connection that dies at a chosen step: at its n-th statement within a transaction, or before the commit."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from itertools import count
 from typing import Any, TypeVar
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import asyncpg
 import msgspec
 
+from tests.cast import Actor
 from tests.running import Service
 from tollhouse.http.services import Services
 from tollhouse.platform.db import Pool, Row, Tx
@@ -115,6 +116,12 @@ async def fused_services(service: Service, *, defers: bool = False) -> AsyncIter
     yield msgspec.structs.replace(services, db=pool)
     await pool.close()
     await services.db.close()
+
+
+async def every_row(actor: Actor, tables: Iterable[str]) -> list[Any]:
+    """All there is in these tables, as texts."""
+    each = " UNION ALL ".join(f"SELECT '{table}', x::text FROM {table} x" for table in tables)  # noqa: S608
+    return [tuple(row) for row in await actor.sql(f"{each} ORDER BY 1, 2")]
 
 
 async def kill_everywhere(

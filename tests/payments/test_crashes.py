@@ -11,7 +11,7 @@ from starlette.types import Message
 from tests.cast import Actor, sign_up
 from tests.invariants import broken_invariants
 from tests.payments.bank import refund, sell
-from tests.payments.killing import FusedPool, fused_services, kill_everywhere
+from tests.payments.killing import FusedPool, every_row, fused_services, kill_everywhere
 from tests.payments.shop import events
 from tests.running import CATALOGUE, Service, settings_for
 from tollhouse import main
@@ -62,10 +62,7 @@ async def services(still: Service, request: pytest.FixtureRequest) -> AsyncItera
 
 async def look(actor: Actor) -> list[Any]:
     """Everything there is, but for when a key was last used."""
-    rows: list[Any] = []
-    for table in TABLES:
-        rows += [table, *(tuple(row) for row in await actor.sql(f"SELECT x::text FROM {table} x ORDER BY 1"))]  # noqa: S608
-    return rows
+    return await every_row(actor, TABLES)
 
 
 def env_of(actor: Actor) -> MerchantEnv:

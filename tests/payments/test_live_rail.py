@@ -20,11 +20,9 @@ from tollhouse.transactions import settlement
 
 
 @pytest.fixture
-async def services(service: Service) -> AsyncIterator[Services]:
-    """A house on the same database, to report to as a rail's job would."""
-    services = service.create_services(connections=2)
+async def services(service: Service, services: Services) -> AsyncIterator[Services]:
+    """Services on the same database, to report to as a rail's job would."""
     yield services
-    await services.db.close()
     assert await broken_invariants(service.dsn) == []
 
 

@@ -1,6 +1,5 @@
 """Transactions, balances and ledger entries: their shapes, their filters, and what a fee does to them."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.shop import balance, choose, events, open_link, pay
-from tests.running import Service
 from tollhouse.catalogue.methods import Fees
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
@@ -41,14 +39,6 @@ ENTRY = {
     "balance_after", "balance_after_minor", "currency", "type", "source", "oauth_client_id", "description", "sequence",
     "created_at", "mode", "livemode",
 }  # fmt: skip
-
-
-@pytest.fixture
-async def services(service: Service) -> AsyncIterator[Services]:
-    """A house on the same database, to settle in as a rail's job would."""
-    services = service.create_services(connections=2)
-    yield services
-    await services.db.close()
 
 
 async def settle_with(services: Services, actor: Actor, link: dict[str, Any], received_minor: int, fees: Fees) -> list[bool]:

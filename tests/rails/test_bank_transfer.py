@@ -1,5 +1,6 @@
 """The bank rail passes the contract of rails, by statements; and what it shows to customers."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -9,9 +10,10 @@ import pytest
 from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, paid, statement
 from tests.bank.steps import ACCOUNT, Bank, offer
 from tests.cast import Actor
+from tests.invariants import broken_invariants
 from tests.payments.rail_contract import RailContract
 from tests.payments.shop import approve_project, visit
-from tests.running import CATALOGUE, KEY
+from tests.running import CATALOGUE, KEY, Service
 from tollhouse import main
 from tollhouse.bank.model import BankRefusedError
 from tollhouse.checkout.payment_uri import payment_uri
@@ -30,10 +32,11 @@ EURO_ATTEMPT = Attempt(UUID("019a0000-0000-7000-8000-000000000000"), "sepa:EUR",
 
 
 @pytest.fixture
-async def services(bank: Bank, alice: Actor) -> Services:
-    """The bank's house, and Alice may sell in it for real money."""
+async def services(service: Service, services: Services, alice: Actor) -> AsyncIterator[Services]:
+    """The services of the bank, where Alice may sell for real money."""
     await approve_project(alice, "live")
-    return bank.services
+    yield services
+    assert await broken_invariants(service.dsn) == []
 
 
 def shown(seen: Observation) -> bytes:

@@ -1,6 +1,6 @@
 """Books of a merchant to report on, whose postings have any time and no action behind them: in a database of their own."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
@@ -55,10 +55,8 @@ def service(server: embedded.Server) -> Iterator[Service]:
 
 
 @pytest.fixture
-async def harness(service: Service, alice: Actor) -> AsyncIterator[Harness]:
+async def harness(services: Services, alice: Actor) -> Harness:
     """Alice's books in test mode."""
     merchant_id = parse_id(alice.merchant_id)
     assert merchant_id is not None
-    services = service.create_services(connections=4)
-    yield Harness(services, MerchantEnv(MerchantId(merchant_id), "test"))
-    await services.db.close()
+    return Harness(services, MerchantEnv(MerchantId(merchant_id), "test"))

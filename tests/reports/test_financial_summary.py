@@ -172,27 +172,27 @@ async def test_days_and_months_are_those_of_utc(alice: Actor, harness: Harness) 
     assert len(await rows(alice, f"{YEAR}&group_by=day")) == 365
 
 
+REFUSED: list[tuple[str, dict[str, str]]] = [
+    ("from=2026-03-02&to=2026-03-01", {"from": "out_of_range"}),
+    ("from=2026-03-01&to=2026-03-01", {"from": "out_of_range"}),
+    ("from=2026-01-01&to=2027-01-03", {"from": "out_of_range"}),
+    ("from=2026-01-01&to=2027-01-02T00:00:00.001Z", {"from": "out_of_range"}),
+    ("from=2026-03-01T00:00:00&to=2026-03-02", {"from": "invalid_time"}),
+    ("from=yesterday&to=1772323200", {"from": "invalid_time", "to": "invalid_time"}),
+    ("from=0001-01-01&to=9999-12-31", {"from": "invalid_time", "to": "invalid_time"}),
+    ("from=2026-02-30", {"from": "invalid_time"}),
+    ("currency=eur", {"currency": "invalid_currency"}),
+    ("group_by=week", {"group_by": "invalid_value"}),
+    ("format=pdf", {"format": "invalid_value"}),
+    ("form=2026-03-01", {"form": "unknown_field"}),
+    ("from=2026-03-01&from=2026-03-02", {"from": "repeated"}),
+]
+
+
 @pytest.mark.covers("P-154")
-@pytest.mark.parametrize(
-    ("query", "problems"),
-    [
-        ("from=2026-03-02&to=2026-03-01", {"from": "out_of_range"}),
-        ("from=2026-03-01&to=2026-03-01", {"from": "out_of_range"}),
-        ("from=2026-01-01&to=2027-01-03", {"from": "out_of_range"}),
-        ("from=2026-01-01&to=2027-01-02T00:00:00.001Z", {"from": "out_of_range"}),
-        ("from=2026-03-01T00:00:00&to=2026-03-02", {"from": "invalid_time"}),
-        ("from=yesterday&to=1772323200", {"from": "invalid_time", "to": "invalid_time"}),
-        ("from=0001-01-01&to=9999-12-31", {"from": "invalid_time", "to": "invalid_time"}),
-        ("from=2026-02-30", {"from": "invalid_time"}),
-        ("currency=eur", {"currency": "invalid_currency"}),
-        ("group_by=week", {"group_by": "invalid_value"}),
-        ("format=pdf", {"format": "invalid_value"}),
-        ("form=2026-03-01", {"form": "unknown_field"}),
-        ("from=2026-03-01&from=2026-03-02", {"from": "repeated"}),
-    ],
-)
-async def test_what_cannot_be_reported(alice: Actor, query: str, problems: dict[str, str]) -> None:
-    assert (await alice.get(f"{PATH}?{query}")).field_errors() == problems
+async def test_what_cannot_be_reported(alice: Actor) -> None:
+    for query, problems in REFUSED:
+        assert (await alice.get(f"{PATH}?{query}")).field_errors() == problems
 
 
 async def test_a_leap_year_is_not_too_long(alice: Actor) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tests.cast import Actor
 from tests.request_log.reading import written
-from tests.running import Service, migrated_database, settings_for
+from tests.running import migrated_database, settings_for
 from tollhouse import main
 from tollhouse.http.request import Headers, Request
 from tollhouse.http.services import Services
@@ -34,13 +34,6 @@ MANY = """
            'test', now(), gen_random_uuid(), 'GET', '/balances', '', 200, 900, 'key', false
     FROM generate_series(1, 30000) AS n
 """
-
-
-@pytest.fixture
-async def services(service: Service) -> AsyncIterator[Services]:
-    opened = service.create_services(connections=2)
-    yield opened
-    await opened.db.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from uuid import UUID
 import pytest
 
 from tests.cast import Actor, sign_up
-from tests.payments.killing import fused_services
 from tests.running import CATALOGUE, Service, settings_for
 from tests.withdrawals.rails import Line, PaperBank
 from tollhouse.approvals.model import OperatorContext
@@ -39,11 +38,12 @@ async def neighbour(still: Service) -> AsyncIterator[Actor]:
         yield actor
 
 
-@pytest.fixture(params=[False, True], ids=["statement by statement", "deferred"])
-async def services(still: Service, request: pytest.FixtureRequest) -> AsyncIterator[Services]:
-    """Services there whose connections can be cut."""
-    async with fused_services(still, defers=request.param) as services:
-        yield services
+@pytest.fixture(scope="module")
+async def services(still: Service) -> AsyncIterator[Services]:
+    """Services there, on connections that the tests of a file share."""
+    opened = still.create_services(connections=4)
+    yield opened
+    await opened.db.close()
 
 
 @pytest.fixture

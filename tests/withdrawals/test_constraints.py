@@ -33,12 +33,12 @@ async def write(actor: Actor, withdrawal: dict[str, Any], change: str) -> None:
     await actor.sql(f"UPDATE withdrawals SET {change} WHERE id = $1::uuid", withdrawal["id"])  # noqa: S608
 
 
-@pytest.mark.parametrize("change", NEVER)
-async def test_what_no_withdrawal_can_be(shop: Actor, change: str) -> None:
+async def test_what_no_withdrawal_can_be(shop: Actor) -> None:
     await fund(shop)
     new = await asked(shop)
-    with pytest.raises(asyncpg.CheckViolationError):
-        await write(shop, new, change)
+    for change in NEVER:
+        with pytest.raises(asyncpg.CheckViolationError):
+            await write(shop, new, change)
 
 
 @pytest.mark.usefixtures("line")

@@ -8,8 +8,9 @@ import pytest
 
 from tests.cast import Actor
 from tests.invariants import broken_invariants
-from tests.payments.killing import FusedPool, kill_everywhere
-from tests.payments.test_crashes import look as look_at_all
+from tests.payments.killing import FusedPool, every_row, fused_services, kill_everywhere
+from tests.payments.test_crashes import TABLES as TABLES_OF_PAYMENTS
+from tests.running import Service
 from tests.withdrawals.rails import Line, PaperBank
 from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked, carry, fresh, fund, let_due, quote, review
 from tollhouse.http.services import Services, Work
@@ -22,8 +23,15 @@ from tollhouse.withdrawals import actions, jobs, sending
 from tollhouse.withdrawals import review as reviewing
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 
-TABLES = ("withdrawals", "withdrawal_days", "withdrawal_quotes")
+TABLES = (*TABLES_OF_PAYMENTS, "withdrawals", "withdrawal_quotes")
 ARRIVED = PayoutState("succeeded", network_fee_minor=7)
+
+
+@pytest.fixture(params=[False, True], ids=["statement by statement", "deferred"])
+async def services(still: Service, request: pytest.FixtureRequest) -> AsyncIterator[Services]:
+    """Services there whose connections can be cut."""
+    async with fused_services(still, defers=request.param) as services:
+        yield services
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +43,7 @@ async def all_is_well(shop: Actor) -> AsyncIterator[None]:
 
 async def look(actor: Actor) -> list[Any]:
     """Everything there is."""
-    rows = await look_at_all(actor)
-    for table in TABLES:
-        rows += [tuple(row) for row in await actor.sql(f"SELECT x::text FROM {table} x ORDER BY 1")]  # noqa: S608
-    return rows
+    return await every_row(actor, TABLES)
 
 
 async def survive(actor: Actor, services: Services, action: Callable[[Tx], Awaitable[Any]], *, at_least: int) -> None:

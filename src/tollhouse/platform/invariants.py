@@ -34,19 +34,22 @@ async def find_violations(tx: Tx, invariant: Invariant, ids: Sequence[UUID] = ()
     return [f"{invariant.number} {invariant.meaning}: {row}" for row in rows[:LINES_MAX]]
 
 
-async def find_all_violations(tx: Tx, invariants: Sequence[Invariant]) -> list[str]:
-    """A line for each violation in the whole database, best read in one snapshot; empty if there is none."""
+async def find_all_violations(tx: Tx, invariants: Sequence[Invariant], after: UUID = digests_store.BEFORE_ALL) -> list[str]:
+    """A line for each violation in the whole database, best read in one snapshot; empty if there is none.
+
+    Of rows with ids, only those `after` this one are checked.
+    """
     found: list[str] = []
-    ids = {kind: await _all_ids(tx, kind) for kind in {one.kind for one in invariants if one.kind is not None}}
+    ids = {kind: await _ids(tx, kind, after) for kind in {one.kind for one in invariants if one.kind is not None}}
     for one in invariants:
         for some in [()] if one.kind is None else ids[one.kind]:
             found += await find_violations(tx, one, some)
     return found
 
 
-async def _all_ids(tx: Tx, kind: str) -> list[list[UUID]]:
+async def _ids(tx: Tx, kind: str, after: UUID) -> list[list[UUID]]:
     pages: list[list[UUID]] = []
-    page = await digests_store.page(tx, kind, digests_store.BEFORE_ALL, IDS_AT_ONCE)
+    page = await digests_store.page(tx, kind, after, IDS_AT_ONCE)
     while page:
         pages.append(page)
         page = await digests_store.page(tx, kind, page[-1], IDS_AT_ONCE) if len(page) == IDS_AT_ONCE else []
