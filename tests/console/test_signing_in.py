@@ -75,7 +75,7 @@ async def test_a_link_is_good_for_a_day(service: Service) -> None:
     email = f"olga-{uuid4().hex[:8]}@house.example"
     link = await invite(service, email)
     async with visitor(service, email) as olga:
-        await olga.sql("UPDATE operators SET link_expires_at = now() WHERE email = $1", email)
+        await olga.sql("UPDATE operators SET link_expires_at = now() - interval '1 ms' WHERE email = $1", email)
         (await olga.send("GET", link)).refused("link_over", 410)
         (await olga.form(link, {"password": PASSWORD})).refused("link_over", 410)
         (await olga.send("GET", "/operator/welcome/nothing-here")).refused("link_over", 410)
@@ -158,7 +158,7 @@ async def test_signing_out_ends_the_session_on_the_server(olga: Actor) -> None:
 
 @pytest.mark.parametrize(
     "age",
-    ["last_seen_at = now() - interval '30 minutes'", "expires_at = now()", "ended_at = now()"],
+    ["last_seen_at = now() - interval '30 minutes'", "expires_at = now() - interval '1 ms'", "ended_at = now()"],
 )
 async def test_a_session_ends_by_the_clock_alone(olga: Actor, age: str) -> None:
     row = "WHERE operator_id = (SELECT id FROM operators WHERE email = $1)"

@@ -12,7 +12,7 @@ STATE = """
            next_attempt_at > now() AS later
     FROM mails ORDER BY created_at, id
 """
-DUE = "UPDATE mails SET next_attempt_at = now() WHERE next_attempt_at IS NOT NULL"
+DUE = "UPDATE mails SET next_attempt_at = now() - interval '1 ms' WHERE next_attempt_at IS NOT NULL"
 
 
 class MailWorker:

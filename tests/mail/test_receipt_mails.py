@@ -131,7 +131,9 @@ async def test_a_receipt_that_cannot_be_made_is_tried_later(
     [row] = await seller.sql(f"SELECT attempts, next_attempt_at > now() + interval '50 s' AS later {waiting}", broken)
     assert dict(row) == {"attempts": 1, "later": True}
     monkeypatch.setattr(jobs, "load_receipt", load_receipt)
-    await seller.sql("UPDATE receipt_mails SET next_attempt_at = now() WHERE transaction_id = $1::uuid", broken)
+    await seller.sql(
+        "UPDATE receipt_mails SET next_attempt_at = now() - interval '1 ms' WHERE transaction_id = $1::uuid", broken
+    )
     await jobs.send_waiting(mail_worker.services)
     assert len(await queued(seller)) == 2
 

@@ -99,9 +99,10 @@ async def test_an_answer_decides(
 async def test_a_relay_that_is_down_or_hangs_keeps_nobody(
     mail_worker: MailWorker, dora: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(smtp, "MAIL_DEADLINE_S", 0.2)
     mail_worker.postbox.responses["EHLO"] = "HANG"
-    await mail_worker.send()
+    with monkeypatch.context() as shortly:
+        shortly.setattr(smtp, "MAIL_DEADLINE_S", 0.2)
+        await mail_worker.send()
     assert [mail["error"] for mail in await mail_worker.state()] == ["timeout"]
     down = msgspec.structs.replace(mail_worker.services.settings, smtp=parse_relay(f"smtp://127.0.0.1:{free_port()}"))
     await mail_worker.turn_the_clock()
@@ -119,7 +120,9 @@ async def test_it_is_given_up_after_the_last_attempt_or_when_it_is_of_no_use_any
     await mail_worker.send()
     assert [(mail["attempts"], mail["given_up"]) for mail in await mail_worker.state()] == [(10, True)]
     async with sign_up(mail_worker.service, "late", "Late"):
-        await mail_worker.sql("UPDATE mails SET created_at = created_at - interval '3 days', useful_until = now()")
+        await mail_worker.sql(
+            "UPDATE mails SET created_at = created_at - interval '3 days', useful_until = now() - interval '1 ms'"
+        )
         await mail_worker.turn_the_clock()
         await mail_worker.send()
     assert (await mail_worker.state())[-1] | {"error": "too_late", "given_up": True} == (await mail_worker.state())[-1]

@@ -86,7 +86,7 @@ async def test_each_sign_in_is_a_session_of_its_own(alice: Actor) -> None:
     "age",
     [
         "last_seen_at = now() - interval '12 hours'",
-        "expires_at = now()",
+        "expires_at = now() - interval '1 ms'",
         "ended_at = now()",
     ],
 )

@@ -123,7 +123,10 @@ async def test_it_survives_the_second_factor(alice: Actor) -> None:
 )
 async def test_an_expired_session_returns_to_the_page_of_the_form(alice: Actor, form: str, page: str) -> None:
     name = str(uuid4())
-    await alice.sql("UPDATE sessions SET expires_at = now() FROM users u WHERE u.id = user_id AND u.email = $1", alice.email)
+    await alice.sql(
+        "UPDATE sessions SET expires_at = now() - interval '1 ms' FROM users u WHERE u.id = user_id AND u.email = $1",
+        alice.email,
+    )
     answer = await alice.form(form.replace("{id}", name), {"to": "/test/elsewhere"})
     assert answer.ok(303).location == signed_out(page.replace("{id}", name))
 

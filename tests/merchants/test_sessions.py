@@ -77,7 +77,7 @@ async def test_where_a_session_was_seen_last_is_shown(alice: Actor) -> None:
     async with elsewhere(alice, "<script>alert(1)</script>") as other:
         await sign_in(other)
         assert "Unknown device" in (await alice.send("GET", LIST)).ok().text
-        await alice.sql("UPDATE sessions SET expires_at = now() WHERE user_agent LIKE '<script>%'")
+        await alice.sql("UPDATE sessions SET expires_at = now() - interval '1 ms' WHERE user_agent LIKE '<script>%'")
     assert END.findall(await seen(alice, LIST)) == []
 
 

@@ -171,7 +171,7 @@ async def test_merchant_revokes_its_grant(app: Application, alice: Actor, carol:
 @pytest.mark.covers("O-206")
 async def test_expired_grants_stay_expired(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)
-    await alice.sql("UPDATE oauth_grants SET expires_at = now() WHERE client_id = $1", app.client_id)
+    await alice.sql("UPDATE oauth_grants SET expires_at = now() - interval '1 ms' WHERE client_id = $1", app.client_id)
     await assert_token_invalid(app, tokens["access_token"])
     assert (await connections(app))[0]["status"] == "expired"
     grant_id = (await connections(app))[0]["grant_id"]

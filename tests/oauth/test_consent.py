@@ -139,7 +139,7 @@ async def test_request_expires_after_ten_minutes(alice: Actor, app: Application)
         await alice.sql("SELECT expires_at - created_at AS life FROM oauth_requests WHERE client_id = $1", app.client_id)
     )[0]
     assert row["life"].total_seconds() == 600
-    await alice.sql("UPDATE oauth_requests SET expires_at = now() WHERE client_id = $1", app.client_id)
+    await alice.sql("UPDATE oauth_requests SET expires_at = now() - interval '1 ms' WHERE client_id = $1", app.client_id)
     for decision in ("allow", "deny"):
         answer = (await post(alice, path, token, ("scope", "account:read"), ("decision", decision))).ok(410)
         assert "expired" in answer.text

@@ -224,7 +224,7 @@ async def test_access_token_expires(app: Application, alice: Actor) -> None:
     body = await app.connect(alice, "account:read")
     await alice.sql("DELETE FROM oauth_access_tokens WHERE expires_at <= now()")
     await alice.sql(
-        "UPDATE oauth_access_tokens SET expires_at = now() WHERE token_hash = $1",
+        "UPDATE oauth_access_tokens SET expires_at = now() - interval '1 ms' WHERE token_hash = $1",
         hashlib.sha256(body["access_token"].encode()).digest(),
     )
     await assert_token_invalid(app, body["access_token"])

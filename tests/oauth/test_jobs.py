@@ -103,7 +103,7 @@ async def test_failures_and_idempotency_keys_are_deleted(services: Services, bob
         (await bob.anonymously("POST", "/api/v2/merchant/login", wrong)).refused("invalid_credentials", 401)
         if key == "old":
             await bob.sql("UPDATE idempotency_keys SET created_at = now() - interval '30 days'")
-            await bob.sql("UPDATE failed_attempts SET forget_at = now()")
+            await bob.sql("UPDATE failed_attempts SET forget_at = now() - interval '1 ms'")
             await identity_jobs.delete_failures(services)
             assert await count(bob, "failed_attempts") == 0
     await identity_jobs.delete_failures(services)

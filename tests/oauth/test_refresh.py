@@ -159,7 +159,7 @@ async def test_refresh_does_not_extend_the_grant(app: Application, alice: Actor,
     await alice.sql("UPDATE oauth_grants SET expires_at = now() + interval '60 s' WHERE client_id = $1", app.client_id)
     latest = (await app.refresh(latest["refresh_token"])).ok().body
     assert 50 <= latest["expires_in"] <= 60
-    await alice.sql("UPDATE oauth_grants SET expires_at = now() WHERE client_id = $1", app.client_id)
+    await alice.sql("UPDATE oauth_grants SET expires_at = now() - interval '1 ms' WHERE client_id = $1", app.client_id)
     assert_invalid_grant(await app.refresh(latest["refresh_token"]))
     await assert_token_valid(app, latest["access_token"], yes=False)
 

@@ -90,7 +90,7 @@ async def test_a_run_goes_step_by_step_and_passes_over_what_it_cannot_send(
     form = hidden(await asked(alice))
     # What is told to be taken meanwhile is no failure any more; an event of a dropped month is not there at all.
     await harness.execute("UPDATE webhook_failures SET event_id = $2 WHERE event_id = $1", made[1], uuid4())
-    await harness.execute("UPDATE webhook_events SET next_attempt_at = now() WHERE id = $1", made[2])
+    await harness.execute("UPDATE webhook_events SET next_attempt_at = now() - interval '1 ms' WHERE id = $1", made[2])
     page = await ended(alice, (await post(alice, PING, 303, **form)).location)
     assert SENT.findall(page) == [("3", "5")]
     assert "2 events were skipped" in page
