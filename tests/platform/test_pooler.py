@@ -23,7 +23,8 @@ SERVER_CONNECTIONS = 2
 SLEEP = "SELECT pg_sleep(0.01), $1::int AS number"
 PID = "SELECT pg_backend_pid() AS pid"
 END_SESSIONS = """
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+    SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 STATEMENTS = {"named": "1000", "unnamed": "0"}
 """How statements are sent, and the setting of PgBouncer that decides it."""
