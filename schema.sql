@@ -588,6 +588,7 @@ CREATE TABLE public.bank_batches (
     holder text NOT NULL,
     exported_by text NOT NULL,
     exported_at timestamp with time zone NOT NULL,
+    address text,
     CONSTRAINT bank_batches_exported_by_check CHECK ((exported_by <> ''::text))
 );
 CREATE FUNCTION public.row_digest(public.bank_batches) RETURNS bytea
@@ -1644,6 +1645,76 @@ CREATE TABLE public.bank_accounts (
     importing_id uuid,
     next_balance_minor bigint,
     CONSTRAINT bank_accounts_importing CHECK (((importing_id IS NULL) = (next_balance_minor IS NULL)))
+);
+CREATE TABLE public.bank_announcements (
+    identity bytea NOT NULL,
+    nth integer NOT NULL,
+    iban text NOT NULL,
+    side text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    booked_on date NOT NULL,
+    other_name text,
+    other_iban text,
+    words text NOT NULL,
+    announced_at timestamp with time zone NOT NULL,
+    CONSTRAINT bank_announcements_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bank_announcements_side_check CHECK ((side = ANY (ARRAY['credit'::text, 'debit'::text])))
+);
+CREATE TABLE public.bank_import_entries (
+    import_id uuid NOT NULL,
+    statement integer NOT NULL,
+    place bigint NOT NULL,
+    content bytea NOT NULL
+);
+CREATE TABLE public.bank_import_pieces (
+    import_id uuid NOT NULL,
+    nth integer NOT NULL,
+    content bytea NOT NULL
+);
+CREATE TABLE public.bank_import_statements (
+    import_id uuid NOT NULL,
+    "position" integer NOT NULL,
+    number integer NOT NULL,
+    iban text NOT NULL,
+    currency text,
+    name text NOT NULL,
+    content bytea NOT NULL
+);
+CREATE TABLE public.bank_imports (
+    id uuid NOT NULL,
+    size_bytes bigint NOT NULL,
+    status text DEFAULT 'uploaded'::text NOT NULL,
+    because text,
+    entries integer DEFAULT 0 NOT NULL,
+    statement integer DEFAULT 0 NOT NULL,
+    statement_id uuid,
+    next_entry bigint DEFAULT 0 NOT NULL,
+    statements integer DEFAULT 0 NOT NULL,
+    new_entries integer DEFAULT 0 NOT NULL,
+    known_entries integer DEFAULT 0 NOT NULL,
+    matched integer DEFAULT 0 NOT NULL,
+    unmatched integer DEFAULT 0 NOT NULL,
+    uploaded_by text NOT NULL,
+    uploaded_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    kind text,
+    CONSTRAINT bank_imports_because CHECK (((because IS NULL) = (status <> ALL (ARRAY['refused'::text, 'stopped'::text])))),
+    CONSTRAINT bank_imports_ended CHECK (((ended_at IS NULL) = (status = ANY (ARRAY['uploaded'::text, 'importing'::text])))),
+    CONSTRAINT bank_imports_kind_check CHECK ((kind = ANY (ARRAY['statement'::text, 'notification'::text, 'report'::text]))),
+    CONSTRAINT bank_imports_size_bytes_check CHECK ((size_bytes > 0)),
+    CONSTRAINT bank_imports_status_check CHECK ((status = ANY (ARRAY['uploaded'::text, 'importing'::text, 'imported'::text, 'refused'::text, 'stopped'::text])))
+);
+CREATE TABLE public.bank_reports (
+    id uuid NOT NULL,
+    batch_id uuid NOT NULL,
+    message_id text NOT NULL,
+    status text,
+    rejected integer NOT NULL,
+    unchanged integer NOT NULL,
+    reason text,
+    imported_by text NOT NULL,
+    imported_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.chargeback_notes (
     id uuid NOT NULL,
@@ -2727,6 +2798,8 @@ ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.bank_accounts
     ADD CONSTRAINT bank_accounts_pkey PRIMARY KEY (iban, currency);
+ALTER TABLE ONLY public.bank_announcements
+    ADD CONSTRAINT bank_announcements_pkey PRIMARY KEY (identity, nth);
 ALTER TABLE ONLY public.bank_batches
     ADD CONSTRAINT bank_batches_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.bank_entries
@@ -2737,8 +2810,18 @@ ALTER TABLE ONLY public.bank_entry_parts
     ADD CONSTRAINT bank_entry_parts_entry_id_nth_key UNIQUE (entry_id, nth);
 ALTER TABLE ONLY public.bank_entry_parts
     ADD CONSTRAINT bank_entry_parts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_import_entries
+    ADD CONSTRAINT bank_import_entries_pkey PRIMARY KEY (import_id, statement, place);
+ALTER TABLE ONLY public.bank_import_pieces
+    ADD CONSTRAINT bank_import_pieces_pkey PRIMARY KEY (import_id, nth);
+ALTER TABLE ONLY public.bank_import_statements
+    ADD CONSTRAINT bank_import_statements_pkey PRIMARY KEY (import_id, "position");
+ALTER TABLE ONLY public.bank_imports
+    ADD CONSTRAINT bank_imports_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_reports
+    ADD CONSTRAINT bank_reports_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.bank_statements
@@ -2972,16 +3055,20 @@ CREATE INDEX balance_payments_due_of_merchant ON public.balance_payments USING b
 CREATE INDEX balance_payments_external_prefix ON public.balance_payments USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_of_merchant ON public.balance_payments USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX bank_announcements_newest ON public.bank_announcements USING btree (announced_at);
 CREATE INDEX bank_entries_of_statement ON public.bank_entries USING btree (first_statement_id, id);
 CREATE INDEX bank_entry_parts_by_decision ON public.bank_entry_parts USING btree (outcome, id) WHERE (outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text]));
 CREATE INDEX bank_entry_parts_of_order ON public.bank_entry_parts USING btree (lower(end_to_end_id)) WHERE (end_to_end_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_of_payment ON public.bank_entry_parts USING btree (reference) WHERE (outcome = 'payment'::text);
 CREATE INDEX bank_entry_parts_of_payout ON public.bank_entry_parts USING btree (payout_id) WHERE (payout_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_unmatched ON public.bank_entry_parts USING btree (id) WHERE (outcome = 'unmatched'::text);
+CREATE INDEX bank_imports_active ON public.bank_imports USING btree (id) WHERE (ended_at IS NULL);
+CREATE INDEX bank_payouts_exported ON public.bank_payouts USING btree (batch_id) WHERE (status = 'exported'::text);
 CREATE INDEX bank_payouts_newest ON public.bank_payouts USING btree (prepared_at DESC, id DESC);
 CREATE INDEX bank_payouts_not_debited ON public.bank_payouts USING btree (currency, status) WHERE ((debited_at IS NULL) AND (status = ANY (ARRAY['exported'::text, 'returned'::text])));
 CREATE INDEX bank_payouts_of_batch ON public.bank_payouts USING btree (batch_id);
 CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_at) WHERE (status = 'prepared'::text);
+CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id, id);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
@@ -3100,6 +3187,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.receipts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_imports FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
@@ -3128,6 +3216,7 @@ CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.bank_reports FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3211,12 +3300,22 @@ ALTER TABLE ONLY public.bank_entry_parts
     ADD CONSTRAINT bank_entry_parts_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES public.bank_entries(id);
 ALTER TABLE ONLY public.bank_entry_parts
     ADD CONSTRAINT bank_entry_parts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES public.bank_payouts(id);
+ALTER TABLE ONLY public.bank_import_entries
+    ADD CONSTRAINT bank_import_entries_import_id_fkey FOREIGN KEY (import_id) REFERENCES public.bank_imports(id);
+ALTER TABLE ONLY public.bank_import_pieces
+    ADD CONSTRAINT bank_import_pieces_import_id_fkey FOREIGN KEY (import_id) REFERENCES public.bank_imports(id);
+ALTER TABLE ONLY public.bank_import_statements
+    ADD CONSTRAINT bank_import_statements_import_id_fkey FOREIGN KEY (import_id) REFERENCES public.bank_imports(id);
+ALTER TABLE ONLY public.bank_imports
+    ADD CONSTRAINT bank_imports_statement_id_fkey FOREIGN KEY (statement_id) REFERENCES public.bank_statements(id);
 ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
 ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_outgoing FOREIGN KEY (id, kind, merchant_id, mode, currency, amount_minor) REFERENCES public.outgoing_transfers(id, kind, merchant_id, mode, currency, amount_minor);
+ALTER TABLE ONLY public.bank_reports
+    ADD CONSTRAINT bank_reports_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
 ALTER TABLE ONLY public.chargeback_notes
     ADD CONSTRAINT chargeback_notes_chargeback_id_fkey FOREIGN KEY (chargeback_id) REFERENCES public.chargebacks(id);
 ALTER TABLE ONLY public.chargebacks

@@ -44,10 +44,16 @@ REFERENCE = {
 """Small, written rarely, joined by statements about any merchant. Applications belong to one merchant and serve others."""
 LOCAL = {
     "bank_accounts",
+    "bank_announcements",
     "bank_batches",
     "bank_entries",
     "bank_entry_parts",
+    "bank_import_entries",
+    "bank_import_pieces",
+    "bank_import_statements",
+    "bank_imports",
     "bank_payouts",
+    "bank_reports",
     "bank_statements",
     "check_state",
     "conversion_positions",

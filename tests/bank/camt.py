@@ -1,12 +1,17 @@
 """Statements as a bank would write them, camt.053.001.02 and .08, from a few words. Both are valid by their schemas."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 from uuid import uuid4
 from xml.sax.saxutils import escape
 
+from msgspec.structs import asdict
+
 from tollhouse.kernel.money import format_minor
+from tollhouse.rails.bank.camt import StatementReader
+from tollhouse.rails.bank.statement import Entry, Statement
 
 IBAN, BIC, HOLDER = "DE89370400440532013000", "COBADEFFXXX", "Tollhouse Test GmbH"
 CUSTOMER_IBAN = "FR1420041010050500013M02606"
@@ -39,6 +44,24 @@ class Line:
 def paid(reference: str, minor: int, **changes: Any) -> Line:
     """A customer's transfer with the reference where it belongs."""
     return replace(Line(minor, structured=reference), **changes)
+
+
+class WholeStatement(Statement, frozen=True, kw_only=True):
+    """A statement with all that its entries say."""
+
+    entries: tuple[Entry, ...]
+
+
+def read(raw: bytes, decimals: Mapping[str, int]) -> list[WholeStatement]:
+    """The statements of a file, read at once."""
+    reader = StatementReader(decimals)
+    found = reader.feed(raw)
+    whole = list[WholeStatement]()
+    for number, one in enumerate(reader.close()):
+        said: dict[str, Any] = asdict(one)
+        said["entries"] = tuple(its.entry for its in found if its.statement == number)
+        whole.append(WholeStatement(**said))
+    return whole
 
 
 def statement(*lines: Line, version: str = "08", iban: str = IBAN, name: str | None = None, **changes: Any) -> bytes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
-from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, Line, statement
+from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, Line, read, statement
 from tests.cast import Actor
 from tests.payments.shop import approve_project, choose
 from tollhouse.approvals.model import OperatorContext, Reviewer
@@ -19,7 +19,6 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.batch import Batch
-from tollhouse.rails.bank.statement import read
 from tollhouse.rails.bank.transfer import BankAccount
 from tollhouse.refunds.jobs import submit_refunds
 from tollhouse.withdrawals import review
@@ -88,10 +87,10 @@ class Bank:
         )
         return {str(one.id): one for one in listed}
 
-    async def export(self, *payout_ids: str) -> Batch:
+    async def export(self, *payout_ids: str, account: BankAccount = ACCOUNT) -> Batch:
         """The operator takes these payouts to the bank."""
         wanted, by = [UUID(one) for one in payout_ids], context()
-        return await self.services.transact(lambda work: payouts.export(work, ACCOUNT, wanted, BANK_PORTS, by), by.at)
+        return await self.services.transact(lambda work: payouts.export(work, account, wanted, BANK_PORTS, by), by.at)
 
     async def export_again(self, batch_id: UUID) -> Batch | None:
         """The batch, once more."""
@@ -146,10 +145,10 @@ async def refunded(actor: Actor, bank: Bank, payment_id: str, amount: str = "4.0
     return await _prepared(bank, asked["id"])
 
 
-async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00") -> str:
+async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00", receiver: str = CUSTOMER_IBAN) -> str:
     """A withdrawal that an operator approved and that waits to be exported: its id."""
     fields = {"account_holder_name": "Alice Arabica", "reference": "Beans"}
-    body = {"method_id": "sepa:EUR", "amount": amount, "receiver": CUSTOMER_IBAN, "provider_fields": fields}
+    body = {"method_id": "sepa:EUR", "amount": amount, "receiver": receiver, "provider_fields": fields}
     asked = (await actor.post("/withdrawals", body, key=str(uuid4()), mode="live")).ok(201).body
     assert asked["status"] == "pending_review"
     env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live")

@@ -10,9 +10,11 @@ from tests.bank.camt import CUSTOMER_IBAN
 from tests.bank.steps import ACCOUNT
 from tests.bank.test_payouts import said
 from tollhouse.kernel import clock
-from tollhouse.rails.bank.batch import EVERY_BANK_READS, Batch, Transfer, plain, write
+from tollhouse.kernel.bank_codes import parse_address
+from tollhouse.rails.bank.batch import EVERY_BANK_READS, Batch, Transfer, outside_eea, plain, write
 from tollhouse.rails.bank.transfer import BankAccount
 
+SWISS_IBAN = "CH9300762011623852957"
 ID = UUID("019a0000-0000-7000-8000-000000000000")
 
 
@@ -36,6 +38,42 @@ def test_an_account_without_a_bic() -> None:
     assert said(made, "p:DbtrAgt/p:FinInstnId/p:Othr/p:Id") == ["NOTPROVIDED"]
     assert said(made, "p:Dbtr/p:Nm") == ["ollhouse"]
     assert said(made, "p:Ustrd") == []
+
+
+def test_the_address_is_structured() -> None:
+    address = parse_address("Königstraße 7; 10115; Berlin; DE")
+    made = batch(Transfer(ID.hex, 1, SWISS_IBAN, "N", ""), account=BankAccount(ACCOUNT.iban, "Tollhouse", None, address))
+    assert [said(made, f"p:Dbtr/p:PstlAdr/p:{name}") for name in ("StrtNm", "PstCd", "TwnNm", "Ctry")] == [
+        ["Konigstrasse 7"],
+        ["10115"],
+        ["Berlin"],
+        ["DE"],
+    ]
+    assert parse_address(str(address)) == address
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Main Street 7",
+        "a; b; c",
+        "a; b; c; Germany",
+        "a; b; c; de",
+        "; b; c; DE",
+        "a; b; c; d; DE",
+        f"{'x' * 71}; b; c; DE",
+    ],
+)
+def test_what_is_no_address(text: str) -> None:
+    assert parse_address(text) is None
+
+
+@pytest.mark.parametrize(
+    ("iban", "is_outside"), [(SWISS_IBAN, True), ("GB29NWBK60161331926819", True), (CUSTOMER_IBAN, False)]
+)
+def test_which_transfers_need_an_address(iban: str, is_outside: bool) -> None:
+    assert bool(outside_eea(batch(Transfer(ID.hex, 1, iban, "N", "")))) is is_outside
 
 
 def test_letters_become_those_that_every_bank_reads() -> None:

@@ -1,6 +1,8 @@
 """Importing statements: money finds its payment once, and what finds none waits for an operator and is never lost."""
 
 import asyncio
+import re
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -13,10 +15,14 @@ import pytest
 from tests.bank.camt import TODAY, Line, paid, statement
 from tests.bank.steps import ACCOUNT, Bank, context, euros, offer, payment
 from tests.cast import Actor
-from tollhouse.bank import imports
+from tollhouse.bank import import_steps, imports, imports_store, store
 from tollhouse.bank.model import BankRefusedError, Imported
 from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_reference
+from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.text import Text
+from tollhouse.rails.provider import Observation
 
 NOBODYS = creditor_reference("0" * 20)
 
@@ -183,25 +189,98 @@ async def test_two_operators_import_at_once(alice: Actor, bank: Bank) -> None:
     assert await euros(alice) == (4_000, 0, 0)
 
 
-async def test_an_import_that_was_cut_off_is_finished_by_the_next(alice: Actor, bank: Bank) -> None:
+async def test_an_import_that_is_cut_off_anywhere_is_continued(
+    alice: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process dies after each write in turn, before the commit."""
     offers = [await offer(alice) for _ in range(3)]
-    raw = await bank.statement(*(paid(reference, 1_000) for _, _, reference in offers))
-    seen = 0
+    raw = await bank.statement(*(paid(reference, 1_000) for _, _, reference in offers), Line(5, words="waits"))
+    monkeypatch.setattr(import_steps, "MATCHES_MAX", 2)
+    deaths = [(imports_store, "start"), (imports_store, "advance"), (store, "insert_entries"), (imports_store, "end")]
+    import_id = await imports.upload(raw, ACCOUNT, context(), bank.services)
+    for module, write in deaths:
+        write_first = getattr(module, write)
 
-    async def die(*args: Any) -> bool:
-        nonlocal seen
-        seen += 1
-        done = await BANK_PORTS.observe(*args)
-        if seen == 2:
-            raise ConnectionError("killed after the payment, before the commit")
-        return done
+        async def die(*args: Any, write_first: Callable[..., Awaitable[None]] = write_first) -> None:
+            await write_first(*args)
+            raise ConnectionError("killed before the commit")
 
-    dying = msgspec.structs.replace(BANK_PORTS, observe=die)
-    with pytest.raises(ConnectionError):
-        await imports.import_file(raw, ACCOUNT, dying, context(), bank.services)
+        with monkeypatch.context() as patched:
+            patched.setattr(module, write, die)
+            with pytest.raises(ConnectionError):
+                await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+        await imports.advance(ACCOUNT, BANK_PORTS, bank.services)
+    ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+    assert (ended.status, ended.imported) == ("imported", Imported(1, 4, 0, 3, 1))
+    assert await euros(alice) == (3_000, 0, 0)
+    assert await bank.brings(raw) == Imported(0, 0, 4, 0, 0)
+    assert await kept_of_files(alice) == []
+
+
+async def test_an_entry_that_cannot_be_imported_is_named_and_those_before_it_are(alice: Actor, bank: Bank) -> None:
+    offers = [await offer(alice) for _ in range(3)]
+    raw = await bank.statement(*(paid(reference, 1_000) for _, _, reference in offers), name="tricky")
+
+    async def refuse(work: Work, seen: Observation) -> bool:
+        if seen.reference == offers[1][2]:
+            raise InvalidRequest("Not now.")
+        return await BANK_PORTS.observe(work, seen)
+
+    refusing = msgspec.structs.replace(BANK_PORTS, observe=refuse)
+    with pytest.raises(BankRefusedError) as refused:
+        await imports.import_file(raw, ACCOUNT, refusing, context(), bank.services)
+    assert str(refused.value.message) == (
+        "Entry 2 of statement tricky, booked on 2026-11-20, could not be imported: Not now. "
+        "The entries before it were imported."
+    )
     assert await euros(alice) == (1_000, 0, 0)
     assert await bank.brings(raw) == Imported(0, 2, 1, 2, 0)
     assert await euros(alice) == (3_000, 0, 0)
+
+
+async def test_a_refused_file_leaves_nothing_behind_but_the_reason(alice: Actor, bank: Bank) -> None:
+    raw = statement(*(Line(5) for _ in range(3)), opening=7, closing=8)
+    import_id = await imports.upload(raw, ACCOUNT, context(), bank.services)
+    ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+    assert (ended.status, ended.entries, ended.imported) == ("refused", 0, Imported(0, 0, 0, 0, 0))
+    assert isinstance(ended.reason, Text)
+    assert ended.reason.template.startswith("Statement %(statement_id)s does not add up")
+    assert await kept_of_files(alice) == []
+
+
+async def test_a_file_that_the_database_does_not_accept_does_not_block_those_after_it(
+    alice: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: Any) -> None:
+        raise asyncpg.NumericValueOutOfRangeError("a balance that no account can have")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(imports_store, "insert_statement", refuse)
+        with pytest.raises(BankRefusedError, match="The database does not accept the file"):
+            await bank.shows(Line(5))
+    assert await kept_of_files(alice) == []
+    assert (await bank.shows(Line(5))).new_entries == 1
+
+
+async def test_files_are_imported_in_the_order_of_their_upload(alice: Actor, bank: Bank) -> None:
+    """The second continues the first, so that it is refused unless it waits for it."""
+    _, _, reference = await offer(alice)
+    line = paid(reference, 1_000)
+    first = await bank.statement(line)
+    opening = int(re.findall(rb"<Amt[^>]*>([0-9.]+)<", first)[1].replace(b".", b""))
+    second = statement(Line(5, day=TODAY + timedelta(days=1)), opening=opening, on=TODAY + timedelta(days=1))
+    ids = [await imports.upload(raw, ACCOUNT, context(), bank.services) for raw in (first, second)]
+    assert not await imports.advance(ACCOUNT, BANK_PORTS, bank.services, only=ids[1])
+    ended = await asyncio.gather(*(imports.finish(one, ACCOUNT, BANK_PORTS, bank.services) for one in ids))
+    assert [one.imported.new_entries for one in ended] == [1, 1]
+
+
+async def kept_of_files(alice: Actor) -> list[Any]:
+    """What the database still has of the contents of files that are done."""
+    return await alice.sql(
+        "SELECT import_id FROM bank_import_pieces UNION ALL SELECT import_id FROM bank_import_statements "
+        "UNION ALL SELECT import_id FROM bank_import_entries"
+    )
 
 
 async def test_a_statement_of_another_account_or_that_does_not_add_up_is_refused_whole(alice: Actor, bank: Bank) -> None:

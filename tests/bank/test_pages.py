@@ -110,7 +110,7 @@ async def test_a_statement_of_which_nothing_is_new(alice: Actor, olga: Actor, ba
         (statement(Line(5), iban="NL91ABNA0417164300"), "is for the account NL91ABNA0417164300"),
         (statement(Line(5), closing=1), "does not add up"),
         (statement(Line(5)).replace(b"<Document", b"<!DOCTYPE Document><Document"), "has a document type"),
-        (b" " * (DOCUMENT_BYTES_MAX + 1), "The file is larger than 32 MiB."),
+        (b" " * (DOCUMENT_BYTES_MAX + 1), "The file is larger than 64 MiB."),
     ],
     ids=["none", "no XML", "another account", "wrong sum", "document type", "too large"],
 )

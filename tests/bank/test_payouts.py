@@ -9,12 +9,14 @@ import asyncpg
 import pytest
 import sepaxml
 from lxml import etree
+from msgspec.structs import replace
 
 from tests.bank.camt import CUSTOMER_IBAN, HOLDER, IBAN, Line, paid
-from tests.bank.steps import Bank, earned, euros, offer, payment, refunded, withdrawn
+from tests.bank.steps import ACCOUNT, Bank, earned, euros, offer, payment, refunded, withdrawn
 from tests.cast import Actor
 from tests.payments.shop import events
 from tollhouse.bank.model import BankRefusedError, Imported
+from tollhouse.kernel.bank_codes import PostalAddress
 from tollhouse.rails.bank.batch import Batch, write
 
 XSD = etree.XMLSchema(etree.parse(str(pathlib.Path(sepaxml.__file__).parent / "schemas" / "pain.001.001.09.xsd")))
@@ -150,6 +152,19 @@ async def test_a_payout_leaves_in_one_batch_only(alice: Actor, bank: Bank) -> No
     assert again is not None
     assert write(again) == write(batch)
     assert await bank.export_again(uuid4()) is None
+
+
+@pytest.mark.parametrize("receiver", ["CH9300762011623852957", "GB29NWBK60161331926819"])
+async def test_outside_the_eea_the_file_has_the_senders_address(alice: Actor, bank: Bank, receiver: str) -> None:
+    await earned(alice, bank)
+    payout_id = await withdrawn(alice, bank, receiver=receiver)
+    with pytest.raises(BankRefusedError, match=f"Payout {payout_id} goes to {receiver[:2]}.*TOLLHOUSE_BANK_ADDRESS"):
+        await bank.export(payout_id)
+    account = replace(ACCOUNT, address=PostalAddress("Main Street 7", "10115", "Berlin", "DE"))
+    batch = await bank.export(payout_id, account=account)
+    assert said(batch, "p:Dbtr/p:PstlAdr/p:TwnNm") == ["Berlin"]
+    assert await bank.export_again(batch.id) == batch
+    await bank.shows(left(payout_id))
 
 
 async def test_a_batch_that_the_bank_books_as_one_line(alice: Actor, bank: Bank) -> None:

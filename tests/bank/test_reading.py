@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bank.camt import Line, paid, statement
-from tollhouse.rails.bank.statement import Statement, read
-from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX, UnreadableStatementError
+from tests.bank.camt import Line, WholeStatement, paid, read, statement
+from tollhouse.rails.bank.camt import StatementReader
+from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX, NODES_MAX, SILENT_BYTES_MAX, UnreadableStatementError
 
 EUROS = {"EUR": 2, "JPY": 0}
 NAME = "RF32000000000000000001"
 PLAIN = statement(paid(NAME, 1_050, bank_reference="1"))
 
 
-def one(raw: bytes) -> Statement:
+def one(raw: bytes) -> WholeStatement:
     """The statement of a file that has one."""
     [found] = read(raw, EUROS)
     return found
@@ -106,6 +106,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "a bomb in an attribute": lambda: within(bomb(12), b"x").replace(b'Ccy="EUR"', b'Ccy="&e11;"'),
     "an undeclared entity": lambda: PLAIN.replace(NAME.encode(), b"&nothing;"),
     "too deep": lambda: PLAIN.replace(b"<GrpHdr>", b"<GrpHdr>" + b"<a>" * 300 + b"</a>" * 300),
+    "too many elements": lambda: PLAIN.replace(b"<GrpHdr>", b"<GrpHdr>" + b"<a/>" * NODES_MAX),
     "too long": lambda: PLAIN + b" " * DOCUMENT_BYTES_MAX,
     "a bomb in another encoding": lambda: within(bomb(12), b"&e11;").decode().encode("utf-16"),
     "no account": lambda: PLAIN.replace(b"<IBAN>", b"<XBAN>").replace(b"</IBAN>", b"</XBAN>"),
@@ -124,6 +125,22 @@ def test_what_is_refused(name: str) -> None:
         read(HOSTILE[name](), EUROS)
     assert "root:" not in str(refused.value)
     assert str(refused.value).isprintable()
+
+
+def test_a_tag_without_end_is_refused_before_all_of_it_is_read() -> None:
+    reader = StatementReader(EUROS)
+    reader.feed(PLAIN[: PLAIN.index(b"<GrpHdr>")] + b"<a ")
+    reader.feed(b" " * SILENT_BYTES_MAX)
+    with pytest.raises(UnreadableStatementError, match="not well-formed"):
+        reader.feed(b" ")
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_pieces_of_any_size_are_the_same_file(size: int) -> None:
+    reader = StatementReader(EUROS)
+    found = [its for start in range(0, len(PLAIN), size) for its in reader.feed(PLAIN[start : start + size])]
+    [read_in_pieces], whole = reader.close(), one(PLAIN)
+    assert (tuple(its.entry for its in found), read_in_pieces.closing_minor) == (whole.entries, whole.closing_minor)
 
 
 def test_declarations_in_another_file_are_not_read(tmp_path: Path) -> None:

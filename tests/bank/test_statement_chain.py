@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -19,9 +19,12 @@ from tollhouse import main
 from tollhouse.bank import imports
 from tollhouse.bank.model import BankRefusedError, Imported
 from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_reference
+from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.platform import embedded
 from tollhouse.platform.migrations import apply, ours
+from tollhouse.rails.provider import Observation
 
 MONDAY = date(2026, 11, 16)
 BALANCES = """
@@ -172,13 +175,12 @@ async def test_without_balances_the_next_statement_shows_what_is_missing(bank: B
 async def test_one_statement_is_completed_before_the_next(bank: Bank) -> None:
     lines = [Line(100, words=f"entry {nth}", day=MONDAY) for nth in range(3)]
     raw = statement(*lines, opening=0, on=MONDAY, name="cut off")
-    seen = 0
+    first: list[str] = []
 
-    async def die(*_: Any) -> bool:
-        nonlocal seen
-        seen += 1
-        if seen == 2:
-            raise ConnectionError
+    async def refuse(_: Work, seen: Observation) -> bool:
+        first[:] = first[:1] or [seen.external_ref]
+        if seen.external_ref not in first:
+            raise InvalidRequest("Not now.")
         return False
 
     named = statement(
@@ -187,9 +189,9 @@ async def test_one_statement_is_completed_before_the_next(bank: Bank) -> None:
         on=MONDAY,
         name="cut off",
     )
-    dying = msgspec.structs.replace(BANK_PORTS, observe=die)
-    with pytest.raises(ConnectionError):
-        await imports.import_file(named, ACCOUNT, dying, context(), bank.services)
+    refusing = msgspec.structs.replace(BANK_PORTS, observe=refuse)
+    with pytest.raises(BankRefusedError, match="Entry 2 of statement cut off"):
+        await imports.import_file(named, ACCOUNT, refusing, context(), bank.services)
     assert (await balances(bank))[BOOKS] == 100
     assert await broken_invariants(bank.services.settings.database_url or "") == []
     with pytest.raises(BankRefusedError, match="Statement cut off was imported only in part"):

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, paid, statement
+from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, paid, read, statement
 from tests.bank.steps import ACCOUNT, Bank, offer
 from tests.cast import Actor
 from tests.invariants import broken_invariants
@@ -21,7 +21,6 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform import config
-from tollhouse.rails.bank.statement import read
 from tollhouse.rails.bank.transfer import BankAccount, BankTransfer, reference_of
 from tollhouse.rails.configured import bank_account
 from tollhouse.rails.provider import Attempt, Observation

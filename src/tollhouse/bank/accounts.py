@@ -15,7 +15,7 @@ from tollhouse.bank.model import AccountKey, BankRefusedError, BookedAccount, Ex
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.text import Text
 from tollhouse.platform.db import Tx
-from tollhouse.rails.bank.statement import Entry, Statement
+from tollhouse.rails.bank.statement import EntryHead, Statement
 
 
 def key_of(statement: Statement) -> AccountKey | None:
@@ -126,7 +126,7 @@ def completed(account: BookedAccount, statement: Statement, added: Extension) ->
     return structs.replace(account, balance_minor=added.after_minor, last_on=last_on)
 
 
-def net_minor(entries: Sequence[Entry]) -> int:
+def net_minor(entries: Sequence[EntryHead]) -> int:
     """What entries add to the balance, negative if they take from it."""
     return sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in entries)
 

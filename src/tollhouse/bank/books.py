@@ -22,7 +22,7 @@ from tollhouse.ledger.model import (
     rail,
     unmatched,
 )
-from tollhouse.ledger.post import post
+from tollhouse.ledger.post import defer_post, post
 from tollhouse.rails.bank.statement import Entry, Side
 from tollhouse.rails.bank.transfer import NAME
 
@@ -52,7 +52,7 @@ async def post_entry(work: Work, entry: Entry, entry_id: UUID, iban: str, placed
         for amount_minor, other in ((matched_minor, IN_TRANSIT), (entry.amount_minor - matched_minor, UNMATCHED))
         if amount_minor
     )
-    await post(work, JournalEntry("live", "bank_entry", Source(ENTRY, entry_id), postings))
+    await defer_post(work, JournalEntry("live", "bank_entry", Source(ENTRY, entry_id), postings))
 
 
 async def post_opening(work: Work, iban: str, currency: str, amount_minor: int, statement_id: UUID) -> None:

@@ -68,6 +68,7 @@ class Origin(Struct, frozen=True):
     sent: End
     came_back: End
     refused: End
+    receiver_invalid: End
 
 
 class BankPorts(Struct, frozen=True):
@@ -247,6 +248,39 @@ class ListedPayout(Struct, frozen=True):
     batch_id: UUID | None
     prepared_at: Timestamp
     ended_reason: str | None
+
+
+class Announcement(Struct, frozen=True):
+    """A transfer that the bank has announced and that is on no statement yet."""
+
+    side: Side
+    amount: str
+    currency: str
+    booked_on: date
+    other_name: str | None
+    other_iban: str | None
+    words: str
+    announced_at: Timestamp
+
+
+class ListedReport(Struct, frozen=True):
+    """What the bank has reported about a batch. `status` is the bank's code for all of it, `reason` that of a rejection."""
+
+    message_id: str
+    status: str | None
+    rejected: int
+    unchanged: int
+    reason: str | None
+    imported_by: str
+    imported_at: Timestamp
+
+
+class OverduePayout(Struct, frozen=True):
+    """An exported payout that no statement shows, and how many bank days ago it was exported."""
+
+    listed: ListedPayout
+    exported_at: Timestamp
+    bank_days: int
 
 
 class ShownPayout(Struct, frozen=True):

@@ -8,6 +8,7 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import pauses_store as store
 from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Doing
 from tollhouse.http.services import Work
+from tollhouse.kernel.bank_days import is_bank_day
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, Translatable
@@ -16,8 +17,6 @@ from tollhouse.outgoing import pauses_store
 from tollhouse.outgoing.model import Pause
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.transfer import BankAccount
-
-SATURDAY = 5
 
 
 async def pause(work: Work, ports: BankPorts, context: OperatorContext) -> Decided:
@@ -74,7 +73,7 @@ async def _list_missing_since(
         return ["No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER."]
     first = data_until.astimezone(UTC).date()
     last = paused_at.astimezone(UTC).date() + timedelta(days=1)
-    while last.weekday() >= SATURDAY:
+    while not is_bank_day(last):
         last += timedelta(days=1)
     found: list[Translatable] = []
     newest = await store.newest(tx, account.iban, paused_at)

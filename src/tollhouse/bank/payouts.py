@@ -35,7 +35,7 @@ from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.outgoing import exports, pauses_store
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
-from tollhouse.rails.bank.batch import Batch, id_in
+from tollhouse.rails.bank.batch import Batch, id_in, outside_eea
 from tollhouse.rails.bank.statement import Entry, Part
 from tollhouse.rails.bank.transfer import CURRENCY, BankAccount
 
@@ -110,6 +110,15 @@ async def export(
     batch = await payouts_store.batch(work.tx, batch_id)
     if batch is None:
         raise AssertionError("the batch was just inserted")
+    if account.address is None and (abroad := outside_eea(batch)):
+        raise BankRefusedError(
+            Text(
+                "Payout %(payout_id)s goes to %(country)s, outside the EEA. The bank needs your address for it. Set "
+                "TOLLHOUSE_BANK_ADDRESS, or export the other payouts without it.",
+                payout_id=id_in(abroad[0].end_to_end_id) or abroad[0].end_to_end_id,
+                country=abroad[0].receiver_iban[:2],
+            )
+        )
     await ports.keep(work, context, "batch_exported", batch_id, None)
     return batch
 

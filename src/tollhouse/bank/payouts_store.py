@@ -1,15 +1,18 @@
 """SQL of bank payouts and their batches."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank.model import ListedBatch, ListedPayout, PayoutKind, ShownPayout, StoredPayout
+from tollhouse.bank.model import ListedBatch, ListedPayout, OverduePayout, PayoutKind, ShownPayout, StoredPayout
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.kernel.bank_codes import parse_address
+from tollhouse.kernel.bank_days import bank_days_between, before_bank_days
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.bank.batch import NOT_PROVIDED, Batch, Transfer
 from tollhouse.rails.bank.transfer import CURRENCY, BankAccount, Payout
@@ -27,6 +30,15 @@ LIST = f"""
     SELECT {PAYOUT_COLUMNS}
     FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
     WHERE $1::text IS NULL OR p.status = $1 ORDER BY p.prepared_at DESC, p.id DESC LIMIT $2 OFFSET $3
+"""
+OVERDUE = f"""
+    SELECT {PAYOUT_COLUMNS}, b.exported_at
+    FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id JOIN bank_batches b ON b.id = p.batch_id
+    WHERE p.status = 'exported' AND b.exported_at < $1 ORDER BY b.exported_at, p.id LIMIT $2
+"""
+COUNT_OVERDUE = """
+    SELECT count(*) FROM bank_payouts p JOIN bank_batches b ON b.id = p.batch_id
+    WHERE p.status = 'exported' AND b.exported_at < $1
 """
 LIST_OF_BATCH = f"""
     SELECT {PAYOUT_COLUMNS}
@@ -56,14 +68,15 @@ BATCHES = """
     ORDER BY b.id DESC
 """
 KEEP_BATCH = """
-    INSERT INTO bank_batches (id, iban, bic, holder, exported_by, exported_at) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO bank_batches (id, iban, bic, holder, exported_by, exported_at, address)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
 """
 EXPORT = """
     UPDATE bank_payouts SET status = 'exported', batch_id = $1, updated_at = $3
     WHERE status = 'prepared' AND id = ANY ($2::uuid[])
 """
 BATCH = """
-    SELECT b.id AS batch_id, b.iban, b.bic, b.holder, b.exported_at, p.id, p.amount_minor, p.receiver_iban,
+    SELECT b.id AS batch_id, b.iban, b.bic, b.holder, b.address, b.exported_at, p.id, p.amount_minor, p.receiver_iban,
            p.receiver_name, p.words
     FROM bank_batches b LEFT JOIN bank_payouts p ON p.batch_id = b.id AND p.status <> 'refused'
     WHERE b.id = $1 ORDER BY p.id
@@ -118,6 +131,26 @@ async def listed(
     return [_listed(row, catalogue) for row in await db.fetch(LIST, status, limit, offset)]
 
 
+async def list_overdue(db: Pool, now: datetime, limit: int, catalogue: Catalogue) -> list[OverduePayout]:
+    """Overdue payouts, oldest first."""
+    rows = await db.fetch(OVERDUE, before_bank_days(now, EXPORTED_BANK_DAYS_MAX), limit)
+    today = now.astimezone(UTC).date()
+    return [
+        OverduePayout(
+            _listed(row, catalogue),
+            stamp(row["exported_at"]),
+            bank_days_between(row["exported_at"].astimezone(UTC).date(), today),
+        )
+        for row in rows
+    ]
+
+
+async def count_overdue(db: Pool, now: datetime) -> int:
+    """The number of overdue payouts."""
+    row = await db.fetchrow(COUNT_OVERDUE, before_bank_days(now, EXPORTED_BANK_DAYS_MAX))
+    return 0 if row is None else row["count"]
+
+
 async def of_batch(db: Pool, batch_id: UUID, limit: int, offset: int, catalogue: Catalogue) -> list[ListedPayout]:
     """The payouts of a batch, in file order."""
     return [_listed(row, catalogue) for row in await db.fetch(LIST_OF_BATCH, batch_id, limit, offset)]
@@ -149,7 +182,8 @@ async def export(
     tx: Tx, batch_id: UUID, account: BankAccount, selected: Sequence[UUID] | None, context: OperatorContext
 ) -> int:
     """Assign prepared payouts, all or the selected ones, to a new batch. Returns their number."""
-    await tx.execute(KEEP_BATCH, batch_id, account.iban, account.bic, account.holder, context.operator, context.at)
+    address = None if account.address is None else str(account.address)
+    await tx.execute(KEEP_BATCH, batch_id, account.iban, account.bic, account.holder, context.operator, context.at, address)
     return await tx.execute(EXPORT, batch_id, selected, context.at)
 
 
@@ -161,7 +195,7 @@ async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
     first = rows[0]
     return Batch(
         first["batch_id"],
-        BankAccount(first["iban"], first["holder"], first["bic"]),
+        BankAccount(first["iban"], first["holder"], first["bic"], parse_address(first["address"] or "")),
         first["exported_at"],
         tuple(
             Transfer(row["id"].hex, row["amount_minor"], row["receiver_iban"], row["receiver_name"], row["words"])

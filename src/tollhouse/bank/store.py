@@ -1,6 +1,7 @@
 """SQL that writes statements, entries and transfers."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import date, datetime
 from uuid import UUID
 
@@ -21,17 +22,23 @@ KEEP_STATEMENT = """
     ON CONFLICT (digest) DO NOTHING
 """
 STATEMENT_OF = "SELECT id FROM bank_statements WHERE digest = $1"
-# An entry is inserted once: a concurrent import waits for the first and finds the row.
-KEEP_ENTRY = """
+INSERT_ENTRIES = """
     INSERT INTO bank_entries (id, identity, first_statement_id, side, currency, amount_minor, booked_on, is_reversal,
                               batch_reference, bank_reference)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-    ON CONFLICT (identity) DO NOTHING
+    SELECT id, identity, $1, side, currency, amount_minor, booked_on, is_reversal, batch_reference, bank_reference
+    FROM unnest($2::uuid[], $3::bytea[], $4::text[], $5::text[], $6::bigint[], $7::date[], $8::boolean[], $9::text[],
+                $10::text[])
+        AS new (id, identity, side, currency, amount_minor, booked_on, is_reversal, batch_reference, bank_reference)
 """
-KEEP_PART = """
+INSERT_PARTS = """
     INSERT INTO bank_entry_parts (id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words,
                                   return_reason, sent_at, outcome, payout_id, because)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    SELECT id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words, return_reason, sent_at,
+           outcome, payout_id, because
+    FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
+                $10::text[], $11::timestamptz[], $12::text[], $13::uuid[], $14::text[])
+        AS new (id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words, return_reason,
+                sent_at, outcome, payout_id, because)
 """
 # Planned for the outcome: those that operators decide have indexes.
 WITH_OUTCOME = """
@@ -66,6 +73,14 @@ class Placed(Struct, frozen=True):
     payout_id: UUID | None = None
     reason: str | None = None
     fee_minor: int = 0
+
+
+class NewEntry(Struct, frozen=True):
+    """An entry to insert, with the outcomes of its transfers in their order."""
+
+    id: UUID
+    entry: Entry
+    placed: tuple[Placed, ...]
 
 
 class Waiting(Struct, frozen=True):
@@ -104,21 +119,18 @@ async def keep_statement(tx: Tx, statement: Statement, context: OperatorContext)
     return found, False
 
 
-async def keep_entry(tx: Tx, entry: Entry, statement_id: UUID) -> UUID | None:
-    """Insert a new entry. Returns its id; None if it is known."""
-    own_id = new_id()
-    what = (entry.side, entry.currency, entry.amount_minor, entry.booked_on, entry.is_reversal)
-    names = (entry.batch_id, entry.bank_reference)
-    inserted = await tx.execute(KEEP_ENTRY, own_id, entry.identity, statement_id, *what, *names)
-    return own_id if inserted == 1 else None
-
-
-async def keep_part(tx: Tx, part_id: UUID, entry_id: UUID, nth: int, part: Part, placed: Placed) -> None:
-    """Insert a transfer of a new entry with its outcome."""
-    words = " ".join(filter(None, (part.structured, part.unstructured)))
-    whose = (part.end_to_end_id, part.other_name, part.other_iban, words, part.return_reason, part.sent_at)
-    result = (placed.outcome, placed.payout_id, placed.reason)
-    await tx.execute(KEEP_PART, part_id, entry_id, nth, part.amount_minor, placed.reference, *whose, *result)
+async def insert_entries(tx: Tx, new: Sequence[NewEntry], statement_id: UUID) -> None:
+    """Insert new entries and their transfers."""
+    if not new:
+        return
+    entries = [_entry_values(one) for one in new]
+    parts = [
+        _part_values(one.id, nth, part, placed)
+        for one in new
+        for nth, (part, placed) in enumerate(zip(one.entry.parts, one.placed, strict=True))
+    ]
+    await tx.execute(INSERT_ENTRIES, statement_id, *zip(*entries, strict=True))
+    await tx.execute(INSERT_PARTS, *zip(*parts, strict=True))
 
 
 async def unmatched(db: Pool, catalogue: Catalogue) -> list[ListedTransfer]:
@@ -161,6 +173,19 @@ async def decide(tx: Tx, part_id: UUID, placed: Placed, context: OperatorContext
 async def reopen(tx: Tx, part_id: UUID) -> int | None:
     """Make a transfer unmatched again. Returns how many decisions it has had; None if its outcome is final."""
     return await tx.fetchval(REOPEN, part_id)
+
+
+def _entry_values(new: NewEntry) -> tuple[object, ...]:
+    entry = new.entry
+    what = (entry.side, entry.currency, entry.amount_minor, entry.booked_on, entry.is_reversal)
+    return (new.id, entry.identity, *what, entry.batch_id, entry.bank_reference)
+
+
+def _part_values(entry_id: UUID, nth: int, part: Part, placed: Placed) -> tuple[object, ...]:
+    words = " ".join(filter(None, (part.structured, part.unstructured)))
+    whose = (part.end_to_end_id, part.other_name, part.other_iban, words, part.return_reason, part.sent_at)
+    result = (placed.outcome, placed.payout_id, placed.reason)
+    return (new_id(), entry_id, nth, part.amount_minor, placed.reference, *whose, *result)
 
 
 def _facts(statement: Statement) -> tuple[object, ...]:

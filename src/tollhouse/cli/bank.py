@@ -11,7 +11,8 @@ from cyclopts import App, Parameter
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import actions, imports, pauses, shown_store, store
 from tollhouse.bank import payouts as payout_actions
-from tollhouse.bank.model import BankRefusedError, Decided, Imported, PayoutStatus
+from tollhouse.bank.imports_model import FileImport
+from tollhouse.bank.model import BankRefusedError, Decided, PayoutStatus
 from tollhouse.cli.actions import By, Reason, act, print_action, print_rows, run, run_as
 from tollhouse.cli.options import Json, stderr
 from tollhouse.console.bank_ports import BANK_PORTS
@@ -25,7 +26,7 @@ from tollhouse.rails.configured import bank_account
 statements = App(name="statements", help="Import bank statements and match transfers to payments.")
 payouts = App(name="payouts", help="List, export and refuse bank payouts.")
 
-File = Annotated[Path, Parameter(help="A camt.053 statement.")]
+File = Annotated[Path, Parameter(help="A camt.053 statement, camt.054 notification or pain.002 status report.")]
 TransferArgument = Annotated[UUID, Parameter(help="The transfer's ID, as `statements unmatched` prints it.")]
 PayoutArgument = Annotated[UUID, Parameter(help="The payout's ID.")]
 Status = Annotated[PayoutStatus | None, Parameter(help="Only payouts with this status.")]
@@ -34,16 +35,24 @@ Status = Annotated[PayoutStatus | None, Parameter(help="Only payouts with this s
 @statements.command(name="import")
 def import_statements(file: File, /, *, by: By = None, as_json: Json = False) -> int:
     """Import a statement file. Entries that were imported before are skipped."""
+    with stderr.status(str(file)) as status:
 
-    async def action(services: Services, context: OperatorContext) -> Imported:
-        return await imports.import_file(_read(file), bank_account(services.settings), BANK_PORTS, context, services)
+        def show(current: FileImport) -> None:
+            status.update(f"{current.done:,} of {current.entries:,} entries imported" if current.entries else "Checking")
 
-    imported = run_as(action, None, by)
-    if isinstance(imported, int):
-        return imported
+        async def action(services: Services, context: OperatorContext) -> FileImport:
+            account = bank_account(services.settings)
+            import_id = await imports.upload(_read(file), account, context, services)
+            ended = await imports.finish(import_id, account, BANK_PORTS, services, show=show)
+            imports.result(ended)
+            return ended
+
+        ended = run_as(action, None, by)
+    if isinstance(ended, int):
+        return ended
     if as_json:
-        print(msgspec.json.encode(imported).decode())
-    stderr.print(str(imported.words))
+        print(msgspec.json.encode(ended.counts).decode())
+    stderr.print(str(ended.words))
     return 0
 
 

@@ -41,13 +41,18 @@ BANK_PORTS = BankPorts(
     charge,
     {
         "refund": Origin(
-            payments_bank_port.waiting, refund_actions.succeed, refund_actions.reverse, payments_bank_port.refuse
+            payments_bank_port.waiting,
+            refund_actions.succeed,
+            refund_actions.reverse,
+            payments_bank_port.refuse,
+            payments_bank_port.refuse_receiver,
         ),
         "withdrawal": Origin(
             withdrawals_by_bank.list_pending,
             withdrawals_by_bank.complete,
             sending.record_return,
             withdrawals_by_bank.decline,
+            withdrawals_by_bank.decline_receiver,
         ),
     },
     keep,

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext, Reviewer
-from tollhouse.bank import pauses, payouts_store
+from tollhouse.bank import messages_store, pauses, payouts_store
 from tollhouse.bank import payouts as payout_actions
 from tollhouse.bank.model import BankRefusedError, ListedPayout, PayoutStatus, Prepared
 from tollhouse.console.bank_ports import BANK_PORTS
@@ -23,6 +23,7 @@ from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.outgoing import pauses_store
 from tollhouse.outgoing import store as outgoing_store
@@ -32,6 +33,7 @@ from tollhouse.rails.bank.batch import Batch, write
 from tollhouse.rails.configured import bank_account
 
 OPERATIONS = Operations(PAGES)
+OVERDUE_SHOWN, REPORTS_SHOWN = 20, 20
 REFUSABLE: dict[str, PayoutStatus] = {"prepared": "prepared", "exported": "exported"}
 
 
@@ -154,9 +156,17 @@ async def _batch(
     rows, more = query.cut(
         await payouts_store.of_batch(request.services.db, batch_id, query.fetch, query.offset, request.services.catalogue)
     )
-    turned = page_links(query, more=more)
     return await render(
-        request, caller, "batch", status, here="payouts", batch=found, payouts=rows, page_links=turned, message=message
+        request,
+        caller,
+        "batch",
+        status,
+        here="payouts",
+        batch=found,
+        payouts=rows,
+        reports=await messages_store.list_reports(request.services.db, batch_id, REPORTS_SHOWN),
+        page_links=page_links(query, more=more),
+        message=message,
     )
 
 
@@ -186,7 +196,8 @@ async def _payouts(
 ) -> Response:
     """The list. `selected` is the selection of a failed export; None selects all. `reason` is that of a refused one."""
     status_filter = None if query.status == "all" else query.status
-    account = bank_account(request.services.settings)
+    services = request.services
+    account = bank_account(services.settings)
 
     async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared, list[Pause], list[Translatable]]:
         found = await payout_actions.listed(
@@ -214,6 +225,9 @@ async def _payouts(
         selected=selected,
         pauses=paused,
         missing=missing,
+        overdue=await payouts_store.list_overdue(services.db, request.now, OVERDUE_SHOWN, services.catalogue),
+        overdue_count=await payouts_store.count_overdue(services.db, request.now),
+        bank_days_max=EXPORTED_BANK_DAYS_MAX,
         history=await find_resumption(request, query.action),
         done=query.action,
         reason=reason,

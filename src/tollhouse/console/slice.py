@@ -3,6 +3,7 @@
 from tollhouse.console import (
     accounting_pages,
     application_pages,
+    bank_jobs,
     delivery_pages,
     jobs,
     mail_pages,
@@ -16,7 +17,7 @@ from tollhouse.console import (
     statement_pages,
 )
 from tollhouse.console.invariants_store import INVARIANTS
-from tollhouse.http.slice import HOURLY_S, Job, Slice
+from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 from tollhouse.kernel.limits import HEARTBEAT_EVERY_S
 
 SLICE = Slice(
@@ -36,6 +37,8 @@ SLICE = Slice(
     ),
     jobs=(
         Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),
+        Job(CONTINUOUS_S, bank_jobs.import_statements),
+        Job(HOURLY_S, bank_jobs.delete_old_announcements),
         Job(HOURLY_S, jobs.delete_heartbeats),
         Job(HOURLY_S, jobs.delete_old_failures),
     ),

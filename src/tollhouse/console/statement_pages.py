@@ -7,8 +7,9 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import actions, imports, shown_store, store
+from tollhouse.bank import actions, imports, imports_store, messages_store, shown_store, store
 from tollhouse.bank.model import BankPorts, Decided
+from tollhouse.console.bank_jobs import ANNOUNCED_FOR
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
@@ -24,7 +25,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Translatable
-from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
+from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX, PIECE_BYTES
 from tollhouse.rails.configured import bank_account
 
 OPERATIONS = Operations(PAGES)
@@ -58,6 +59,9 @@ FIELDS = (
     "decision_why",
     "reopen_why",
 )
+SOON_S = 10
+"""How long a request waits for the import of a small file. It continues without it."""
+ACTIVE_SHOWN, ANNOUNCED_SHOWN = 10, 50
 UPLOAD_BYTES_MAX = DOCUMENT_BYTES_MAX + BODY_BYTES_MAX
 """More than a document may have, so that a file that is slightly too large gets an error on the page."""
 
@@ -70,18 +74,29 @@ async def statements(request: Request, caller: Operator, query: PageQuery) -> Re
 
 @OPERATIONS.add("POST", "/operator/statements", guard=operator_page, body_bytes_max=UPLOAD_BYTES_MAX)
 async def import_statements(request: Request, caller: Operator) -> Response:
-    """Import a file. The response is a page, because importing the same file again changes nothing."""
-    raw = request.file("file")
+    """Store a file for the worker. A small one is imported now, unless others are waiting."""
+    raw, account = request.file("file"), bank_account(request.services.settings)
     if not raw:
         return await _statements(request, caller, PageQuery(), 422, error="Choose a file.")
-    context = OperatorContext(caller.email, request.now)
     try:
-        imported = await imports.import_file(
-            raw, bank_account(request.services.settings), BANK_PORTS, context, request.services
-        )
+        import_id = await imports.upload(raw, account, OperatorContext(caller.email, request.now), request.services)
+        within_s = SOON_S if len(raw) <= PIECE_BYTES else 0
+        ended = await imports.finish_soon(import_id, account, BANK_PORTS, request.services, within_s)
+        if ended.is_active:
+            return see_other(f"/operator/imports/{import_id}")
+        imports.result(ended)
     except OperatorRefusedError as refused:
         return await _statements(request, caller, PageQuery(), 422, error=refused.message)
-    return await _statements(request, caller, PageQuery(), done=imported.words)
+    return await _statements(request, caller, PageQuery(), done=ended.words)
+
+
+@OPERATIONS.add("GET", "/operator/imports/{import_id}", guard=operator_page)
+async def statement_import(request: Request, caller: Operator, import_id: UUID) -> Response:
+    """The import of a file: its progress, and what came of it."""
+    found = await imports_store.get(request.services.db, import_id)
+    if found is None:
+        raise NotFound
+    return await render(request, caller, "import", here="statements", file=found)
 
 
 @OPERATIONS.add("GET", "/operator/statements/{statement_id}", guard=operator_page)
@@ -101,6 +116,7 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
         "statement",
         here="statements",
         statement=found,
+        active=[one for one in await imports_store.active(request.services.db, 1) if one.statement_id == statement_id],
         transfers=rows,
         page_links=page_links(query, more=more),
     )
@@ -120,6 +136,9 @@ async def transfers(request: Request, caller: Operator, query: TransfersQuery) -
         transfers=rows,
         query=query,
         page_links=page_links(query, more=more),
+        announced=await messages_store.list_announced(
+            services.db, request.now - ANNOUNCED_FOR, ANNOUNCED_SHOWN, services.catalogue
+        ),
     )
 
 
@@ -220,6 +239,8 @@ async def _statements(
         here="statements",
         account=bank_account(request.services.settings),
         statements=rows,
+        active=await imports_store.active(request.services.db, ACTIVE_SHOWN),
+        size_mib=DOCUMENT_BYTES_MAX // 1024 // 1024,
         page_links=page_links(query, more=more),
         field_errors={"file": error} if error else {},
         done=done,

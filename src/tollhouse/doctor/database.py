@@ -12,7 +12,9 @@ from tollhouse.doctor import store
 from tollhouse.doctor.connections import examine_pooler, examine_standby
 from tollhouse.doctor.model import Finding
 from tollhouse.kernel import clock
+from tollhouse.kernel.bank_days import before_bank_days
 from tollhouse.kernel.errors import TemporarilyUnavailable
+from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.db_errors import UNREACHABLE
@@ -99,7 +101,7 @@ async def _examine_instance(settings: Settings, pool: Pool) -> list[Finding]:
         _worker(await store.read_workers(pool, now, RUNNING_WITHIN)),
         _invariants(await store.read_invariants(pool), now),
         _proxy(settings, await store.read_addresses(pool, now - SIGN_INS_WITHIN)),
-        _bank(settings, await store.read_bank(pool), now),
+        _bank(settings, await store.read_bank(pool, before_bank_days(now, EXPORTED_BANK_DAYS_MAX)), now),
         *_archive(await store.read_archive(pool)),
         *([] if settings.wal_archive is None else [_receiver(is_active=await store.is_received(pool, SLOT))]),
     ]
@@ -164,6 +166,9 @@ def _bank(settings: Settings, bank: Row, now: datetime) -> Finding:
     if bank["imported_at"] is None or now - bank["imported_at"] > IMPORTED_WITHIN:
         message = "No bank statement was imported in the last 5 days: payments that arrived are not known."
         return Finding("bank", "warning", message, "Import statements with `tollhouse operator statements import`.")
+    if bank["overdue"]:
+        message = f"{bank['overdue']} exported payouts are not on a statement after {EXPORTED_BANK_DAYS_MAX} bank days."
+        return Finding("bank", "warning", message, "Import the newest statements, or ask the bank: see the page Payouts.")
     return Finding("bank", "ok", f"The last statement was imported on {bank['imported_at']:%Y-%m-%d}.")
 
 

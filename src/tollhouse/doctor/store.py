@@ -21,7 +21,11 @@ ADDRESSES = """
     FROM (SELECT address FROM sessions
           WHERE last_seen_at > $1 AND created_at > $1 AND address IS NOT NULL LIMIT 1000) AS recent
 """
-BANK = "SELECT payouts_are_paused() AS are_paused, (SELECT max(imported_at) FROM bank_statements) AS imported_at"
+BANK = """
+    SELECT payouts_are_paused() AS are_paused, (SELECT max(imported_at) FROM bank_statements) AS imported_at,
+           (SELECT count(*) FROM bank_payouts p JOIN bank_batches b ON b.id = p.batch_id
+            WHERE p.status = 'exported' AND b.exported_at < $1) AS overdue
+"""
 ARCHIVE = """
     SELECT current_setting('archive_mode') <> 'off' AS is_on,
            last_archived_time AS archived_at, last_failed_time AS failed_at
@@ -50,9 +54,9 @@ async def read_addresses(db: Pool, since: datetime) -> Row:
     return await _row(db, ADDRESSES, since)
 
 
-async def read_bank(db: Pool) -> Row:
-    """Whether payouts are paused, and when a statement was imported last."""
-    return await _row(db, BANK)
+async def read_bank(db: Pool, exported_before: datetime) -> Row:
+    """Whether payouts are paused, when a statement was imported, and how many payouts on none were exported before then."""
+    return await _row(db, BANK, exported_before)
 
 
 async def is_received(db: Pool, slot: str) -> bool:

@@ -16,18 +16,28 @@ def parse_multipart(content_type: str, raw: bytes) -> dict[str, bytes]:
     found = BOUNDARY.search(content_type)
     if found is None:
         raise InvalidRequest("The Content-Type must have a boundary.")
-    boundary = b"\r\n--" + (found[1] or found[2]).encode("latin-1")
-    before, *pieces = (b"\r\n" + raw).split(boundary, FIELDS_MAX + 1)
-    if before or not pieces or pieces.pop() not in {b"--", b"--\r\n"}:
-        raise InvalidRequest("The form is incomplete or has more than 20 fields.")
+    boundary = b"--" + (found[1] or found[2]).encode("latin-1")
     fields: dict[str, bytes] = {}
-    for piece in pieces:
-        head, ends, content = piece.partition(b"\r\n\r\n")
-        named = NAME.search(head) if ends and head.startswith(b"\r\n") else None
+    for start, end in _spans(raw, boundary):
+        begins = raw.find(b"\r\n\r\n", start, end)
+        head = b"" if begins < 0 else raw[start:begins]
+        named = NAME.search(head) if head.startswith(b"\r\n") else None
         if named is None:
             raise InvalidRequest("A form field has no name.")
         name = named[1].decode("utf-8", "replace")
         if name in fields:
             raise InvalidRequest(Text("The field %(name)s must not be repeated.", name=name))
-        fields[name] = content
+        fields[name] = raw[begins + 4 : end]
     return fields
+
+
+def _spans(raw: bytes, boundary: bytes) -> list[tuple[int, int]]:
+    """Where each field begins and ends. A file may be large, so nothing is copied."""
+    found = list[tuple[int, int]]()
+    start = len(boundary) if raw.startswith(boundary) else -1
+    while start >= 0 and len(found) <= FIELDS_MAX and (end := raw.find(b"\r\n" + boundary, start)) >= 0:
+        found.append((start, end))
+        start = end + 2 + len(boundary)
+    if not 0 < len(found) <= FIELDS_MAX or raw[start : start + 5] not in {b"--", b"--\r\n"}:
+        raise InvalidRequest("The form is incomplete or has more than 20 fields.")
+    return found

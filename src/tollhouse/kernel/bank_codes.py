@@ -2,6 +2,8 @@
 
 import re
 
+from msgspec import Struct
+
 SEPA_IBAN_CHARS = {
     "AD": 24, "AL": 28, "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20, "ES": 24,
     "FI": 18, "FR": 27, "GB": 22, "GI": 23, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IS": 26, "IT": 27, "LI": 21, "LT": 20,
@@ -12,6 +14,13 @@ SEPA_IBAN_CHARS = {
 
 BIC = re.compile(r"[A-Z]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?")
 IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,27}")
+OUTSIDE_EEA = frozenset({"AD", "AL", "CH", "GB", "GI", "MC", "MD", "ME", "MK", "RS", "SM", "VA"})
+"""Countries of SEPA to which a transfer has the sender's address (Regulation (EU) 2015/847)."""
+
+ADDRESS_PARTS = 4
+ADDRESS_CHARS_MAX = (70, 16, 35, 2)
+"""Of street, postal code, city and country, as in ISO 20022."""
+
 REFERENCE_DIGITS = 20
 """Digits alone, though the standard knows letters: the check digits miss none that is wrong, nor two that are swapped."""
 
@@ -31,6 +40,29 @@ def parse_bic(text: str) -> str | None:
     """The bank's name in capitals; None where it cannot be one."""
     bic = text.strip().upper()
     return bic if BIC.fullmatch(bic) else None
+
+
+class PostalAddress(Struct, frozen=True):
+    """A structured address. `country` is a code of two letters (ISO 3166)."""
+
+    street: str
+    postal_code: str
+    city: str
+    country: str
+
+    def __str__(self) -> str:
+        """In the form that `parse_address` reads."""
+        return f"{self.street}; {self.postal_code}; {self.city}; {self.country}"
+
+
+def parse_address(text: str) -> PostalAddress | None:
+    """An address written as `street; postal code; city; country`; None if it is none."""
+    parts = [part.strip() for part in text.split(";")]
+    if len(parts) != ADDRESS_PARTS or not all(part and part.isprintable() for part in parts):
+        return None
+    if any(len(part) > most for part, most in zip(parts, ADDRESS_CHARS_MAX, strict=True)):
+        return None
+    return PostalAddress(*parts) if re.fullmatch("[A-Z]{2}", parts[-1]) else None
 
 
 def creditor_reference(body: str) -> str:

@@ -22,6 +22,8 @@ CONNECTIONS_MAX = 100_000
 DATABASE_CONNECTIONS = 8
 DATABASE_CONNECTIONS_MAX = 500
 DRAIN_S_MAX = 300
+EXPORTED_BANK_DAYS_MAX = 3
+"""An exported payout that no statement shows after more bank days than these is overdue."""
 HEARTBEAT_EVERY_S = 15
 WORKER_SILENT_AFTER_S = 4 * HEARTBEAT_EVERY_S
 """A worker without a heartbeat for this long is taken for dead."""

@@ -16,8 +16,9 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.events.status import read_status
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.bank_days import before_bank_days
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.kernel.limits import WORKER_SILENT_AFTER_S
+from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX, WORKER_SILENT_AFTER_S
 from tollhouse.monitoring import store
 from tollhouse.platform.db import Pool, Row
 from tollhouse.platform.db_errors import UNREACHABLE
@@ -148,6 +149,7 @@ async def _read_operations(db: Pool, now: datetime) -> list[Metric]:
     """What operators do: reviews and bank statements."""
     waiting = await db.fetch(store.WAITING)
     statements = await _row(db, store.STATEMENTS)
+    exported = await _row(db, store.EXPORTED, before_bank_days(now, EXPORTED_BANK_DAYS_MAX))
     last_on = None if statements["last_on"] is None else datetime.combine(statements["last_on"], time_of_day.min, UTC)
     return [
         _gauge(
@@ -160,6 +162,9 @@ async def _read_operations(db: Pool, now: datetime) -> list[Metric]:
             "How long the oldest object has waited for an operator.",
             *(({"kind": row["kind"]}, _age_s(row["oldest_at"], now)) for row in waiting),
         ),
+        _gauge("payouts_exported", "Exported payouts that no statement shows.", ({}, exported["exported"])),
+        _gauge("payouts_overdue", "Those of them that were exported over 3 bank days ago.", ({}, exported["overdue"])),
+        _gauge("payouts_exported_oldest_seconds", "Age of the oldest of them.", ({}, _age_s(exported["oldest_at"], now))),
         _time("bank_statement_imported_timestamp_seconds", "The last import of a statement.", statements["imported_at"]),
         _time(
             "bank_statement_last_day_timestamp_seconds", "The last day with an entry in a statement, at 0:00 UTC.", last_on

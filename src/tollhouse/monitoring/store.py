@@ -50,6 +50,11 @@ WAITING = """
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id JOIN bank_statements s ON s.id = e.first_statement_id
     WHERE p.outcome = 'unmatched'
 """
+# Payouts that are in a file for the bank, and how many of them were before the time $1.
+EXPORTED = """
+    SELECT count(*) AS exported, count(*) FILTER (WHERE b.exported_at < $1) AS overdue, min(b.exported_at) AS oldest_at
+    FROM bank_payouts p JOIN bank_batches b ON b.id = p.batch_id WHERE p.status = 'exported'
+"""
 STATEMENTS = "SELECT max(imported_at) AS imported_at, max(last_on) AS last_on FROM bank_statements"
 BALANCES = """
     SELECT mode, currency, code, sum(balance) AS balance_minor

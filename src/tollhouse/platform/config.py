@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from tollhouse.kernel.bank_codes import PostalAddress
 from tollhouse.platform import setting_values
 from tollhouse.platform.setting_list import SETTINGS, Setting
 from tollhouse.platform.smtp import Relay
@@ -38,6 +39,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     datev_consultant: int | None
     datev_client: int | None
     datev_accounts: tuple[tuple[str, str], ...]
+    bank_address: PostalAddress | None
     catalogue_file: Path | None
     signup_open: bool
     smtp: Relay | None

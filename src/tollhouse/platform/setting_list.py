@@ -94,6 +94,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TOLLHOUSE_BANK_BIC", "bank_bic", "BIC for bank transfers", "", _or_none(setting_values.bic)),
     Setting("TOLLHOUSE_BANK_HOLDER", "bank_holder", "account holder for transfers", "", _or_none(setting_values.holder)),
     Setting(
+        "TOLLHOUSE_BANK_ADDRESS",
+        "bank_address",
+        "its address for payouts outside the EEA: street; postal code; city; country",
+        "",
+        _or_none(setting_values.postal_address),
+    ),
+    Setting(
         "TOLLHOUSE_DATEV_CONSULTANT",
         "datev_consultant",
         "number of the tax consultant (Beraternummer) in files for DATEV",

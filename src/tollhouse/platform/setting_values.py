@@ -206,6 +206,14 @@ def holder(text: str) -> str:
     return text
 
 
+def postal_address(text: str) -> bank_codes.PostalAddress:
+    """The address of an account holder."""
+    address = bank_codes.parse_address(text)
+    if address is None:
+        raise ValueError("must be a street, postal code, city and country, such as: Main Street 7; 10115; Berlin; DE")
+    return address
+
+
 def base_url(text: str) -> str:
     """The URL of the service for browsers and clients, without a trailing slash."""
     parts = urlsplit(text)

@@ -45,4 +45,4 @@ def bank_account(settings: Settings) -> BankAccount | None:
     """The bank account of the instance; None if it is not set."""
     if settings.bank_iban is None or settings.bank_holder is None:
         return None
-    return BankAccount(settings.bank_iban, settings.bank_holder, settings.bank_bic)
+    return BankAccount(settings.bank_iban, settings.bank_holder, settings.bank_bic, settings.bank_address)

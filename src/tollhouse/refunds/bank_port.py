@@ -63,6 +63,11 @@ async def refuse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     return await actions.fail(work, env, refund_id, "refund_declined")
 
 
+async def refuse_receiver(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
+    """The same, because the bank cannot pay to the receiver's account."""
+    return await actions.fail(work, env, refund_id, "receiver_invalid")
+
+
 async def waiting(tx: Tx) -> list[Payout]:
     """Pending refunds that the bank rail has accepted."""
     return await bank_port_store.list_accepted(tx)

@@ -24,3 +24,8 @@ async def complete(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdra
 async def decline(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """Fail a withdrawal that the bank does not send. Raises `NotFound` and `InvalidState`."""
     return await sending.fail(work, env, withdrawal_id, "payout_declined")
+
+
+async def decline_receiver(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
+    """The same, because the bank cannot pay to the receiver's account."""
+    return await sending.fail(work, env, withdrawal_id, "receiver_invalid")

@@ -24,6 +24,7 @@ NOT_LINKED = {
     "/operator/applications/{client_id}/reactivate": "after suspending",
     "/operator/deliveries/{merchant_id}/{mode}": "where deliveries fail",
     "/operator/mail/{mail_id}/html": "only where operators can read mail: without a relay, outside live use",
+    "/operator/imports/{import_id}": "after a form",
     "/operator/merchants/{merchant_id}/reactivate": "after suspending",
     "/operator/security/off": "with a second factor",
     "/operator/security/setup": "after a form",

@@ -7,11 +7,11 @@ from uuid import UUID
 from lxml import etree
 from msgspec import Struct
 
-from tollhouse.kernel.bank_codes import parse_iban
+from tollhouse.kernel.bank_codes import ADDRESS_CHARS_MAX, OUTSIDE_EEA, PostalAddress, parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.money import format_minor
+from tollhouse.platform.xml import Element
 from tollhouse.rails.bank.transfer import CURRENCY, BankAccount
-from tollhouse.rails.bank.xml import Element
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"
 DECIMALS = 2
@@ -63,7 +63,10 @@ def write(batch: Batch) -> bytes:
     _below(payment, "CtrlSum", sum_of_all)
     _below(payment, "PmtTpInf/SvcLvl/Cd", "SEPA")
     _below(payment, "ReqdExctnDt/Dt", batch.created_at.date().isoformat())
-    _below(payment, "Dbtr/Nm", _name(batch.account.holder))
+    debtor = _below(payment, "Dbtr")
+    _below(debtor, "Nm", _name(batch.account.holder))
+    if batch.account.address is not None:
+        _address(debtor, batch.account.address)
     _below(payment, "DbtrAcct/Id/IBAN", batch.account.iban)
     if batch.account.bic is not None:
         _below(payment, "DbtrAgt/FinInstnId/BICFI", batch.account.bic)
@@ -73,6 +76,11 @@ def write(batch: Batch) -> bytes:
     for one in batch.transfers:
         _transfer(payment, one)
     return etree.tostring(document, xml_declaration=True, encoding="UTF-8", pretty_print=True)
+
+
+def outside_eea(batch: Batch) -> list[Transfer]:
+    """The transfers to countries of SEPA for which banks require the sender's address."""
+    return [one for one in batch.transfers if one.receiver_iban[:2] in OUTSIDE_EEA]
 
 
 def total(batch: Batch) -> str:
@@ -108,6 +116,14 @@ def _transfer(payment: Element, one: Transfer) -> None:
     _below(node, "CdtrAcct/Id/IBAN", one.receiver_iban)
     if words := plain(one.words, WORDS_CHARS_MAX):
         _below(node, "RmtInf/Ustrd", words)
+
+
+def _address(party: Element, address: PostalAddress) -> None:
+    """Structured: banks refuse address lines from November 2026 on."""
+    node = _below(party, "PstlAdr")
+    parts = (address.street, address.postal_code, address.city, address.country)
+    for name, text, chars_max in zip(("StrtNm", "PstCd", "TwnNm", "Ctry"), parts, ADDRESS_CHARS_MAX, strict=True):
+        _below(node, name, plain(text, chars_max) or NOT_PROVIDED)
 
 
 def _below(node: Element, path: str, text: str | None = None) -> Element:

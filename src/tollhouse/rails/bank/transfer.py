@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, creditor_reference, parse_iban
+from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, PostalAddress, creditor_reference, parse_iban
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.provider import (
@@ -36,11 +36,12 @@ TIMES = PaymentTimes(settlement=timedelta(days=5), link_lifetime_min=timedelta(d
 
 
 class BankAccount(Struct, frozen=True):
-    """A bank account and its holder. Transfers within the euro area need no BIC."""
+    """A bank account and its holder. Transfers within the EEA need no BIC and no address."""
 
     iban: str
     holder: str
     bic: str | None = None
+    address: PostalAddress | None = None
 
 
 class Payout(Struct, frozen=True, kw_only=True):

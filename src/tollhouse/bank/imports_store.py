@@ -1,0 +1,187 @@
+"""SQL of imports: files, and the statements and entries that were read from them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank.imports_model import FileImport, ImportState
+from tollhouse.bank.model import Imported
+from tollhouse.kernel.stored_text import dump_text, load_text
+from tollhouse.kernel.text import Translatable
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.bank.statement import Entry, ImportKind, Statement
+
+INSERT = "INSERT INTO bank_imports (id, size_bytes, uploaded_by, uploaded_at) VALUES ($1, $2, $3, $4)"
+INSERT_PIECE = "INSERT INTO bank_import_pieces (import_id, nth, content) VALUES ($1, $2, $3)"
+PIECE = "SELECT content FROM bank_import_pieces WHERE import_id = $1 AND nth = $2"
+OLDEST = "SELECT id FROM bank_imports WHERE ended_at IS NULL ORDER BY id LIMIT 1"
+COLUMNS = """id, size_bytes, status, kind, because, entries, statement, statement_id, next_entry, statements, new_entries,
+           known_entries, matched, unmatched, uploaded_by, uploaded_at"""
+GET = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1"
+ACTIVE = f"SELECT {COLUMNS} FROM bank_imports WHERE ended_at IS NULL ORDER BY id LIMIT $1"
+LOCK = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1 AND ended_at IS NULL FOR NO KEY UPDATE SKIP LOCKED"
+INSERT_ENTRIES = """
+    INSERT INTO bank_import_entries (import_id, statement, place, content)
+    SELECT $1, statement, place, content
+    FROM unnest($2::int[], $3::bigint[], $4::bytea[]) AS read (statement, place, content)
+"""
+INSERT_STATEMENT = """
+    INSERT INTO bank_import_statements (import_id, position, number, iban, currency, name, content)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+"""
+CHECKED = "UPDATE bank_imports SET status = 'importing', kind = 'statement', entries = $2 WHERE id = $1"
+SET_KIND = "UPDATE bank_imports SET kind = $2, entries = $3 WHERE id = $1"
+STATEMENT = """
+    SELECT number, iban, currency, name FROM bank_import_statements WHERE import_id = $1 AND position = $2
+"""
+CONTENT = "SELECT content FROM bank_import_statements WHERE import_id = $1 AND position = $2"
+ENTRIES = """
+    SELECT place, content FROM bank_import_entries
+    WHERE import_id = $1 AND statement = $2 AND place >= $3 ORDER BY place LIMIT $4
+"""
+ADVANCE = """
+    UPDATE bank_imports SET statement = $2, statement_id = $3, next_entry = $4, statements = statements + $5,
+        new_entries = new_entries + $6, known_entries = known_entries + $7, matched = matched + $8,
+        unmatched = unmatched + $9
+    WHERE id = $1
+"""
+END = "UPDATE bank_imports SET status = $2, because = $3, ended_at = $4 WHERE id = $1 AND ended_at IS NULL"
+DELETE_PIECES = "DELETE FROM bank_import_pieces WHERE import_id = $1"
+DELETE_STATEMENTS = "DELETE FROM bank_import_statements WHERE import_id = $1"
+DELETE_ENTRIES = "DELETE FROM bank_import_entries WHERE import_id = $1"
+
+
+class QueuedStatement(Struct, frozen=True):
+    """A statement of a file: its number there, its account, and the bank's ID."""
+
+    number: int
+    iban: str
+    currency: str | None
+    name: str
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """How far an import has got after a transaction, and what this one has done."""
+
+    statement: int
+    statement_id: UUID | None
+    next_entry: int
+    statements: int = 0
+    new_entries: int = 0
+    known_entries: int = 0
+    matched: int = 0
+    unmatched: int = 0
+
+
+async def insert(tx: Tx, import_id: UUID, size_bytes: int, context: OperatorContext) -> None:
+    """Insert an import."""
+    await tx.execute(INSERT, import_id, size_bytes, context.operator, context.at)
+
+
+async def insert_piece(tx: Tx, import_id: UUID, nth: int, piece: memoryview) -> None:
+    """Store a piece of its file."""
+    await tx.execute(INSERT_PIECE, import_id, nth, piece)
+
+
+async def piece(tx: Tx, import_id: UUID, nth: int) -> bytes | None:
+    """A piece of its file; None after the last one."""
+    return await tx.fetchval(PIECE, import_id, nth)
+
+
+async def oldest(db: Pool) -> UUID | None:
+    """The import whose turn it is; None if all have ended."""
+    row = await db.fetchrow(OLDEST)
+    return None if row is None else row["id"]
+
+
+async def get(db: Pool, import_id: UUID) -> FileImport | None:
+    """An import."""
+    row = await db.fetchrow(GET, import_id)
+    return None if row is None else _from_row(row)
+
+
+async def active(db: Pool, limit: int) -> list[FileImport]:
+    """Imports that have not ended, in their order."""
+    return [_from_row(row) for row in await db.fetch(ACTIVE, limit)]
+
+
+async def lock(tx: Tx, import_id: UUID) -> FileImport | None:
+    """Lock an import; None if it has ended, or somebody else has locked it."""
+    row = await tx.fetchrow(LOCK, import_id)
+    return None if row is None else _from_row(row)
+
+
+async def insert_entries(
+    tx: Tx, import_id: UUID, numbers: Sequence[int], places: Sequence[int], contents: Sequence[bytes]
+) -> None:
+    """Store entries that were read, with the numbers of their statements and their places there."""
+    await tx.execute(INSERT_ENTRIES, import_id, numbers, places, contents)
+
+
+async def insert_statement(tx: Tx, import_id: UUID, position: int, number: int, statement: Statement) -> None:
+    """Store a statement that was read: its position in the order of import, and its number in the file."""
+    content = msgspec.msgpack.encode(statement)
+    names = (statement.iban, statement.currency, statement.statement_id)
+    await tx.execute(INSERT_STATEMENT, import_id, position, number, *names, content)
+
+
+async def start(tx: Tx, import_id: UUID, entries: int) -> None:
+    """Record that the file was read and checked. It is not needed any more."""
+    await tx.execute(CHECKED, import_id, entries)
+    await tx.execute(DELETE_PIECES, import_id)
+
+
+async def set_kind(tx: Tx, import_id: UUID, kind: ImportKind, entries: int) -> None:
+    """Record what a file is that has no statements, and how many entries it has."""
+    await tx.execute(SET_KIND, import_id, kind, entries)
+
+
+async def queued_statement(tx: Tx, import_id: UUID, position: int) -> QueuedStatement | None:
+    """The statement at this position; None after the last one."""
+    row = await tx.fetchrow(STATEMENT, import_id, position)
+    return None if row is None else QueuedStatement(*row.values())
+
+
+async def content(tx: Tx, import_id: UUID, position: int) -> Statement:
+    """All that this statement says, but for the transfers of its entries."""
+    return msgspec.msgpack.decode(await tx.fetchval(CONTENT, import_id, position), type=Statement)
+
+
+async def entries(tx: Tx, import_id: UUID, number: int, from_place: int, limit: int) -> list[tuple[int, Entry]]:
+    """The next entries of the statement with this number, by their places."""
+    rows = await tx.fetch(ENTRIES, import_id, number, from_place, limit)
+    return [(row["place"], msgspec.msgpack.decode(row["content"], type=Entry)) for row in rows]
+
+
+async def advance(tx: Tx, import_id: UUID, step: Step) -> None:
+    """Record a step of a locked import."""
+    await tx.execute(ADVANCE, import_id, *msgspec.structs.astuple(step))
+
+
+async def end(tx: Tx, import_id: UUID, status: ImportState, reason: Translatable | None, now: datetime) -> None:
+    """End an import, and delete what was stored for it."""
+    await tx.execute(END, import_id, status, None if reason is None else dump_text(reason), now)
+    for statement in (DELETE_PIECES, DELETE_STATEMENTS, DELETE_ENTRIES):
+        await tx.execute(statement, import_id)
+
+
+def _from_row(row: Row) -> FileImport:
+    because = row["because"]
+    return FileImport(
+        id=row["id"],
+        size_bytes=row["size_bytes"],
+        status=row["status"],
+        kind=row["kind"],
+        reason=None if because is None else load_text(because),
+        entries=row["entries"],
+        statement=row["statement"],
+        statement_id=row["statement_id"],
+        next_entry=row["next_entry"],
+        imported=Imported(row["statements"], row["new_entries"], row["known_entries"], row["matched"], row["unmatched"]),
+        uploaded_by=row["uploaded_by"],
+        uploaded_at=row["uploaded_at"],
+    )

@@ -1,0 +1,23 @@
+"""What the worker does about the bank: it imports the files that operators have uploaded."""
+
+from datetime import timedelta
+
+from tollhouse.bank import imports, messages_store
+from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.rails.configured import bank_account
+
+ANNOUNCED_FOR = timedelta(days=30)
+
+
+async def delete_old_announcements(services: Services) -> None:
+    """Delete announced transfers that no page shows any more."""
+    await messages_store.delete_announced_before(services.db, clock.now() - ANNOUNCED_FOR)
+
+
+async def import_statements(services: Services) -> None:
+    """Import all files that wait, one after the other."""
+    account = bank_account(services.settings)
+    while await imports.advance(account, BANK_PORTS, services):
+        pass
