@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.accounting.conftest import DATEV
 from tests.bank.camt import ACCOUNT
 from tests.cast import PASSWORD, Actor, Answer, sign_up
 from tests.console.operator_pages import invite, signed_in_operator, visitor
@@ -62,8 +63,8 @@ async def attempt(actor: Actor, operation: Operation, **headers: str) -> Answer:
 
 @pytest.fixture(scope="module")
 def live(server: embedded.Server) -> Iterator[Service]:
-    """A service that has a bank account."""
-    with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT)) as running:
+    """A service that has a bank account, and an accountant's numbers: each page answers."""
+    with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT, **DATEV)) as running:
         yield running
 
 
