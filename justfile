@@ -57,6 +57,10 @@ sql *packages:
 texts *args:
     python -m tests.texts "$@"
 
+# Record the database of a release for tests/upgrades, before its number is published: `just release-data 0.3.0`.
+release-data version:
+    python -m tests.upgrades.record "$1"
+
 # Resolve the dependencies anew.
 lock:
     scripts/lock

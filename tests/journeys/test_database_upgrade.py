@@ -1,5 +1,6 @@
 """The embedded database of an older PostgreSQL is upgraded, with its data, and without pausing payouts."""
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -15,13 +16,17 @@ from tests.journeys.test_backup import command
 from tests.journeys.test_get_paid import COFFEE
 from tests.running import KEY, Service, settings_for
 from tollhouse import supervisor
-from tollhouse.platform import data_folder, embedded
+from tollhouse.platform import data_folder, database_upgrade, embedded
 from tollhouse.platform.cluster import Cluster
 from tollhouse.platform.migrations import migrate
 
 pytestmark = pytest.mark.xdist_group("serve")
 
-OLD = next((major for major in (17, 16, 15) if Path(f"/usr/lib/postgresql/{major}/bin/postgres").exists()), None)
+INSTALLED = [
+    folder for major in (17, 16, 15) if (folder := Path(f"/usr/lib/postgresql/{major}")).joinpath("bin/postgres").exists()
+]
+OLD = [Path(one) for one in os.environ.get("OLD_POSTGRES", "").split(":") if one] or INSTALLED[:1]
+"""Folders of older versions of PostgreSQL, with `bin` in each; `OLD_POSTGRES` names others, separated by colons."""
 
 
 @pytest.fixture
@@ -31,9 +36,12 @@ def data_dir() -> Iterator[Path]:
         yield Path(home) / "data"
 
 
-def make_old_cluster(data_dir: Path, major: int) -> Cluster:
+def make_old_cluster(data_dir: Path, binaries: Path) -> Cluster:
     """A cluster of the older PostgreSQL, as an earlier version of Tollhouse would have made it."""
-    binaries = Path(f"/usr/lib/postgresql/{major}")
+    printed = subprocess.run([binaries / "bin" / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
+    found = database_upgrade.VERSION.search(printed)
+    assert found is not None
+    major = int(found[1])
     cluster = structs.replace(embedded.locate(data_dir), major=major, binaries=binaries)
     supervisor.write_keys(data_dir, KEY)
     options = ["--username=tollhouse", "--auth=trust", "--encoding=UTF8", "--locale=C", "--data-checksums", "--no-sync"]
@@ -55,10 +63,10 @@ def make_old_cluster(data_dir: Path, major: int) -> Cluster:
     return cluster
 
 
-@pytest.mark.skipif(OLD is None, reason="no older PostgreSQL is installed, such as postgresql-15: upgrades are untested")
-async def test_an_older_database_is_upgraded(data_dir: Path) -> None:
-    assert OLD is not None
-    old = make_old_cluster(data_dir, OLD)
+@pytest.mark.skipif(not OLD, reason="no older PostgreSQL is installed, such as postgresql-15: upgrades are untested")
+@pytest.mark.parametrize("binaries", OLD, ids=str)
+async def test_an_older_database_is_upgraded(data_dir: Path, binaries: Path) -> None:
+    old = make_old_cluster(data_dir, binaries)
     server = embedded.launch(old)
     try:
         await migrate(old.application_dsn, old.dsn)
@@ -72,7 +80,7 @@ async def test_an_older_database_is_upgraded(data_dir: Path) -> None:
         embedded.start(data_dir)
     upgrade = ("database", "upgrade", "--binaries")
     status, _, talk = command(data_dir, *upgrade, str(embedded.carried_binaries() / "bin"))
-    assert (status, f"The database is of PostgreSQL {OLD}." in talk) == (1, True), talk
+    assert (status, f"The database is of PostgreSQL {old.major}." in talk) == (1, True), talk
     status, lines, talk = command(data_dir, *upgrade, str(old.binaries / "bin"))
     assert (status, lines) == (0, ""), talk
     assert "all invariants hold" in talk

@@ -1,0 +1,152 @@
+"""Record the database of this version and what the API says of it: `just release-data VERSION`.
+
+A plugin of pytest. All tests of the run share one database; when they are over, its rows are dumped. It uses only what the
+trees of all releases have: 0.1.0 and 0.2.0 were recorded by it afterwards.
+"""
+
+import asyncio
+import gzip
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from tests import running
+from tests.upgrades.api_lists import read_lists
+
+HERE = Path(__file__).parent
+TESTS = (
+    "tests/mail/test_links.py::test_a_new_device_is_reported_once",
+    "tests/bank/test_payouts.py::test_a_withdrawal_leaves_and_comes_back",
+    "tests/bank/test_payouts.py::test_a_refund_leaves_to_whoever_paid_and_comes_back",
+    "tests/bank/test_payouts.py::test_a_batch_that_the_bank_books_as_one_line",
+    "tests/bank/test_payouts.py::test_what_the_bank_does_and_nobody_asked_for_waits",
+    "tests/bank/test_payouts.py::test_an_operator_keeps_a_payout_here",
+    "tests/bank/test_payouts.py::test_what_came_back_may_be_seen_before_it_left",
+    "tests/bank/test_imports.py",
+    "tests/payments/test_unfitting.py::test_late_money_waits_for_a_decision",
+    "tests/payments/test_unfitting.py::test_too_much_is_kept_apart_where_the_merchant_says_so",
+    "tests/payments/test_unfitting.py::test_a_second_customer_pays_what_is_paid",
+    "tests/payments/test_refunds.py::test_in_two_parts",
+    "tests/payments/test_refunds.py::test_a_refund_that_the_bank_returns",
+    "tests/payments/test_refunds.py::test_a_dispute_that_is_won",
+    "tests/payments/test_refunds.py::test_a_debt_is_repaid_first",
+    "tests/conversions/test_conversions.py::test_a_quote_and_its_conversion",
+    "tests/conversions/test_conversions.py::test_prices_of_live_mode",
+    "tests/conversions/test_rules.py::test_each_payment_is_converted_once",
+    "tests/conversions/test_rules.py::test_changing_and_ending",
+    "tests/fulfillments/test_fulfillments.py::test_delivered",
+    "tests/fulfillments/test_fulfillments.py::test_delivered_in_part",
+    "tests/fulfillments/test_fulfillments.py::test_canceled",
+    "tests/balance_payments/test_payments.py::test_captured_in_part",
+    "tests/balance_payments/test_payments.py::test_refunded_in_parts",
+    "tests/balance_payments/test_payments.py::test_reserved",
+    "tests/withdrawals/test_withdrawals.py::test_left_to_itself_it_arrives",
+    "tests/withdrawals/test_withdrawals.py::test_canceled_in_time_everything_is_as_before",
+    "tests/webhooks/test_runs.py::test_all_that_failed_are_sent_again_once",
+    "tests/webhooks/test_configuration.py::test_the_first_put_shows_the_secret_and_nothing_else_ever_does",
+    "tests/merchants/test_second_factor.py::test_from_setting_it_up_to_signing_in",
+    "tests/oauth/test_refresh.py::test_refresh_returns_new_tokens_and_keeps_old_access_tokens",
+    "tests/oauth/test_connections.py::test_owner_disconnects_all_merchants",
+    "tests/console/test_pages.py::test_a_merchant_is_suspended_with_a_reason_and_goes_on",
+    "tests/console/test_pages.py::test_a_project_is_approved_and_sells",
+)
+"""They leave a row in every table."""
+SCOPES = "account:read balances:read payments:read payments:write offline_access"
+PEOPLE = """
+    SELECT u.email FROM users u JOIN merchants m ON m.id = u.merchant_id
+    WHERE m.suspended_at IS NULL AND EXISTS (SELECT FROM ledger_entries e WHERE e.merchant_id = m.id)
+    ORDER BY u.email
+"""
+TABLES = """
+    SELECT relname FROM pg_class
+    WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace ORDER BY relname
+"""
+
+
+async def _same(dsn: str) -> str:
+    return dsn
+
+
+def pytest_configure() -> None:
+    """Give the one database to tests that want one of their own."""
+    for name in ("new_database", "migrated_database", "copied_database"):
+        setattr(running, name, _same)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recorded(server: Any) -> Iterator[None]:
+    """Record when all tests are over."""
+    begun = datetime.now(UTC)
+    yield
+    asyncio.run(_record(server.cluster, begun))
+
+
+async def _record(cluster: Any, begun: datetime) -> None:
+    from tests.cast import PASSWORD, application, sign_up  # noqa: PLC0415 - pytest rewrites it
+    from tests.invariants import broken_invariants  # noqa: PLC0415 - it imports the same
+
+    with running.Service(running.settings_for(cluster.dsn), worker=False) as service:
+        async with (
+            sign_up(service, "vera", "Vera's Vinyl") as vera,
+            sign_up(service, "walter", "Walter's Watches") as walter,
+        ):
+            app = await application(walter)
+            token = await app.connect(vera, SCOPES)
+        emails = [row["email"] for row in await service.sql(PEOPLE)]
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+            merchants = [one for email in emails async for one in _recorded_merchants(http, service.url, email, PASSWORD)]
+        known = {
+            "recorded_at": begun.isoformat(),
+            "password": PASSWORD,
+            "application": {"client_id": app.client_id, "client_secret": app.client_secret, **token},
+            "merchants": merchants,
+        }
+        tables = [row["relname"] for row in await service.sql(TABLES)]
+        empty = [name for name in tables if not await service.sql(f"SELECT FROM {name} LIMIT 1")]
+        sys.stderr.write(f"\nbroken: {await broken_invariants(service.dsn)}\nempty: {empty}\n")
+    version = os.environ["RECORDED_VERSION"]
+    (HERE / f"{version}.json.gz").write_bytes(gzip.compress(msgspec.json.encode(known), mtime=0))
+    (HERE / f"{version}.sql.gz").write_bytes(gzip.compress(_dumped(cluster).encode(), mtime=0))
+
+
+async def _recorded_merchants(
+    http: aiohttp.ClientSession, url: str, email: str, password: str
+) -> AsyncIterator[dict[str, Any]]:
+    """The keys of a merchant and what they are members; nothing if the person has another password by now."""
+    async with http.post(f"{url}/api/v2/merchant/login", json={"email": email, "password": password}) as response:
+        if response.status != 200:
+            return
+        cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in response.cookies.items())
+    said: dict[str, Any] = {}
+    keys: dict[str, str] = {}
+    for mode in ("test", "live"):
+        body = {"name": "Recorder", "mode": mode}
+        async with http.post(f"{url}/api/v2/merchant/api-keys", json=body, headers={"Cookie": cookie}) as response:
+            assert response.status == 201, await response.text()
+            keys[mode] = (await response.json())["api_key"]
+        said[mode] = await read_lists(http, url, keys[mode])
+    yield {"email": email, "keys": keys, "said": said}
+
+
+def _dumped(cluster: Any) -> str:
+    """The rows of all tables as SQL, without commands of psql."""
+    options = ["--data-only", "--column-inserts", "--rows-per-insert=1000", "--load-via-partition-root", "--no-owner"]
+    done = subprocess.run(
+        [cluster.binaries / "bin" / "pg_dump", *options, cluster.dsn], capture_output=True, text=True, check=True
+    )
+    return re.sub(r"(?m)^\\(un)?restrict .*\n", "", done.stdout)
+
+
+if __name__ == "__main__":
+    os.environ["RECORDED_VERSION"] = sys.argv[1]
+    options = ["-p", "tests.upgrades.record", "-p", "no:xdist", "-s", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    sys.exit(pytest.main([*options, *(sys.argv[2:] or TESTS)]))
