@@ -77,12 +77,12 @@ async def test_a_transaction_that_commits_after_its_hour_was_added_is_counted(al
 async def test_the_page_and_its_file(alice: Actor, bank: Bank, olga: Actor) -> None:
     await bank.services.transact(lambda work: adjust(work, alice, "USD", 1_234), clock.now())
     shown = (await olga.send("GET", "/operator/books")).ok().text
-    for words in ("Merchants: available", "equity:adjustment", "$12.34", "\N{MINUS SIGN}$12.34", "Total"):
+    for words in ("Available balances of merchants", "equity:adjustment", "$12.34", "\N{MINUS SIGN}$12.34", "Total"):
         assert words in shown, words
     file = (await olga.send("GET", "/operator/books.csv")).ok()
     assert file.headers["Content-Disposition"].startswith('attachment; filename="trial-balance-')
     today = clock.now().date()
-    assert f"{today},USD,available,Merchants: available,0.00,12.34,-12.34\r\n" in file.text
+    assert f"{today},USD,available,Available balances of merchants,0.00,12.34,-12.34\r\n" in file.text
     earlier = (today - timedelta(days=1)).isoformat()
     assert "USD,available" not in (await olga.send("GET", f"/operator/books.csv?on={earlier}")).ok().text
     for wrong in ("gone", (today + timedelta(days=2)).isoformat()):

@@ -6,10 +6,10 @@ from typing import LiteralString
 from tollhouse.kernel.text import Text, Translatable
 
 NAMES: Mapping[str, Translatable] = {
-    "available": "Merchants: available",
-    "pending": "Merchants: pending",
-    "reserved": "Merchants: reserved",
-    "debt": "Merchants: debt",
+    "available": "Available balances of merchants",
+    "pending": "Pending balances of merchants",
+    "reserved": "Reserved balances of merchants",
+    "debt": "Debts of merchants",
     "fx": "Currency conversions",
     "income:payment_fee": "Payment fees",
     "income:withdrawal_fee": "Withdrawal fees",
