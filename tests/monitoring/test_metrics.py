@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import aiohttp
@@ -64,6 +64,14 @@ async def scrape(url: str) -> Samples:
     return {(one.name, frozenset(one.labels.items())): one.value for family in families for one in family.samples}
 
 
+async def scrape_until(url: str, holds: Callable[[Samples], bool]) -> Samples:
+    """The first scrape of which this holds: a request is counted after its response was sent."""
+    async with asyncio.timeout(60):
+        while not holds(samples := await scrape(url)):
+            await asyncio.sleep(0.05)
+    return samples
+
+
 def processes(samples: Samples) -> set[str]:
     """The processes that run."""
     return {dict(labels)["process"] for name, labels in samples if name == "tollhouse_process_memory_bytes"}
@@ -82,7 +90,7 @@ async def test_a_scrape_adds_up_the_requests_of_all_processes(scraped: tuple[Ser
         for _ in range(20):  # each on a connection of its own, which any process may accept
             async with http.get(f"{serving.url}/api/v2/there-is-no-such-thing") as response:
                 assert response.status == 404
-    samples = await scrape(url)
+    samples = await scrape_until(url, lambda now: total(now, "tollhouse_http_requests_total", **labels) >= before + 20)
     assert total(samples, "tollhouse_http_requests_total", **labels) == before + 20
     assert total(samples, "tollhouse_http_request_duration_seconds_count", surface="none") == before + 20
 
@@ -97,7 +105,7 @@ async def test_requests_that_are_no_http_or_too_large_are_counted(scraped: tuple
         writer.write(sent)
         assert (await reader.readline()).startswith(b"HTTP/1.1 4")
         writer.close()
-    after = await scrape(url)
+    after = await scrape_until(url, lambda now: total(now, name) >= total(before, name) + len(refused))
     assert {code: total(after, name, code=code) - total(before, name, code=code) for code in refused} == dict.fromkeys(
         refused, 1
     )
