@@ -1,5 +1,6 @@
 """A database connection that dies at a chosen step: at its n-th statement within a transaction, or before the commit."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from itertools import count
@@ -14,6 +15,7 @@ from tollhouse.http.services import Services
 from tollhouse.platform.db import Pool, Row, Tx
 
 T = TypeVar("T")
+SESSION = "SELECT 1 FROM pg_stat_activity WHERE pid = $1"
 
 
 class KilledError(ConnectionError):
@@ -25,6 +27,7 @@ class Fuse:
 
     def __init__(self) -> None:
         self.left: int | None = None
+        self.session: int | None = None
 
     def step(self, tx: Tx) -> None:
         """One step further; at the last one the line is cut."""
@@ -33,6 +36,7 @@ class Fuse:
         self.left -= 1
         if self.left == 0:
             if tx.connection is not None:
+                self.session = tx.connection.raw.get_server_pid()
                 tx.connection.raw.terminate()
             raise KilledError
 
@@ -107,6 +111,12 @@ class FusedPool(Pool):
 
         return await super().transact(fused)
 
+    async def until_cut(self) -> None:
+        """Wait until the server has noticed that the line was cut: until then it holds the locks of the transaction."""
+        async with asyncio.timeout(60):
+            while self.fuse.session is not None and await self.fetchrow(SESSION, self.fuse.session):
+                await asyncio.sleep(0.002)
+
 
 @asynccontextmanager
 async def fused_services(service: Service, *, defers: bool = False) -> AsyncIterator[Services]:
@@ -137,6 +147,7 @@ async def kill_everywhere(
         try:
             done = await action()
         except (KilledError, asyncpg.InterfaceError):  # the driver says the second where it meets the cut line first
+            await pool.until_cut()
             assert await look() == before, f"something is left of a deed that was killed at step {step}"
             continue
         finally:

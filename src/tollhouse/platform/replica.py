@@ -48,7 +48,7 @@ class Replica:
                 READS.add("standby")
                 return self.db
             self._avoided_until_ns = time.monotonic_ns() + AVOID_FOR_S * NS
-            log.warning("standby_avoided", reason=obstacle.reason, for_s=AVOID_FOR_S)
+            log.warning("standby_avoided", reason=obstacle.reason, retry_after_s=AVOID_FOR_S)
         READS.add("primary")
         return primary
 
