@@ -158,7 +158,7 @@ async def test_signing_out_ends_the_session_on_the_server(olga: Actor) -> None:
 
 @pytest.mark.parametrize(
     "age",
-    ["last_seen_at = now() - interval '30 minutes'", "expires_at = now() - interval '1 ms'", "ended_at = now()"],
+    ["last_seen_at = now() - interval '31 minutes'", "expires_at = now() - interval '1 ms'", "ended_at = now()"],
 )
 async def test_a_session_ends_by_the_clock_alone(olga: Actor, age: str) -> None:
     row = "WHERE operator_id = (SELECT id FROM operators WHERE email = $1)"

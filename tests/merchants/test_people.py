@@ -85,7 +85,7 @@ async def test_each_sign_in_is_a_session_of_its_own(alice: Actor) -> None:
 @pytest.mark.parametrize(
     "age",
     [
-        "last_seen_at = now() - interval '12 hours'",
+        "last_seen_at = now() - interval '12 hours 1 minute'",
         "expires_at = now() - interval '1 ms'",
         "ended_at = now()",
     ],

@@ -77,7 +77,7 @@ async def test_used_codes_are_kept_for_the_lifetime_of_their_grant(services: Ser
     await jobs.delete_codes(services)
     (await app.exchange(codes[0])).refused("invalid_grant", 400)
     (await app.refresh(tokens[0]["refresh_token"])).refused("invalid_grant", 400)
-    await bob.sql("UPDATE oauth_codes SET created_at = now() - interval '31 days'")
+    await bob.sql("UPDATE oauth_codes SET created_at = now() - interval '31 days 1 minute'")
     await jobs.delete_codes(services)
     assert await count(bob, "oauth_codes") == 0
     (await app.exchange(codes[1])).refused("invalid_grant", 400)
@@ -89,7 +89,7 @@ async def test_expired_sessions_are_deleted(services: Services, service: Service
         await identity_jobs.delete_sessions(services)
         mine = "user_id = (SELECT id FROM users WHERE email = $1)"
         assert len(await eve.sql(f"SELECT 1 FROM sessions WHERE {mine}", eve.email)) == 1  # noqa: S608
-        await eve.sql(f"UPDATE sessions SET last_seen_at = now() - interval '12 hours' WHERE {mine}", eve.email)  # noqa: S608
+        await eve.sql(f"UPDATE sessions SET last_seen_at = now() - interval '12 hours 1 minute' WHERE {mine}", eve.email)  # noqa: S608
         await identity_jobs.delete_sessions(services)
         assert await eve.sql(f"SELECT 1 FROM sessions WHERE {mine}", eve.email) == []  # noqa: S608
     (await bob.dashboard("GET", "/session")).ok()
@@ -102,7 +102,7 @@ async def test_failures_and_idempotency_keys_are_deleted(services: Services, bob
         (await bob.post("/payment-links", link, key=key)).ok(201)
         (await bob.anonymously("POST", "/api/v2/merchant/login", wrong)).refused("invalid_credentials", 401)
         if key == "old":
-            await bob.sql("UPDATE idempotency_keys SET created_at = now() - interval '30 days'")
+            await bob.sql("UPDATE idempotency_keys SET created_at = now() - interval '30 days 1 minute'")
             await bob.sql("UPDATE failed_attempts SET forget_at = now() - interval '1 ms'")
             await identity_jobs.delete_failures(services)
             assert await count(bob, "failed_attempts") == 0
