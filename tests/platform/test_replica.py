@@ -18,6 +18,7 @@ from tollhouse.platform.db import Pool
 from tollhouse.platform.metrics import INSTANCE
 from tollhouse.platform.replica import READS, Obstacle, Replica
 
+pytestmark = pytest.mark.xdist_group("standby")
 Servers = tuple[embedded.Server, embedded.Server]
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 PATHS = (
@@ -158,8 +159,9 @@ async def test_a_server_that_is_no_standby_is_not_read(pools: tuple[Pool, Replic
     assert reads("primary") == before + 1
 
 
-async def test_the_doctor_says_what_is_wrong_with_a_standby(servers: Servers) -> None:
+async def test_the_doctor_says_what_is_wrong_with_a_standby(servers: Servers, replicated: Service) -> None:
     primary, standby = servers
+    assert replicated.dsn == primary.cluster.dsn
 
     async def finding_of(url: str) -> tuple[str, str]:
         settings = settings_for(primary.cluster.dsn, TOLLHOUSE_REPLICA_DATABASE_URL=url)
