@@ -54,7 +54,7 @@ async def examine_standby(settings: Settings, primary: Pool) -> list[Finding]:
         obstacle = await Replica(standby).catch_up(primary)
     finally:
         await standby.close()
-    if obstacle is None:
+    if not obstacle:
         return [Finding("standby", "ok", "The standby has everything that is committed.")]
-    message, advice = STANDBY.get(obstacle.reason, (f"The standby cannot be used: {obstacle.reason}.", STANDBY_ADVICE))
+    message, advice = STANDBY.get(obstacle, (f"The standby cannot be used: {obstacle}.", STANDBY_ADVICE))
     return [Finding("standby", "warning", f"{message} Reports are read from the primary.", advice)]

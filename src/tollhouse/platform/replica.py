@@ -3,8 +3,6 @@
 import asyncio
 import time
 
-from msgspec import Struct
-
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import metrics
 from tollhouse.platform import replica_store as store
@@ -27,12 +25,6 @@ READS = metrics.Counter(
 )
 
 
-class Obstacle(Struct, frozen=True):
-    """Why a standby cannot be read now: `other` server, `behind`, or the name of an error."""
-
-    reason: str
-
-
 class Replica:
     """A standby of the primary, with connections of its own."""
 
@@ -44,19 +36,20 @@ class Replica:
         """The standby if it has everything that is committed now, or will within `WAIT_MS`; otherwise the primary."""
         if time.monotonic_ns() >= self._avoided_until_ns:
             obstacle = await self.catch_up(primary)
-            if obstacle is None:
+            if not obstacle:
                 READS.add("standby")
                 return self.db
             self._avoided_until_ns = time.monotonic_ns() + AVOID_FOR_S * NS
-            log.warning("standby_avoided", reason=obstacle.reason, retry_after_s=AVOID_FOR_S)
+            log.warning("standby_avoided", reason=obstacle, retry_after_s=AVOID_FOR_S)
         READS.add("primary")
         return primary
 
-    async def catch_up(self, primary: Pool) -> Obstacle | None:
-        """Wait until the standby has everything that is committed now, for at most `WAIT_MS`."""
-        position = await primary.fetchrow(store.POSITION)
-        if position is None:
-            raise AssertionError("a server has a position")
+    async def catch_up(self, primary: Pool) -> str:
+        """Wait until the standby has everything that is committed now, for at most `WAIT_MS`.
+
+        Returns why it cannot be read, empty if it can: `other` server, `behind`, or the name of an error.
+        """
+        [position] = await primary.fetch(store.POSITION)
         try:
             async with asyncio.timeout(WAIT_MS / 1000):
                 progress = await self._progress(position)
@@ -64,13 +57,11 @@ class Replica:
                     await asyncio.sleep(POLL_EVERY_MS / 1000)
                     progress = await self._progress(position)
         except TimeoutError:
-            return Obstacle("behind")
+            return "behind"
         except (*UNREACHABLE, TemporarilyUnavailable) as error:
-            return Obstacle(type(error.__cause__ or error).__name__)
-        return None if progress["is_standby"] else Obstacle("other")
+            return type(error.__cause__ or error).__name__
+        return "" if progress["is_standby"] else "other"
 
     async def _progress(self, position: Row) -> Row:
-        progress = await self.db.fetchrow(store.PROGRESS, *position)
-        if progress is None:
-            raise AssertionError("a server has a position")
+        [progress] = await self.db.fetch(store.PROGRESS, *position)
         return progress
