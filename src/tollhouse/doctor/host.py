@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from tollhouse.doctor.model import Finding
-from tollhouse.kernel import clock
+from tollhouse.kernel import clock, limits
 from tollhouse.platform import data_folder, env_files
 from tollhouse.platform.base_backups import is_due
 from tollhouse.platform.config import Settings
@@ -18,7 +18,6 @@ from tollhouse.platform.wal_archive import newest_base_at
 GIB = 1 << 30
 FREE_BYTES_LOW, FREE_BYTES_MIN = 5 * GIB, GIB
 FREE_PERCENT_LOW = 10
-BASE_BACKUP_DAYS = 7
 OTHERS_READ, OTHERS_WRITE, NOT_THE_OWNER = stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH, stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -57,7 +56,7 @@ def examine_base_backups(settings: Settings) -> list[Finding]:
     newest, now, advice = newest_base_at(archive), clock.now(), "Run `tollhouse backup base`."
     if newest is None:
         return [Finding("base_backup", "failure", f"{archive} has no base backup: nothing can be recovered.", advice)]
-    days, at = settings.base_backup_days or BASE_BACKUP_DAYS, f"{newest:%Y-%m-%d %H:%M} UTC"
+    days, at = settings.base_backup_days or limits.BASE_BACKUP_DAYS, f"{newest:%Y-%m-%d %H:%M} UTC"
     if is_due(archive, now, timedelta(days=days + 1)):
         message = f"The last base backup is of {at}. Recovery would take long, or end at a gap since then."
         return [Finding("base_backup", "warning", message, advice)]

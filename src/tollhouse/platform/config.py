@@ -173,10 +173,9 @@ def _conflicts(values: dict[str, Any]) -> list[str]:
     field_errors: list[str] = []
     if values.get("database_url") and not values.get("secret_keys") and "secret_keys" in values:
         field_errors.append("TOLLHOUSE_SECRET_KEYS is required if DATABASE_URL is set")
-    if values.get("pooler_database_url") and "database_url" in values and not values["database_url"]:
-        field_errors.append("DATABASE_URL is required if TOLLHOUSE_POOLER_DATABASE_URL is set")
-    if values.get("replica_database_url") and "database_url" in values and not values["database_url"]:
-        field_errors.append("DATABASE_URL is required if TOLLHOUSE_REPLICA_DATABASE_URL is set")
+    if "database_url" in values and not values["database_url"]:
+        further = (field for field in ("pooler_database_url", "replica_database_url") if values.get(field))
+        field_errors += [f"DATABASE_URL is required if {PREFIX}{field.upper()} is set" for field in further]
     if {"bank_iban", "bank_holder"} <= values.keys() and (values["bank_iban"] is None) != (values["bank_holder"] is None):
         field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER must be set together")
     url = values.get("base_url")

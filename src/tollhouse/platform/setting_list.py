@@ -79,7 +79,7 @@ SETTINGS: tuple[Setting, ...] = (
         "TOLLHOUSE_BASE_BACKUP_DAYS",
         "base_backup_days",
         "days between the base backups that the service writes to the WAL archive; 0 for none",
-        "7",
+        str(limits.BASE_BACKUP_DAYS),
         setting_values.between(0, limits.BASE_BACKUP_DAYS_MAX, "days"),
     ),
     Setting(
