@@ -110,7 +110,7 @@ async def measure(services: Services, import_id: UUID) -> Took:
     await imports.advance(ACCOUNT, BANK_PORTS, services)
     read_s = time.perf_counter() - begun
     ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, services)
-    imports.result(ended)
+    imports.ensure_imported(ended)
     return Took(read_s, time.perf_counter() - begun - read_s, ended.entries, memory_mb())
 
 

@@ -53,7 +53,7 @@ class Bank:
 
     async def brings(self, raw: bytes) -> Imported:
         """This file is imported."""
-        return await imports.import_file(raw, ACCOUNT, BANK_PORTS, context(), self.services)
+        return (await imports.import_file(raw, ACCOUNT, BANK_PORTS, context(), self.services)).imported
 
     async def waiting(self, words: str) -> list[ListedTransfer]:
         """The transfers with these words that nobody could place."""

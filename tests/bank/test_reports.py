@@ -52,7 +52,7 @@ def report(about: UUID, group: str = "", *transfers: str, payment: str = "", ver
 async def reported(bank: Bank, raw: bytes) -> tuple[int, int]:
     """A report is imported: how many payouts it has ended, and how many rejections have ended none."""
     ended = await imported(bank, raw)
-    imports.result(ended)
+    imports.ensure_imported(ended)
     assert ended.kind == "report"
     return ended.imported.placed, ended.imported.unmatched
 
@@ -155,7 +155,7 @@ async def test_a_report_that_is_not_about_our_file_is_refused_whole(alice: Actor
     }
     for says, raw in refused.items():
         with pytest.raises(BankRefusedError, match=says):
-            imports.result(await imported(bank, raw))
+            imports.ensure_imported(await imported(bank, raw))
     assert await status_of(bank, payout_id) == ("exported", None)
     assert await messages_store.list_reports(bank.services.db, batch.id, 10) == []
     await bank.shows(left(payout_id, 100))
@@ -172,7 +172,7 @@ def notification(*lines: Line) -> bytes:
 async def announced(bank: Bank, raw: bytes) -> tuple[int, int]:
     """A notification is imported: how many of its transfers are new, and how many were announced before."""
     ended = await imported(bank, raw)
-    imports.result(ended)
+    imports.ensure_imported(ended)
     assert ended.kind == "notification"
     return ended.imported.new_entries, ended.imported.known_entries
 

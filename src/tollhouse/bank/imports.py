@@ -14,7 +14,7 @@ from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.bank import imports_store
 from tollhouse.bank.import_steps import ENTRIES_MAX, EntryRefusedError, take_step
 from tollhouse.bank.imports_model import FileImport
-from tollhouse.bank.model import BankPorts, BankRefusedError, Imported
+from tollhouse.bank.model import BankPorts, BankRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
@@ -124,21 +124,24 @@ async def import_file(
     ports: BankPorts,
     context: OperatorContext,
     services: Services,
-) -> Imported:
-    """Import the new entries of a file of statements, after those that wait.
+    *,
+    show: Callable[[FileImport], None] | None = None,
+) -> FileImport:
+    """Import the new entries of a file of the bank, after those that wait. `show` is called with its progress.
 
     Raises `BankRefusedError` if it is not of this account, or does not continue what was imported.
     """
     import_id = await upload(raw, account, context, services)
     del raw  # large, and in the database now
-    return result(await finish(import_id, account, ports, services))
+    ended = await finish(import_id, account, ports, services, show=show)
+    ensure_imported(ended)
+    return ended
 
 
-def result(ended: FileImport) -> Imported:
-    """What an import has done. Raises `BankRefusedError` if it was refused or stopped."""
+def ensure_imported(ended: FileImport) -> None:
+    """Raise `BankRefusedError` if an import was refused or stopped."""
     if ended.reason is not None:
         raise BankRefusedError(ended.reason)
-    return ended.imported
 
 
 async def _end(work: Work, import_id: UUID, reason: Translatable) -> None:

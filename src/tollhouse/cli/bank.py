@@ -42,10 +42,7 @@ def import_statements(file: File, /, *, by: By = None, as_json: Json = False) ->
 
         async def action(services: Services, context: OperatorContext) -> FileImport:
             account = bank_account(services.settings)
-            import_id = await imports.upload(_read(file), account, context, services)
-            ended = await imports.finish(import_id, account, BANK_PORTS, services, show=show)
-            imports.result(ended)
-            return ended
+            return await imports.import_file(_read(file), account, BANK_PORTS, context, services, show=show)
 
         ended = run_as(action, None, by)
     if isinstance(ended, int):

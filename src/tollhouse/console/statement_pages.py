@@ -84,7 +84,7 @@ async def import_statements(request: Request, caller: Operator) -> Response:
         ended = await imports.finish_soon(import_id, account, BANK_PORTS, request.services, within_s)
         if ended.is_active:
             return see_other(f"/operator/imports/{import_id}")
-        imports.result(ended)
+        imports.ensure_imported(ended)
     except OperatorRefusedError as refused:
         return await _statements(request, caller, PageQuery(), 422, error=refused.message)
     return await _statements(request, caller, PageQuery(), done=ended.words)
