@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.bank import camt
-from tests.bank.steps import Bank
+from tests.bank.steps import Bank, bank_of
 from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants
@@ -33,9 +33,8 @@ def service(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture
 async def bank(service: Service) -> AsyncIterator[Bank]:
     """The bank; the invariants hold after each test."""
-    services = service.create_services(connections=4)
-    yield Bank(services)
-    await services.db.close()
+    async with bank_of(service) as bank:
+        yield bank
     assert await broken_invariants(service.dsn) == []
 
 

@@ -1,6 +1,7 @@
 """What tests of the bank do again and again: sell in live mode, be the bank, and be the operator."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -8,6 +9,7 @@ from uuid import UUID, uuid4
 from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, Line, read, statement
 from tests.cast import Actor
 from tests.payments.shop import approve_project, choose
+from tests.running import Service
 from tollhouse.approvals.model import OperatorContext, Reviewer
 from tollhouse.bank import accounts_store, actions, imports, payouts, payouts_store, store
 from tollhouse.bank.accounts import net_minor
@@ -102,6 +104,16 @@ class Bank:
         return await self.services.transact(
             lambda work: payouts.refuse(work, UUID(payout_id), BANK_PORTS, closed), closed.at
         )
+
+
+@asynccontextmanager
+async def bank_of(service: Service) -> AsyncIterator[Bank]:
+    """The bank of a service, with connections of its own."""
+    services = service.create_services(connections=4)
+    try:
+        yield Bank(services)
+    finally:
+        await services.close()
 
 
 def context(reason: str = "") -> OperatorContext:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.bank import camt
-from tests.bank.steps import Bank
+from tests.bank.steps import Bank, bank_of
 from tests.bank_model.history import Player
 from tests.cast import sign_up
 from tests.invariants import broken_invariants
@@ -33,9 +33,8 @@ def service(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture
 async def bank(service: Service) -> AsyncIterator[Bank]:
     """The bank, and the operator who goes between it and the service."""
-    services = service.create_services(connections=4)
-    yield Bank(services)
-    await services.db.close()
+    async with bank_of(service) as bank:
+        yield bank
 
 
 async def test_an_import_is_checked_while_no_other_begins(bank: Bank) -> None:

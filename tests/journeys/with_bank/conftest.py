@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.bank.camt import ACCOUNT
-from tests.bank.steps import Bank
+from tests.bank.steps import Bank, bank_of
 from tests.running import Service, settings_for
 from tollhouse.platform import embedded
 
@@ -20,6 +20,5 @@ def service(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture
 async def bank(service: Service) -> AsyncIterator[Bank]:
     """The bank of the service."""
-    services = service.create_services(connections=2)
-    yield Bank(services)
-    await services.db.close()
+    async with bank_of(service) as bank:
+        yield bank
