@@ -15,9 +15,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.platform import partitions
 
-Days = Annotated[
-    int | None, Parameter(help="As if the setting had this number of days.", validator=validators.Number(gte=0))
-]
+Days = Annotated[int | None, Parameter(help="As if the setting had this value.", validator=validators.Number(gte=0))]
 AuditDays = Annotated[
     int | None,
     Parameter(help="As if the setting had this value, at least 365.", validator=validators.Number(gte=365)),
@@ -52,7 +50,7 @@ def show_retention(
             await _audit_log(services, _first(audit_days, settings.audit_kept_days)),
         ]
 
-    return print_rows("kinds of data", list_expired, as_json=as_json)
+    return print_rows("rules", list_expired, as_json=as_json)
 
 
 def _first(days: int | None, configured: int) -> int:
