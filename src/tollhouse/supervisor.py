@@ -174,12 +174,14 @@ async def _start_database(settings: Settings, stack: AsyncExitStack) -> "_Databa
         wal_archive.claim(archive.absolute(), settings.data_dir)
     database = _Database(settings.data_dir)
     cluster = await database.start()
-    if archive is not None:
-        receiver = WalReceiver(cluster, archive.absolute())
+    receiver = None if archive is None else WalReceiver(cluster, archive.absolute())
+    if receiver is not None:
         receiver.start()
         stack.push_async_callback(receiver.stop)
     stack.push_async_callback(database.stop)
-    if archive is None and wal_archive.was_claimed(settings.data_dir):
+    if receiver is not None:
+        stack.callback(receiver.expect_end)
+    elif wal_archive.was_claimed(settings.data_dir):
         await wal_receiver.end(cluster)
     return database
 

@@ -53,6 +53,7 @@ async def test_a_mistake_is_undone(home: Path) -> None:
         before = await make_mistake(embedded.locate(first).dsn)
     finally:
         assert serving.stop() == []
+    assert "wal_archive_failed" not in serving.said
 
     status, lines, talk = command(second, "restore", str(archive), "--to-time", before.isoformat(), *ring)
     assert (status, lines) == (0, ""), talk

@@ -44,6 +44,10 @@ class WalReceiver:
         """Start receiving, and start again whenever it fails."""
         self._task = asyncio.create_task(self._keep())
 
+    def expect_end(self) -> None:
+        """The database is about to stop: that it closes the connection is no failure."""
+        self._stopping.set()
+
     async def stop(self) -> None:
         """Wait until all that the stopped database has sent is in the archive, for a bounded time."""
         self._stopping.set()
