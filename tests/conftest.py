@@ -5,7 +5,7 @@ import gc
 import os
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes",
 from tests import pgbouncer  # noqa: E402
 from tests.browser import chromium  # noqa: E402
 from tests.cast import Actor, sign_up  # noqa: E402
+from tests.left_open import close_left_open  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 from tests.running import POOLERS, Service, free_port, make_template, migrated_database, settings_for  # noqa: E402
 from tollhouse.http.services import Services  # noqa: E402
@@ -36,6 +37,8 @@ structlog.configure(
 passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Nearly every test signs somebody up: at the cost of a real hash that would be a quarter of their time."""
 
+WAITS_AT_MOST = "60s"
+"""For a lock, or for the next statement of a transaction, unless a connection says otherwise: no test waits without end."""
 BROWSERS = 2
 GARBAGE_AFTER = 20_000
 """Threshold of the garbage collector, as in the worker."""
@@ -64,6 +67,15 @@ def pytest_runtestloop() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Close the connections that a failed test left open, and name them in its report."""
+    report = yield
+    if call.excinfo is not None and (closed := close_left_open(call.excinfo.tb)):
+        report.sections.append(("Connections left open", "\n".join(closed)))
+    return report
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> tuple[str, dict[str, Any]]:
     """Tests run on asyncio, as the service does."""
@@ -76,7 +88,7 @@ def server() -> Iterator[embedded.Server]:
     with tempfile.TemporaryDirectory(prefix="tollhouse-tests-") as folder:
         Path(folder).chmod(0o711)
         running = embedded.start(Path(folder) / "data")
-        asyncio.run(_wait_for_no_disk(running.cluster.dsn))
+        asyncio.run(_configure(running.cluster.dsn))
         asyncio.run(make_template(running.cluster.dsn))
         with _pooler(running):
             yield running
@@ -95,10 +107,12 @@ def _pooler(server: embedded.Server) -> Iterator[None]:
         yield
 
 
-async def _wait_for_no_disk(dsn: str) -> None:
+async def _configure(dsn: str) -> None:
     connection = await connect(dsn)
     for setting in ("fsync", "full_page_writes"):
         await connection.execute(f"ALTER SYSTEM SET {setting} = off")
+    for setting in ("lock_timeout", "idle_in_transaction_session_timeout"):
+        await connection.execute(f"ALTER SYSTEM SET {setting} = '{WAITS_AT_MOST}'")
     await connection.execute("SELECT pg_reload_conf()")
     await connection.close()
 
