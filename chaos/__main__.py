@@ -14,6 +14,7 @@ import uvloop
 
 from chaos import (
     backlog,
+    containers,
     failover,
     hostile,
     jump,
@@ -48,6 +49,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "spawning": spawning.run,
     "rolling": rolling.run,
     "failover": failover.run,
+    "containers": containers.run,
 }
 NAMESPACED = {"strangers", "rebinding"}
 """These run in a network namespace with their own name server."""

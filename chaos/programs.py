@@ -45,3 +45,13 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def replace_in(file: Path, changes: Mapping[str, str]) -> None:
+    """Replace texts of a file. Raises `RuntimeError` for one that is not there."""
+    text = file.read_text()
+    for old, new in changes.items():
+        if old not in text:
+            raise RuntimeError(f"{file} has changed: {old!r}")
+        text = text.replace(old, new)
+    file.write_text(text)

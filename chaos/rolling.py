@@ -14,7 +14,7 @@ import aiohttp
 
 import tollhouse
 from chaos.figures import Figure, at_least, at_most, fact, percentile
-from chaos.programs import free_port, start, wait_until_ready
+from chaos.programs import free_port, replace_in, start, wait_until_ready
 from chaos.service import HealthyClient, Merchant, cookies
 from chaos.testbed import Testbed
 from tollhouse.platform.migrations import ours
@@ -73,20 +73,17 @@ class Web:
 @contextmanager
 def proxy(folder: Path, port: int, webs: list[Web]) -> Iterator[None]:
     """HAProxy with the file of `deploy`, without TLS, before these servers."""
-    text = PROXY_FILE.read_text()
-    for old, new in (
-        ("    bind :80\n", f"    bind 127.0.0.1:{port}\n"),
-        ("    bind :443 ssl crt /etc/haproxy/certs/pay.example.com.pem alpn h2,http/1.1\n", ""),
-        ("    http-request redirect scheme https code 308 unless { ssl_fc }\n", ""),
-        ("X-Forwarded-Proto https\n", "X-Forwarded-Proto http\n"),
-        ("127.0.0.1:8001", f"127.0.0.1:{webs[0].port}"),
-        ("127.0.0.1:8002", f"127.0.0.1:{webs[1].port}"),
-    ):
-        if text.count(old) != 1:
-            raise RuntimeError(f"{PROXY_FILE} has changed: {old!r}")
-        text = text.replace(old, new)
     file = folder / "haproxy.cfg"
-    file.write_text(text)
+    shutil.copy(PROXY_FILE, file)
+    changes = {
+        "    bind :80\n": f"    bind 127.0.0.1:{port}\n",
+        "    bind :443 ssl crt /etc/haproxy/certs/pay.example.com.pem alpn h2,http/1.1\n": "",
+        "    http-request redirect scheme https code 308 unless { ssl_fc }\n": "",
+        "X-Forwarded-Proto https\n": "X-Forwarded-Proto http\n",
+        "127.0.0.1:8001": f"127.0.0.1:{webs[0].port}",
+        "127.0.0.1:8002": f"127.0.0.1:{webs[1].port}",
+    }
+    replace_in(file, changes)
     process = subprocess.Popen([shutil.which("haproxy", path="/usr/sbin:/usr/bin") or "haproxy", "-db", "-f", str(file)])
     try:
         yield

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import resource
+import secrets
 import shutil
 import socket
 import subprocess
@@ -133,14 +134,26 @@ class Merchant:
         except aiohttp.ClientError:
             return None
 
+    async def call(self, path: str, body: object = None) -> dict[str, Any]:
+        """POST `body` to this path of the integration API, or GET it. Raises `ClientResponseError` unless it succeeds."""
+        headers = {"X-API-Key": self._key} | ({} if body is None else {"Idempotency-Key": secrets.token_hex(8)})
+        method = "GET" if body is None else "POST"
+        address = f"{self._url}/api/v2/integration/{path}"
+        async with self._http.request(method, address, json=body, headers=headers) as answer:
+            answer.raise_for_status()
+            return await answer.json()
+
+    async def page(self, path: str) -> str:
+        """The HTML of a page of the dashboard. Raises `ClientResponseError` unless it is shown."""
+        async with self._http.get(self._url + path) as answer:
+            answer.raise_for_status()
+            return await answer.text()
+
     async def links(self) -> int:
         """The number of payment links."""
         count, page, more = 0, 1, True
         while more:
-            address = f"{self._url}/api/v2/integration/payment-links?limit=100&page={page}"
-            async with self._http.get(address, headers={"X-API-Key": self._key}) as answer:
-                answer.raise_for_status()
-                listed = await answer.json()
+            listed = await self.call(f"payment-links?limit=100&page={page}")
             count, page, more = count + len(listed["payment_links"]), page + 1, listed["has_more"]
         return count
 
