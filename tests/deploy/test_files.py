@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,19 @@ def test_only_the_proxy_is_published() -> None:
     networks = _compose()["networks"]
     assert networks["inside"] == {"internal": True}
     assert services["database"]["networks"] == {"inside": {}}
+
+
+def test_the_image_is_built_once() -> None:
+    assert [name for name, service in _compose()["services"].items() if "build" in service] == ["migrate"]
+
+
+def test_no_other_container_gets_the_address_of_the_proxy() -> None:
+    services, networks = _compose()["services"], _compose()["networks"]
+    [pool] = networks["proxied"]["ipam"]["config"]
+    address = ip_address(services["proxy"]["networks"]["proxied"]["ipv4_address"])
+    assert address in ip_network(pool["subnet"])
+    assert address not in ip_network(pool["ip_range"])
+    assert f"TOLLHOUSE_TRUSTED_PROXIES={address}\n" in (DEPLOY / "docker" / "tollhouse.env.example").read_text()
 
 
 def test_images_come_from_the_default_registry() -> None:
