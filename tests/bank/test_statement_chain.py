@@ -16,14 +16,18 @@ from tests.bank.steps import ACCOUNT, Bank, context
 from tests.invariants import broken_invariants
 from tests.running import migrated_database, new_database, settings_for
 from tollhouse import main
-from tollhouse.bank import imports
-from tollhouse.bank.model import BankRefusedError, Imported
+from tollhouse.bank import imports, imports_store
+from tollhouse.bank.import_steps import take_step
+from tollhouse.bank.imports_model import FileImport
+from tollhouse.bank.model import BankPorts, BankRefusedError, Imported
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_reference
 from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.ids import new_id
 from tollhouse.platform import embedded
 from tollhouse.platform.migrations import apply, ours
+from tollhouse.rails.bank.transfer import BankAccount
 from tollhouse.rails.provider import Observation
 
 MONDAY = date(2026, 11, 16)
@@ -208,6 +212,97 @@ async def test_two_different_statements_at_once(bank: Bank) -> None:
     )
     assert sorted(type(one).__name__ for one in done) == ["BankRefusedError", "Imported"]
     assert (await balances(bank))[BOOKS] in {100, 200}
+
+
+def of_new_account(nth: int) -> BankAccount:
+    """A bank account whose books have not begun."""
+    number = f"37040044{nth:010}"
+    check = 98 - int(f"{number}131400") % 97
+    return BankAccount(f"DE{check:02}{number}", camt.HOLDER)
+
+
+def first_statements(account: BankAccount, nth: int) -> tuple[bytes, bytes]:
+    """The statements of two days, of which the second continues the first. Each has two entries."""
+    tuesday = MONDAY + timedelta(days=1)
+    return tuple(
+        statement(
+            *(Line(minor, words=f"account {nth}", day=day) for minor in (300, 400)),
+            opening=opening,
+            on=day,
+            iban=account.iban,
+        )
+        for day, opening in ((MONDAY, 5_000), (tuesday, 5_700))
+    )  # type: ignore[return-value]
+
+
+async def test_two_first_uploads_at_once_are_imported_as_one_after_the_other(bank: Bank) -> None:
+    """Whatever their order. The second upload of a file has nothing new, and one that contradicts the first is refused."""
+
+    async def import_all(account: BankAccount, *files: bytes) -> list[FileImport | BaseException]:
+        found = await asyncio.gather(
+            *(imports.import_file(raw, account, BANK_PORTS, context(), bank.services) for raw in files),
+            return_exceptions=True,
+        )
+        return list(found)
+
+    for nth in range(6):
+        account = of_new_account(nth)
+        early, late = first_statements(account, nth)
+        other = statement(Line(700, day=MONDAY), opening=4_000, on=MONDAY, iban=account.iban)
+        files = [(early, late), (late, early), (early, late, early), (late, late, early), (early, other), (other, early)][
+            nth
+        ]
+        ended = await import_all(account, *files)
+        refused = [one for one in ended if isinstance(one, BaseException)]
+        counts = [one.imported.new_entries for one in ended if not isinstance(one, BaseException)]
+        if other in files:
+            assert [type(one) for one in refused] == [BankRefusedError]
+            assert "contradicts" in str(refused[0]) or "missing" in str(refused[0])
+        else:
+            assert refused == []
+            assert sorted(counts) == sorted([2, 2, 0][: len(files)])
+            assert (await balances(bank))[f"bank:{account.iban.lower()}"] == 6_400
+
+
+async def test_an_import_that_was_begun_is_continued_before_one_with_an_older_id(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A larger file takes longer to store: it has the older id, and can be visible only when the other one was begun."""
+    account = of_new_account(7)
+    early, late = first_statements(account, 7)
+    older_id = new_id()
+    begun = await imports.upload(early, account, context(), bank.services)
+
+    async def take_small_step(
+        work: Work, import_id: UUID, account: BankAccount | None, ports: BankPorts, _entries_max: int
+    ) -> bool:
+        return await take_step(work, import_id, account, ports, 1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(imports, "take_step", take_small_step)
+        for _ in range(3):  # read, begin, and import the first entry
+            assert await imports.advance(account, BANK_PORTS, bank.services)
+    with monkeypatch.context() as patched:
+        patched.setattr(imports, "new_id", lambda: older_id)
+        assert await imports.upload(late, account, context(), bank.services) == older_id
+    assert not await imports.advance(account, BANK_PORTS, bank.services, only=older_id)
+    ended = [await imports.finish(one, account, BANK_PORTS, bank.services) for one in (older_id, begun)]
+    assert [(one.status, one.imported.new_entries) for one in ended] == [("imported", 2), ("imported", 2)]
+
+
+async def test_only_one_import_takes_a_step_at_a_time(bank: Bank) -> None:
+    account = of_new_account(8)
+    early, late = first_statements(account, 8)
+    await imports.upload(early, account, context(), bank.services)
+    await imports.upload(late, account, context(), bank.services)
+    async with bank.services.db.transaction() as tx:
+        waiting = await imports_store.next_id(tx)
+        assert waiting is not None
+        assert await imports_store.lock(tx, waiting) is not None
+        assert not await imports.advance(account, BANK_PORTS, bank.services)
+    while await imports.advance(account, BANK_PORTS, bank.services):
+        pass
+    assert (await balances(bank))[f"bank:{account.iban.lower()}"] == 6_400
 
 
 UNPOSTED_ENTRY = """

@@ -1,6 +1,7 @@
 """Posting: what it writes, what it refuses, and that many at once add up."""
 
 import asyncio
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -9,6 +10,7 @@ import pytest
 from tests.invariants import broken_invariants
 from tests.ledger.books import Books
 from tests.running import Service
+from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.model import (
     Account,
@@ -23,6 +25,8 @@ from tollhouse.ledger.model import (
     income,
     rail,
 )
+from tollhouse.ledger.post import post, post_platform
+from tollhouse.ledger.store import POST_PLATFORM
 
 
 async def test_a_payment_with_its_fee_is_two_lines_and_two_entries(books: Books) -> None:
@@ -73,6 +77,64 @@ async def test_a_transition_posts_once_ever(books: Books) -> None:
         await books.post(posting, source=source)
     await books.post(posting, source=Source("test", source.id, step=1))
     assert await books.available_minor() == 200
+
+
+KEPT = """
+    SELECT t.kind, t.source_id, t.step, p.line, p.type, p.currency, p.amount, d.code AS debit, c.code AS credit,
+           r.digest = row_digest(t) AS is_digested
+    FROM ledger_transactions t JOIN ledger_postings p ON p.transaction_id = t.id
+    JOIN ledger_accounts d ON d.id = p.debit_account_id AND d.mode = t.mode
+    JOIN ledger_accounts c ON c.id = p.credit_account_id AND c.mode = t.mode
+    LEFT JOIN row_digests r ON r.kind = 'ledger' AND r.id = t.id
+    WHERE t.source_id = ANY ($1::uuid[]) ORDER BY t.id, p.line
+"""
+
+
+def of_the_platform(*amounts_minor: int, currency: str = "EUR") -> JournalEntry:
+    """An entry between accounts of the platform, of as many lines."""
+    postings = tuple(Posting("bank_entry", currency, minor, rail("sandbox"), equity("dismissed")) for minor in amounts_minor)
+    return JournalEntry("test", "bank_entry", Source("test", new_id()), postings)
+
+
+async def test_entries_between_accounts_of_the_platform_are_written_together(books: Books, service: Service) -> None:
+    """As if each was posted by itself; many at once may make the same accounts."""
+
+    async def write(*entries: JournalEntry) -> None:
+        await books.services.transact(lambda work: post_platform(work, entries), clock.now())
+
+    first, second = of_the_platform(5, 7), of_the_platform(9)
+    await write(first, second)
+    third = of_the_platform(5, 7)
+    await books.services.transact(lambda work: post(work, third), clock.now())
+    kept = [tuple(row) for row in await books.pool.fetch(KEPT, [one.source.id for one in (first, second, third)])]
+    lines = [(first, 1, 5), (first, 2, 7), (second, 1, 9), (third, 1, 5), (third, 2, 7)]
+    assert kept == [
+        ("bank_entry", one.source.id, 0, line, "bank_entry", "EUR", minor, "rail:sandbox", "equity:dismissed", True)
+        for one, line, minor in lines
+    ]
+    await asyncio.gather(*(write(of_the_platform(1, currency="LTC"), of_the_platform(2, currency="DOGE")) for _ in range(9)))
+    fourth = of_the_platform(3)
+    with pytest.raises(AlreadyPosted):
+        await write(fourth, second)
+    assert await books.pool.fetch(KEPT, [fourth.source.id]) == []
+    await write()
+    with pytest.raises(ValueError, match="the platform's"):
+        await write(
+            JournalEntry("test", "hold", Source("test", new_id()), (Posting("hold", "EUR", 1, books.mine, rail("x")),))
+        )
+    with pytest.raises(ValueError, match="one mode"):
+        await write(fourth, JournalEntry("live", "bank_entry", fourth.source, fourth.postings))
+    assert await broken_invariants(service.dsn) == []
+
+
+@pytest.mark.parametrize("change", [{"nth": 2}, {"debit": "available"}, {"amount": 0}, {"credit": "rail:sandbox"}])
+async def test_the_database_refuses_wrong_entries_of_the_platform(books: Books, change: dict[str, Any]) -> None:
+    facts: dict[str, Any] = {"nth": 1, "amount": 5, "debit": "rail:sandbox", "credit": "equity:dismissed"} | change
+    ids = [new_id(), new_id()] if facts["nth"] == 2 else [new_id()]
+    texts = (["adjustment"] * len(ids), ["test"] * len(ids), ids, [0] * len(ids))
+    posting = ([facts["nth"]], [1], ["adjustment"], ["EUR"], [facts["amount"]], [facts["debit"]], [facts["credit"]])
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+        await books.pool.execute(POST_PLATFORM, "test", clock.now(), ids, *texts, *posting)
 
 
 async def test_thirty_at_once_race_for_one_balance(books: Books, service: Service) -> None:
@@ -163,6 +225,7 @@ async def test_too_few_ids_lose_no_entry(books: Books) -> None:
 
 
 async def test_the_statements_of_a_posting_are_planned_once_per_connection(books: Books) -> None:
-    row = await books.services.db.fetchrow("SELECT proconfig FROM pg_proc WHERE proname = 'ledger_post'")
-    assert row is not None
-    assert row["proconfig"] == ["plan_cache_mode=force_generic_plan"]
+    for name in ("ledger_post", "ledger_post_platform"):
+        row = await books.services.db.fetchrow("SELECT proconfig FROM pg_proc WHERE proname = $1", name)
+        assert row is not None
+        assert row["proconfig"] == ["plan_cache_mode=force_generic_plan"]

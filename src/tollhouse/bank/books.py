@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from tollhouse.bank.model import Outcome
-from tollhouse.bank.store import Placed, Waiting
+from tollhouse.bank.store import NewEntry, Placed, Waiting
 from tollhouse.http.services import Work
 from tollhouse.ledger.model import (
     Account,
@@ -22,8 +22,8 @@ from tollhouse.ledger.model import (
     rail,
     unmatched,
 )
-from tollhouse.ledger.post import defer_post, post
-from tollhouse.rails.bank.statement import Entry, Side
+from tollhouse.ledger.post import post, post_platform
+from tollhouse.rails.bank.statement import Side
 from tollhouse.rails.bank.transfer import NAME
 
 ENTRY, TRANSFER, STATEMENT = "bank_entry", "bank_transfer", "bank_statement"
@@ -41,18 +41,9 @@ DECISIONS: dict[Outcome, tuple[BankPosting, Account]] = {
 """How a decision on a transfer is posted, and where its money goes."""
 
 
-async def post_entry(work: Work, entry: Entry, entry_id: UUID, iban: str, placed: Sequence[Placed]) -> None:
-    """Post an entry: its matched transfers clear what is in transit, the others wait."""
-    matched_minor = sum(
-        part.amount_minor for part, one in zip(entry.parts, placed, strict=True) if one.outcome != "unmatched"
-    )
-    account = bank_account(iban)
-    postings = tuple(
-        _posting("bank_entry", entry.side, entry.currency, amount_minor, account, other)
-        for amount_minor, other in ((matched_minor, IN_TRANSIT), (entry.amount_minor - matched_minor, UNMATCHED))
-        if amount_minor
-    )
-    await defer_post(work, JournalEntry("live", "bank_entry", Source(ENTRY, entry_id), postings))
+async def post_entries(work: Work, new: Sequence[NewEntry], iban: str) -> None:
+    """Post new entries of an account: their matched transfers clear what is in transit, the others wait."""
+    await post_platform(work, [_journal_entry(one, bank_account(iban)) for one in new])
 
 
 async def post_opening(work: Work, iban: str, currency: str, amount_minor: int, statement_id: UUID) -> None:
@@ -81,6 +72,19 @@ async def post_reopening(work: Work, part_id: UUID, decided: Waiting, step: int)
     _, target = DECISIONS[decided.outcome]
     posting = _posting("bank_reopening", decided.side, decided.currency, decided.amount_minor, target, UNMATCHED)
     await post(work, JournalEntry("live", "bank_reopening", Source(TRANSFER, part_id, step), (posting,)))
+
+
+def _journal_entry(new: NewEntry, account: Account) -> JournalEntry:
+    entry = new.entry
+    matched_minor = sum(
+        part.amount_minor for part, one in zip(entry.parts, new.placed, strict=True) if one.outcome != "unmatched"
+    )
+    postings = tuple(
+        _posting("bank_entry", entry.side, entry.currency, amount_minor, account, other)
+        for amount_minor, other in ((matched_minor, IN_TRANSIT), (entry.amount_minor - matched_minor, UNMATCHED))
+        if amount_minor
+    )
+    return JournalEntry("live", "bank_entry", Source(ENTRY, new.id), postings)
 
 
 def _posting(kind: BankPosting, side: Side, currency: str, amount_minor: int, ours: Account, other: Account) -> Posting:

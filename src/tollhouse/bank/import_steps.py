@@ -229,8 +229,7 @@ async def _import_entries(
             new.append(NewEntry(new_id(), entry, await _match(work, entry, queued, place, ports)))
             matches += any(one.outcome != "unmatched" for one in new[-1].placed)
     await store.insert_entries(work.tx, new, statement_id)
-    for one in new:
-        await books.post_entry(work, one.entry, one.id, queued.iban, one.placed)
+    await books.post_entries(work, new, queued.iban)
     done = sum(place < next_entry for place, _ in found)
     is_last = done == len(found) < entries_max
     if is_last:

@@ -55,7 +55,7 @@ async def upload(raw: bytes, account: BankAccount | None, context: OperatorConte
 
 async def advance(account: BankAccount | None, ports: BankPorts, services: Services, only: UUID | None = None) -> bool:
     """Take a step of the import whose turn it is. False if there is none, or it is not `only`, or is being taken."""
-    import_id = await imports_store.oldest(services.db)
+    import_id = await imports_store.next_id(services.db)
     if import_id is None or only not in {None, import_id}:
         return False
 

@@ -15,15 +15,19 @@ from tollhouse.kernel.text import Translatable
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.bank.statement import Entry, ImportKind, Statement
 
+LOCK_KEY = 0x62616E6B  # "bank"
+
 INSERT = "INSERT INTO bank_imports (id, size_bytes, uploaded_by, uploaded_at) VALUES ($1, $2, $3, $4)"
 INSERT_PIECE = "INSERT INTO bank_import_pieces (import_id, nth, content) VALUES ($1, $2, $3)"
 PIECE = "SELECT content FROM bank_import_pieces WHERE import_id = $1 AND nth = $2"
-OLDEST = "SELECT id FROM bank_imports WHERE ended_at IS NULL ORDER BY id LIMIT 1"
+# One that was begun comes first: an upload that took longer can have an older id and be visible only now.
+NEXT = "SELECT id FROM bank_imports WHERE ended_at IS NULL ORDER BY status = 'uploaded', id LIMIT 1"
+TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 COLUMNS = """id, size_bytes, status, kind, because, entries, statement, statement_id, next_entry, statements, new_entries,
            known_entries, matched, unmatched, uploaded_by, uploaded_at"""
 GET = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1"
 ACTIVE = f"SELECT {COLUMNS} FROM bank_imports WHERE ended_at IS NULL ORDER BY id LIMIT $1"
-LOCK = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1 AND ended_at IS NULL FOR NO KEY UPDATE SKIP LOCKED"
+LOCK = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1 AND ended_at IS NULL FOR NO KEY UPDATE"
 INSERT_ENTRIES = """
     INSERT INTO bank_import_entries (import_id, statement, place, content)
     SELECT $1, statement, place, content
@@ -92,9 +96,9 @@ async def piece(tx: Tx, import_id: UUID, nth: int) -> bytes | None:
     return await tx.fetchval(PIECE, import_id, nth)
 
 
-async def oldest(db: Pool) -> UUID | None:
+async def next_id(db: Pool | Tx) -> UUID | None:
     """The import whose turn it is; None if all have ended."""
-    row = await db.fetchrow(OLDEST)
+    row = await db.fetchrow(NEXT)
     return None if row is None else row["id"]
 
 
@@ -110,7 +114,9 @@ async def active(db: Pool, limit: int) -> list[FileImport]:
 
 
 async def lock(tx: Tx, import_id: UUID) -> FileImport | None:
-    """Lock an import; None if it has ended, or somebody else has locked it."""
+    """Lock an import, and all others until the transaction ends. None if it is not its turn, or somebody takes a step."""
+    if not await tx.fetchval(TRY_LOCK, LOCK_KEY) or await next_id(tx) != import_id:
+        return None
     row = await tx.fetchrow(LOCK, import_id)
     return None if row is None else _from_row(row)
 

@@ -1,5 +1,7 @@
 """Posting: the only way money moves. PostgreSQL enforces the rules; its constraint violations become API errors here."""
 
+from collections.abc import Sequence
+
 import asyncpg
 
 from tollhouse.http.services import Work
@@ -30,6 +32,22 @@ async def post(work: Work, journal_entry: JournalEntry) -> PostedTransaction:
     try:
         return await store.post(work.tx, journal_entry, work.actor.client_id, work.now)
     except (asyncpg.CheckViolationError, asyncpg.UniqueViolationError) as violation:
+        error = ERROR_BY_CONSTRAINT.get(str(violation.constraint_name))
+        if error is None:
+            raise
+        raise error from violation
+
+
+async def post_platform(work: Work, journal_entries: Sequence[JournalEntry]) -> None:
+    """Write journal entries between accounts of the platform, all in one round trip. No application is recorded with them.
+
+    Raises `AlreadyPosted`, which aborts the transaction, and `ValueError` if an account is a merchant's or the modes differ.
+    """
+    if not journal_entries:
+        return
+    try:
+        await store.post_platform(work.tx, journal_entries, work.now)
+    except asyncpg.UniqueViolationError as violation:
         error = ERROR_BY_CONSTRAINT.get(str(violation.constraint_name))
         if error is None:
             raise

@@ -37,6 +37,7 @@ POST = """
 POST_DEFERRED = """
     SELECT count(*) FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 """
+POST_PLATFORM = "SELECT ledger_post_platform($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
 RECORD_APPLICATION = """
     INSERT INTO ledger_transaction_applications (transaction_id, mode, oauth_client_id) VALUES ($1, $2, $3)
 """
@@ -185,6 +186,35 @@ async def defer_post(tx: Tx, journal_entry: JournalEntry, client_id: str | None,
     if client_id is not None:
         await tx.defer(RECORD_APPLICATION, transaction_id, journal_entry.mode, client_id)
     return DeferredTransaction(transaction_id, expected_entries(transaction_id, journal_entry, entry_ids, client_id))
+
+
+async def post_platform(tx: Tx, journal_entries: Sequence[JournalEntry], now: datetime) -> None:
+    """Write journal entries of one mode between accounts of the platform, in one round trip."""
+    mode = journal_entries[0].mode
+    numbered = [
+        (nth, line, posting) for nth, one in enumerate(journal_entries, 1) for line, posting in enumerate(one.postings, 1)
+    ]
+    if any(one.mode != mode for one in journal_entries):
+        raise ValueError("all journal entries are of one mode")
+    if any(account.merchant_id is not None for *_, posting in numbered for account in (posting.debit, posting.credit)):
+        raise ValueError("all accounts are the platform's")
+    await tx.execute(
+        POST_PLATFORM,
+        mode,
+        now,
+        [new_id() for _ in journal_entries],
+        [one.kind for one in journal_entries],
+        [one.source.type for one in journal_entries],
+        [one.source.id for one in journal_entries],
+        [one.source.step for one in journal_entries],
+        [nth for nth, _, _ in numbered],
+        [line for _, line, _ in numbered],
+        [posting.type for *_, posting in numbered],
+        [posting.currency for *_, posting in numbered],
+        [posting.amount_minor for *_, posting in numbered],
+        [posting.debit.code for *_, posting in numbered],
+        [posting.credit.code for *_, posting in numbered],
+    )
 
 
 def _values(transaction_id: UUID, journal_entry: JournalEntry, entry_ids: list[UUID], now: datetime) -> tuple[object, ...]:
