@@ -2824,9 +2824,7 @@ ALTER TABLE ONLY public.balance_payments
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_hold_id_key UNIQUE (hold_id);
 ALTER TABLE ONLY public.balance_payments
-    ADD CONSTRAINT balance_payments_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
-ALTER TABLE ONLY public.balance_payments
-    ADD CONSTRAINT balance_payments_pkey PRIMARY KEY (id);
+    ADD CONSTRAINT balance_payments_pkey PRIMARY KEY (id, merchant_id, mode);
 ALTER TABLE ONLY public.bank_accounts
     ADD CONSTRAINT bank_accounts_pkey PRIMARY KEY (iban, currency);
 ALTER TABLE ONLY public.bank_announcements
@@ -2892,9 +2890,7 @@ ALTER TABLE ONLY public.fulfillments
 ALTER TABLE ONLY public.fulfillments
     ADD CONSTRAINT fulfillments_hold_id_key UNIQUE (hold_id);
 ALTER TABLE ONLY public.fulfillments
-    ADD CONSTRAINT fulfillments_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
-ALTER TABLE ONLY public.fulfillments
-    ADD CONSTRAINT fulfillments_pkey PRIMARY KEY (id);
+    ADD CONSTRAINT fulfillments_pkey PRIMARY KEY (id, merchant_id, mode);
 ALTER TABLE ONLY public.hash_chain_blocks
     ADD CONSTRAINT hash_chain_blocks_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY public.idempotency_keys
@@ -2966,9 +2962,7 @@ ALTER TABLE ONLY public.outgoing_transfers
 ALTER TABLE ONLY public.outgoing_transfers
     ADD CONSTRAINT outgoing_transfers_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.payment_links
-    ADD CONSTRAINT payment_links_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
-ALTER TABLE ONLY public.payment_links
-    ADD CONSTRAINT payment_links_pkey PRIMARY KEY (id);
+    ADD CONSTRAINT payment_links_pkey PRIMARY KEY (id, merchant_id, mode);
 ALTER TABLE public.payment_links
     ADD CONSTRAINT payment_links_tax_lines CHECK (((jsonb_typeof(tax_lines) = 'array'::text) AND (jsonb_array_length(tax_lines) <= 10) AND (public.tax_total(tax_lines) <= (amount_minor)::numeric))) NOT VALID;
 ALTER TABLE ONLY public.payment_links
@@ -2992,9 +2986,7 @@ ALTER TABLE ONLY public.receipts
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_hold_id_key UNIQUE (hold_id);
 ALTER TABLE ONLY public.refunds
-    ADD CONSTRAINT refunds_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
-ALTER TABLE ONLY public.refunds
-    ADD CONSTRAINT refunds_pkey PRIMARY KEY (id);
+    ADD CONSTRAINT refunds_pkey PRIMARY KEY (id, merchant_id, mode);
 ALTER TABLE ONLY public.row_digests
     ADD CONSTRAINT row_digests_pkey PRIMARY KEY (kind, id);
 ALTER TABLE ONLY public.running_series
@@ -3068,9 +3060,7 @@ ALTER TABLE ONLY public.withdrawals
 ALTER TABLE ONLY public.withdrawals
     ADD CONSTRAINT withdrawals_hold_id_key UNIQUE (hold_id);
 ALTER TABLE ONLY public.withdrawals
-    ADD CONSTRAINT withdrawals_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
-ALTER TABLE ONLY public.withdrawals
-    ADD CONSTRAINT withdrawals_pkey PRIMARY KEY (id);
+    ADD CONSTRAINT withdrawals_pkey PRIMARY KEY (id, merchant_id, mode);
 ALTER TABLE ONLY public.withdrawals
     ADD CONSTRAINT withdrawals_quote_once UNIQUE (quote_id);
 ALTER TABLE ONLY public.worker_signs

@@ -36,9 +36,49 @@ def test_every_placed_table_exists() -> None:
     assert {*placement.OWNED, *placement.OWNED.values(), *placement.REFERENCE, *placement.LOCAL} - found == set()
 
 
-def test_a_table_without_a_merchant_must_be_placed() -> None:
-    with pytest.raises(ValueError, match="place the table"):
-        list(placement.placements("CREATE TABLE public.new_things (\n    id uuid NOT NULL\n);\n"))
+def test_every_listed_key_exists() -> None:
+    """So that the lists only become shorter."""
+    found = list(placement.placements(records.SCHEMA.read_text()))
+    keys = {f"{one.table} ({key.columns})" for one in found for key in one.keys if key.change != "column"}
+    assert keys == placement.APPEND | placement.LOOKUP
+    assert {f"{one.table} {key}" for one in found for key in one.foreign_keys} == placement.FOREIGN_KEYS
+
+
+OF_NOBODY = "CREATE TABLE public.new_things (\n    id uuid NOT NULL\n);\n"
+OF_MERCHANTS = "CREATE TABLE public.new_things (\n    id uuid NOT NULL,\n    merchant_id uuid NOT NULL\n);\n"
+ADD = "ALTER TABLE ONLY public.new_things\n    ADD CONSTRAINT new"
+MERCHANTS = "CREATE TABLE public.merchants (\n    id uuid NOT NULL\n);\n"
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        (OF_NOBODY, "place the table"),
+        (f"{OF_MERCHANTS}{ADD} PRIMARY KEY (id);", r"the key new_things \(id\) has no merchant_id"),
+        (f"{OF_MERCHANTS}CREATE UNIQUE INDEX a ON public.new_things USING btree (id);", "the key new_things"),
+        (f"{OF_MERCHANTS}{ADD} FOREIGN KEY (id) REFERENCES public.new_things(id);", "the foreign key new_things"),
+    ],
+)
+def test_what_a_node_could_not_keep_is_refused(schema: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        list(placement.placements(schema))
+
+
+def test_an_id_stays_unique_where_the_key_has_the_merchant() -> None:
+    """By the digest of the row, whose key is `(kind, id)`, as long as there is one database."""
+    schema = records.SCHEMA.read_text()
+    tables = re.findall(
+        r"ALTER TABLE ONLY public\.(\w+)\s+ADD CONSTRAINT \w+ PRIMARY KEY \(id, merchant_id, mode\);", schema
+    )
+    assert {"payment_links", "refunds", "withdrawals", "fulfillments", "balance_payments"} <= set(tables)
+    for table in tables:
+        assert f"CREATE TRIGGER digested AFTER INSERT ON public.{table} FOR EACH ROW EXECUTE FUNCTION" in schema
+
+
+def test_keys_with_the_merchant_and_foreign_keys_to_references_are_kept() -> None:
+    keys = f"{ADD} PRIMARY KEY (id, merchant_id);\n{ADD} FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);"
+    found = {one.table: one for one in placement.placements(f"{MERCHANTS}{OF_MERCHANTS}{keys}")}
+    assert found["new_things"] == placement.Placement("new_things", "distributed", "", (), ())
 
 
 def test_every_table_has_one_writer() -> None:

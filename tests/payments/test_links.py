@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 
 from tests.cast import Actor, application
@@ -289,3 +290,17 @@ async def test_each_permission_opens_its_own_doors(alice: Actor) -> None:
         assert refused.refused("missing_scope", 403).body["scope"] == "payments:write"
     refused = (await alice.anonymously("GET", "/api/v2/integration/balances")).refused("authentication_required", 401)
     assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+async def test_an_id_is_used_once_over_all_merchants(alice: Actor, carol: Actor) -> None:
+    """The key is `(id, merchant_id, mode)`. The digest of a row keeps the ID unique beside it."""
+    link, other = await open_link(alice), await open_link(carol)
+    copy = """
+        INSERT INTO payment_links
+        SELECT (jsonb_populate_record(l, jsonb_build_object('id', $1::uuid, 'token', reverse(l.token)))).*
+        FROM payment_links l WHERE l.id = $2
+    """
+    for same, constraint in ((link, "row_digests_pkey"), (other, "payment_links_pkey")):
+        with pytest.raises(asyncpg.UniqueViolationError) as refused:
+            await alice.sql(copy, UUID(same["id"]), UUID(other["id"]))
+        assert refused.value.constraint_name == constraint

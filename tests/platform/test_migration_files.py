@@ -7,9 +7,9 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from tests.running import new_database
+from tests.running import migrated_database, new_database
 from tollhouse.platform import embedded, migrations
-from tollhouse.platform.migrations import Migration, MigrationsDisagreeError, apply, in_folder
+from tollhouse.platform.migrations import Migration, MigrationsDisagreeError, apply, in_folder, ours
 
 TABLE = "CREATE TABLE cups (id int, mood text); INSERT INTO cups SELECT n, 'full; of' FROM generate_series(1, 100) AS n;"
 TWICE = TABLE.replace("n;", "n UNION ALL VALUES (7, 'twice');")
@@ -100,6 +100,18 @@ async def test_a_migrator_that_is_killed_between_two_statements_is_continued_by_
     assert await value(database, "SELECT max(number) FROM schema_migrations") == 1
     assert await apply(database, files) == ["0002_index.sql"]
     assert await value(database, "SELECT mood FROM cups WHERE id = 1") == "done"
+
+
+async def test_each_of_our_files_outside_a_transaction_can_be_continued_from_its_first_statement(
+    server: embedded.Server,
+) -> None:
+    connection = await asyncpg.connect(await migrated_database(server.cluster.dsn))
+    try:
+        for migration in ours():
+            for statement in () if migration.is_transactional else migration.statements():
+                await connection.execute(statement)
+    finally:
+        await connection.close()
 
 
 async def test_two_migrators_exclude_each_other(database: str, tmp_path: Path) -> None:
