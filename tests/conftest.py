@@ -149,7 +149,9 @@ def restarted(server: embedded.Server) -> Iterator[Callable[..., Service]]:
 
     def restart(**changes: Any) -> Service:
         while running:
-            running.pop().stop()
+            stopped = running.pop()
+            stopped.stop()
+            stopped.end_pooled_sessions()
         running.append(Service(settings_for(dsn, TOLLHOUSE_BASE_URL=url, **changes)).start())
         return running[0]
 

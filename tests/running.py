@@ -143,6 +143,12 @@ async def _forget(dsn: str) -> None:
         await connection.close()
 
 
+END_POOLED_SESSIONS = """
+    SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+    WHERE datname = current_database() AND starts_with(application_name, 'tollhouse ')
+"""
+
+
 class Service:
     """A running Tollhouse. `worker=False` leaves the worker out. Web and worker share `rails`, which tests may change."""
 
@@ -170,6 +176,11 @@ class Service:
             self._loop.call_soon_threadsafe(self._stop)
         asyncio.run_coroutine_threadsafe(_forget(self.dsn), _lasting_loop()).result(30)
         self._thread.join(30)
+
+    def end_pooled_sessions(self) -> None:
+        """End what a pooler keeps open after `stop`, as RECONNECT in its console does."""
+        if POOLERS:
+            asyncio.run_coroutine_threadsafe(_fetch(self.dsn, END_POOLED_SESSIONS), _lasting_loop()).result(30)
 
     def create_services(self, *, connections: int | None = None) -> Services:
         """Services of the same instance, for what a test does without a request."""

@@ -21,6 +21,8 @@ EXPOSURE_MAX = 1.5
 NO_SYSTEMD = shutil.which("systemd-analyze") is None
 PROGRAM = "/opt/tollhouse/.venv/bin/tollhouse"
 ENVIRONMENT_FILES = ("systemd/tollhouse.env", "docker/tollhouse.env.example", "docker/owner.env.example")
+GIVEN_BY_DOCKER = ("172.16.0.0/12", "192.168.0.0/16")
+"""What Docker takes the networks from that name no addresses."""
 OF_OTHERS = {"POSTGRES_PASSWORD", "TOLLHOUSE_APPLICATION_PASSWORD"}
 """Variables of the database's image and of `roles.sh`."""
 
@@ -101,6 +103,7 @@ def test_no_other_container_gets_the_address_of_the_proxy() -> None:
     address = ip_address(services["proxy"]["networks"]["proxied"]["ipv4_address"])
     assert address in ip_network(pool["subnet"])
     assert address not in ip_network(pool["ip_range"])
+    assert not any(ip_network(pool["subnet"]).overlaps(ip_network(given)) for given in GIVEN_BY_DOCKER)
     assert f"TOLLHOUSE_TRUSTED_PROXIES={address}\n" in (DEPLOY / "docker" / "tollhouse.env.example").read_text()
 
 

@@ -95,7 +95,8 @@ async def rotate_ring(services: Services) -> Rotation:
     if others := await connections.count_other_key_connections(services.db, services.keys):
         raise OtherRingsError(
             f"{others} connections belong to processes that do not have {services.keys.in_use} first in their ring. "
-            "Restart every process with the new ring, then run the command again."
+            "Restart every process with the new ring, run RECONNECT in the console of the pooler if there is one, "
+            "then run the command again."
         )
     rotated = await rotation.rotate(
         services.db, services.keys, lambda total: stderr.print(f"{total} signing secrets re-encrypted.")
