@@ -419,6 +419,27 @@ BEGIN
         WHERE c.id = p_client_id AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL;
 END
 $$;
+CREATE FUNCTION public.operator_action_allowed(p_action text, p_of_merchant boolean, p_has_reason boolean) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE
+        WHEN p_action = ANY (ARRAY['merchant_suspended', 'merchant_reactivated', 'merchant_exported', 'project_approval_given',
+                                   'project_approved', 'withdrawal_approved', 'refund_approved', 'payout_approved',
+                                   'application_suspended', 'application_reactivated'])
+            THEN p_of_merchant
+        WHEN p_action = ANY (ARRAY['project_rejected', 'balance_adjusted', 'withdrawal_rejected', 'refund_rejected',
+                                   'payout_refused', 'payout_returned', 'second_factor_removed', 'merchant_erased'])
+            THEN p_of_merchant AND p_has_reason
+        WHEN p_action = ANY (ARRAY['operator_invited', 'operator_joined', 'operator_closed', 'statement_imported',
+                                   'batch_exported', 'person_exported', 'person_erased'])
+            THEN NOT p_of_merchant
+        WHEN p_action = ANY (ARRAY['transfer_assigned', 'transfer_dismissed', 'transfer_matched', 'transfer_recorded_as_fee',
+                                   'transfer_written_off', 'transfer_reopened', 'transfer_taken_back', 'payouts_paused',
+                                   'payouts_resumed', 'position_limit_changed'])
+            THEN NOT p_of_merchant AND p_has_reason
+        ELSE false
+    END
+$$;
 CREATE FUNCTION public.outgoing_refuse_unreleased() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -921,7 +942,7 @@ CREATE TABLE public.operator_actions (
     at timestamp with time zone NOT NULL,
     client_id text,
     on_command_line boolean DEFAULT false NOT NULL,
-    CONSTRAINT operator_actions_action_check CHECK (((action = ANY (ARRAY['merchant_suspended'::text, 'merchant_reactivated'::text, 'project_approved'::text, 'project_rejected'::text, 'balance_adjusted'::text, 'operator_invited'::text, 'operator_joined'::text, 'operator_closed'::text, 'withdrawal_approved'::text, 'withdrawal_rejected'::text, 'statement_imported'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'batch_exported'::text, 'payout_refused'::text, 'second_factor_removed'::text])) OR (action = ANY (ARRAY['application_suspended'::text, 'application_reactivated'::text])) OR (action = ANY (ARRAY['project_approval_given'::text, 'refund_approved'::text, 'refund_rejected'::text, 'payout_approved'::text])) OR (action = ANY (ARRAY['payouts_paused'::text, 'payouts_resumed'::text, 'transfer_matched'::text])) OR (action = ANY (ARRAY['transfer_recorded_as_fee'::text, 'transfer_written_off'::text, 'transfer_reopened'::text, 'transfer_taken_back'::text, 'payout_returned'::text])) OR (action = 'position_limit_changed'::text))),
+    CONSTRAINT operator_actions_allowed CHECK (public.operator_action_allowed(action, (merchant_id IS NOT NULL), (reason IS NOT NULL))),
     CONSTRAINT operator_actions_amount CHECK (
 CASE action
     WHEN 'position_limit_changed'::text THEN ((currency IS NOT NULL) AND COALESCE((amount_minor > 0), true))
@@ -932,9 +953,7 @@ END),
     CONSTRAINT operator_actions_check1 CHECK (((merchant_id IS NOT NULL) OR (mode IS NULL))),
     CONSTRAINT operator_actions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT operator_actions_operator_check CHECK ((operator <> ''::text)),
-    CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text)),
-    CONSTRAINT operator_actions_whose CHECK (((merchant_id IS NULL) = ((action ~~ 'operator%'::text) OR (action ~~ 'statement%'::text) OR (action ~~ 'transfer%'::text) OR (action ~~ 'batch%'::text) OR (action ~~ 'payouts%'::text) OR (action ~~ 'position%'::text)))),
-    CONSTRAINT operator_actions_why CHECK (((reason IS NOT NULL) OR (action <> ALL (ARRAY['project_rejected'::text, 'balance_adjusted'::text, 'withdrawal_rejected'::text, 'refund_rejected'::text, 'transfer_assigned'::text, 'transfer_dismissed'::text, 'transfer_matched'::text, 'payout_refused'::text, 'second_factor_removed'::text, 'payouts_paused'::text, 'payouts_resumed'::text, 'transfer_recorded_as_fee'::text, 'transfer_written_off'::text, 'transfer_reopened'::text, 'transfer_taken_back'::text, 'payout_returned'::text, 'position_limit_changed'::text]))))
+    CONSTRAINT operator_actions_reason_check CHECK ((reason <> ''::text))
 );
 CREATE FUNCTION public.row_digest(public.operator_actions) RETURNS bytea
     LANGUAGE sql STABLE
@@ -1842,6 +1861,15 @@ CREATE TABLE public.currency_scales (
     CONSTRAINT currency_scales_code_check CHECK ((code ~ '^[A-Z0-9]{2,12}$'::text)),
     CONSTRAINT currency_scales_decimals_check CHECK (((decimals >= 0) AND (decimals <= 8)))
 );
+CREATE TABLE public.data_subject_requests (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    email_mac bytea NOT NULL,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT data_subject_requests_email_mac_check CHECK ((octet_length(email_mac) = 32)),
+    CONSTRAINT data_subject_requests_kind_check CHECK ((kind = ANY (ARRAY['export'::text, 'erasure'::text])))
+);
+COMMENT ON COLUMN public.data_subject_requests.id IS 'the subject of the operator''s action';
 CREATE TABLE public.database_identity (
     the_only boolean DEFAULT true NOT NULL,
     identity text NOT NULL,
@@ -2060,9 +2088,11 @@ CREATE TABLE public.merchants (
     country text DEFAULT ''::text NOT NULL,
     tax_id text DEFAULT ''::text NOT NULL,
     register_entry text DEFAULT ''::text NOT NULL,
+    closed_at timestamp with time zone,
     CONSTRAINT merchants_address_line1_check CHECK ((char_length(address_line1) <= 100)),
     CONSTRAINT merchants_address_line2_check CHECK ((char_length(address_line2) <= 100)),
     CONSTRAINT merchants_city_check CHECK ((char_length(city) <= 80)),
+    CONSTRAINT merchants_closed CHECK (((closed_at IS NULL) OR (suspended_at IS NOT NULL))),
     CONSTRAINT merchants_country_check CHECK ((country ~ '^([A-Z]{2})?$'::text)),
     CONSTRAINT merchants_legal_name_check CHECK ((char_length(legal_name) <= 120)),
     CONSTRAINT merchants_postal_code_check CHECK ((char_length(postal_code) <= 20)),
@@ -2881,6 +2911,8 @@ ALTER TABLE ONLY public.conversions
     ADD CONSTRAINT conversions_rule_once UNIQUE (rule_id, rule_step);
 ALTER TABLE ONLY public.currency_scales
     ADD CONSTRAINT currency_scales_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY public.data_subject_requests
+    ADD CONSTRAINT data_subject_requests_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.database_identity
     ADD CONSTRAINT database_identity_pkey PRIMARY KEY (the_only);
 ALTER TABLE ONLY public.failed_attempts
@@ -3200,6 +3232,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_statements FOR
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.chargeback_notes FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversion_prices FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.conversions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.data_subject_requests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.hash_chain_blocks FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_postings FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3258,6 +3291,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bank_entry_parts FOR EACH
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.chargeback_notes FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.conversion_prices FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.data_subject_requests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.fulfillments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.hash_chain_blocks FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3289,6 +3323,7 @@ CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.transactions DEF
 CREATE CONSTRAINT TRIGGER running_totals_failed AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((((old.status = 'failed'::text) OR (new.status = 'failed'::text)) AND ((old.status IS DISTINCT FROM new.status) OR (old.updated_at IS DISTINCT FROM new.updated_at)))) EXECUTE FUNCTION public.running_totals_follow_failure();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.unapplied_minor IS DISTINCT FROM new.unapplied_minor) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.running_totals_follow_refund();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION public.running_totals_follow_payment();
+CREATE TRIGGER stays_closed BEFORE UPDATE ON public.merchants FOR EACH ROW WHEN (((old.closed_at IS NOT NULL) AND ((new.closed_at IS DISTINCT FROM old.closed_at) OR (new.suspended_at IS NULL)))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER webhook_event_statuses_first AFTER INSERT ON public.webhook_events FOR EACH ROW WHEN ((new.status = 'held'::text)) EXECUTE FUNCTION public.webhook_event_statuses_follow();
 CREATE TRIGGER webhook_event_statuses_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status <> new.status) AND ((old.status = ANY (ARRAY['retrying'::text, 'failed'::text, 'canceled'::text, 'held'::text])) OR (new.status = ANY (ARRAY['retrying'::text, 'failed'::text, 'canceled'::text, 'held'::text]))))) EXECUTE FUNCTION public.webhook_event_statuses_follow();

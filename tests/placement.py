@@ -64,6 +64,7 @@ LOCAL = {
     "bank_statements",
     "check_state",
     "conversion_positions",
+    "data_subject_requests",
     "database_identity",
     "failed_attempts",
     "hash_chain_blocks",

@@ -5,7 +5,7 @@ import re
 import asyncpg
 import pytest
 
-from tests import layers_picture, placement, records, tables
+from tests import layers_picture, personal_data, placement, records, tables
 from tests.running import Service
 from tests.tables import statements
 from tollhouse.platform import embedded
@@ -79,6 +79,16 @@ def test_keys_with_the_merchant_and_foreign_keys_to_references_are_kept() -> Non
     keys = f"{ADD} PRIMARY KEY (id, merchant_id);\n{ADD} FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);"
     found = {one.table: one for one in placement.placements(f"{MERCHANTS}{OF_MERCHANTS}{keys}")}
     assert found["new_things"] == placement.Placement("new_things", "distributed", "", (), ())
+
+
+def test_every_text_column_is_personal_or_not() -> None:
+    """Another column that can name a person belongs into `docs/personal-data.md`, with what erasure does about it."""
+    columns = set(personal_data.columns(records.SCHEMA.read_text()))
+    personal = personal_data.listed()
+    technical = {one for one in columns if personal_data.is_technical(*one)}
+    assert sorted(columns - personal - technical) == [], "list the column in docs/personal-data.md or tests/personal_data.py"
+    assert sorted(personal - columns) == [], "the document lists a column that does not exist"
+    assert sorted(personal & technical) == [], "the column is listed as both"
 
 
 def test_every_table_has_one_writer() -> None:

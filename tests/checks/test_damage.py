@@ -140,6 +140,13 @@ DAMAGE = {
         "I28 positions are those of the ledger",
         "INSERT INTO conversion_positions (currency, position_minor) VALUES ('EUR', 5)",
     ),
+    "an erasure whose record was deleted": (
+        "I29 exports and erasures of people are recorded",
+        (
+            "INSERT INTO operator_actions (id, operator, action, subject_id, at)"
+            " VALUES (gen_random_uuid(), 'eve', 'person_erased', gen_random_uuid(), now())"
+        ),
+    ),
     "a changed digest": (
         "I25 the latest blocks of the hash chain match their rows",
         "UPDATE row_digests SET digest = sha256(digest) WHERE kind = 'operator_action'",

@@ -109,9 +109,7 @@ async def test_suspending_an_owner_ends_what_waits_for_consent(olga: Actor, bob:
 
 
 async def test_the_database_takes_every_action_and_refuses_half_an_action(bob: Actor) -> None:
-    [row] = await bob.sql(
-        "SELECT pg_get_constraintdef(oid) AS rule FROM pg_constraint WHERE conname = 'operator_actions_action_check'"
-    )
+    [row] = await bob.sql("SELECT prosrc AS rule FROM pg_proc WHERE proname = 'operator_action_allowed'")
     assert all(f"'{action}'" in row["rule"] for action in get_args(Action))
     app = await application(bob)
     for action, client_id, reason in (

@@ -54,6 +54,8 @@ for name, command in (
     ("restore", "restore:restore_backup"),
     ("database", "database_upgrade:app"),
     ("retention", "retention:show_retention"),
+    ("person", "persons:app"),
+    ("merchant", "merchant_data:app"),
 ):
     app.command(f"tollhouse.cli.{command}", name=name)
 app.command("tollhouse.cli.parts:verify", name="verify", show=False)

@@ -74,6 +74,9 @@ def report(broken: list[str]) -> int:
         "Payouts are paused. Import the bank statements since the backup, then run "
         "`tollhouse operator payouts resume --reason …` (docs/backup.md)."
     )
+    stderr.print(
+        "People who were erased since the backup are in it again: `tollhouse person repeat FILE` (docs/personal-data.md)."
+    )
     return 1 if broken else 0
 
 

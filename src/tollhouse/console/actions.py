@@ -79,6 +79,8 @@ async def suspend(work: Work, merchant_id: MerchantId, context: OperatorContext)
 async def reactivate(work: Work, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
     """Reactivate a suspended merchant."""
     await rules.ensure_independent(work.tx, merchant_id, context.reviewer)
+    if await merchants_store.is_closed(work.tx, merchant_id):
+        raise OperatorRefusedError(Text("Merchant %(id)s was erased.", id=merchant_id))
     if not await merchants_store.reactivate(work.tx, merchant_id):
         raise await _merchant_error(work.tx, merchant_id, Text("Merchant %(id)s is not suspended.", id=merchant_id))
     return await record_action(work, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)

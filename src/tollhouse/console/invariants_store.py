@@ -21,8 +21,17 @@ I20_POSTED = """
     WHERE a.id = ANY ($1::uuid[]) AND a.action = 'balance_adjusted'
       AND NOT EXISTS (SELECT FROM ledger_transactions t WHERE t.source_type = 'adjustment' AND t.source_id = a.id)
 """
+I29_RECORDED = """
+    SELECT format('action %s %s has no record with a hash of the address', a.id, a.action) AS line
+    FROM operator_actions a
+    WHERE a.id = ANY ($1::uuid[]) AND a.action IN ('person_exported', 'person_erased')
+      AND NOT EXISTS (
+          SELECT FROM data_subject_requests r
+          WHERE r.id = a.subject_id AND r.kind = CASE a.action WHEN 'person_erased' THEN 'erasure' ELSE 'export' END)
+"""
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I20", "every adjustment has an operator's action", I20_ADJUSTED, "ledger"),
     Invariant("I20", "operators' adjustments are in the ledger", I20_POSTED, "operator_action"),
+    Invariant("I29", "exports and erasures of people are recorded", I29_RECORDED, "operator_action"),
 )

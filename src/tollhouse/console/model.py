@@ -45,6 +45,10 @@ Action = Literal[
     "second_factor_removed",
     "application_suspended",
     "application_reactivated",
+    "merchant_exported",
+    "merchant_erased",
+    "person_exported",
+    "person_erased",
 ]
 FAILURES_SHOWN_FOR = timedelta(days=7)
 """How long a failed event stays in the list of failing deliveries."""

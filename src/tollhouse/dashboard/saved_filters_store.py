@@ -1,6 +1,7 @@
 """SQL of the filters that users have saved."""
 
 from datetime import datetime
+from urllib.parse import quote_plus
 from uuid import UUID
 
 from msgspec import Struct
@@ -30,6 +31,13 @@ IS_TAKEN = """
 """
 RENAME = "UPDATE saved_filters SET name = $4 WHERE user_id = $1 AND mode = $2 AND id = $3"
 DELETE = "DELETE FROM saved_filters WHERE user_id = $1 AND mode = $2 AND id = $3"
+DELETE_OF_USER = "DELETE FROM saved_filters WHERE user_id = $1"
+# A whole value of the query, as it is typed or as it is encoded, so that no longer text with the same end is found.
+DELETE_CONTAINING = """
+    DELETE FROM saved_filters
+    WHERE strpos('&' || lower(query) || '&', '=' || lower($1) || '&') > 0
+       OR strpos('&' || lower(query) || '&', '=' || lower($2) || '&') > 0 OR lower(name) = lower($1)
+"""
 
 
 class SavedFilter(Struct, frozen=True):
@@ -64,3 +72,13 @@ async def rename(tx: Tx, user_id: UserId, mode: Mode, filter_id: UUID, name: str
 async def delete(tx: Tx, user_id: UserId, mode: Mode, filter_id: UUID) -> None:
     """Delete a filter, if it is there."""
     await tx.execute(DELETE, user_id, mode, filter_id)
+
+
+async def delete_of_user(tx: Tx, user_id: UUID) -> int:
+    """Delete the filters of a user. Returns their number."""
+    return await tx.execute(DELETE_OF_USER, user_id)
+
+
+async def delete_containing(tx: Tx, text: str) -> int:
+    """Delete the filters of all users that have this text as a value or as their name. Returns their number."""
+    return await tx.execute(DELETE_CONTAINING, text, quote_plus(text))

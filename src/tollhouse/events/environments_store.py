@@ -1,5 +1,10 @@
 """SQL of the webhook configuration of an environment: the saved address and its event types."""
 
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.platform.db import Tx
+
 INSERT = "INSERT INTO webhook_environments (merchant_id, mode) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 LOCK = "SELECT merchant_id FROM webhook_environments WHERE merchant_id = $1 AND mode = $2 FOR UPDATE"
 SAVE = """
@@ -13,3 +18,11 @@ DISABLE_DELIVERY = """
     UPDATE webhook_environments SET delivery_disabled_at = coalesce(delivery_disabled_at, $3)
     WHERE merchant_id = $1 AND mode = $2
 """
+DISABLE_ALL = """
+    UPDATE webhook_environments SET delivery_disabled_at = coalesce(delivery_disabled_at, $2) WHERE merchant_id = $1
+"""
+
+
+async def disable_all(tx: Tx, merchant_id: UUID, now: datetime) -> None:
+    """Disable the delivery of a merchant's webhooks in both environments."""
+    await tx.execute(DISABLE_ALL, merchant_id, now)

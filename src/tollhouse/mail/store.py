@@ -68,6 +68,8 @@ DELETE_OLD = """
         SELECT id FROM mails WHERE created_at <= $1 AND next_attempt_at IS NULL
         ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
+# Sent or waiting.
+DELETE_OF_PERSON = "DELETE FROM mails WHERE lower(recipient) = lower($1) OR user_id = $2"
 FACTS = msgspec.json.Decoder(dict[str, str])
 
 
@@ -143,6 +145,11 @@ async def get(db: Pool, mail_id: UUID) -> QueuedEmail | None:
     """One email with its content."""
     row = await db.fetchrow(GET, mail_id)
     return None if row is None else _queued(row)
+
+
+async def delete_of_person(tx: Tx, recipient: str, user_id: UUID | None) -> int:
+    """Delete the emails to an address and of a user, also those waiting. Returns their number."""
+    return await tx.execute(DELETE_OF_PERSON, recipient, user_id)
 
 
 def _queued(row: Row) -> QueuedEmail:

@@ -1,5 +1,7 @@
 """Every SQL statement about the business settings of a merchant."""
 
+from datetime import datetime
+
 from msgspec.structs import astuple
 
 from tollhouse.environments.legal_details import LEGAL_FIELDS, LegalDetails
@@ -19,6 +21,12 @@ UPDATE_IF_UNCHANGED = """
         postal_code, city, country, tax_id, register_entry) = ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 """
 
+CLOSE = """
+    UPDATE merchants SET closed_at = $2, business_name = 'Erased merchant', legal_name = '', address_line1 = '',
+        address_line2 = '', postal_code = '', city = '', country = '', tax_id = '', register_entry = ''
+    WHERE id = $1
+"""
+
 
 async def get(db: Pool | Tx, merchant_id: MerchantId) -> Business:
     """The current settings."""
@@ -30,6 +38,11 @@ async def get(db: Pool | Tx, merchant_id: MerchantId) -> Business:
 async def update(tx: Tx, merchant_id: MerchantId, new: Business, seen: Business) -> bool:
     """Save the settings; False if they are no longer as `seen`."""
     return await tx.execute(UPDATE_IF_UNCHANGED, merchant_id, *_values(new), *_values(seen)) == 1
+
+
+async def close(tx: Tx, merchant_id: MerchantId, now: datetime) -> None:
+    """Close a suspended merchant and remove its name and address."""
+    await tx.execute(CLOSE, merchant_id, now)
 
 
 def _values(business: Business) -> tuple[object, ...]:

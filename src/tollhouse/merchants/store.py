@@ -12,7 +12,11 @@ from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT_MERCHANT = "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, $2, $3)"
 SUSPEND = "UPDATE merchants SET suspended_at = $2 WHERE id = $1 AND suspended_at IS NULL"
-REACTIVATE = "UPDATE merchants SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL"
+REACTIVATE = """
+    UPDATE merchants SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL AND closed_at IS NULL
+"""
+
+IS_CLOSED = "SELECT closed_at IS NOT NULL FROM merchants WHERE id = $1"
 
 
 async def insert_merchant(tx: Tx, merchant_id: MerchantId, business_name: str, now: datetime) -> None:
@@ -26,8 +30,13 @@ async def suspend(tx: Tx, merchant_id: UUID, now: datetime) -> bool:
 
 
 async def reactivate(tx: Tx, merchant_id: UUID) -> bool:
-    """Reactivate a merchant; False if it is not suspended."""
+    """Reactivate a merchant; False if it is not suspended, or closed."""
     return await tx.execute(REACTIVATE, merchant_id) == 1
+
+
+async def is_closed(tx: Tx, merchant_id: UUID) -> bool:
+    """Whether the merchant was erased."""
+    return bool(await tx.fetchval(IS_CLOSED, merchant_id))
 
 
 async def insert_api_key(

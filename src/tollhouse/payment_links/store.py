@@ -78,6 +78,19 @@ RECORD_ATTEMPT = """
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
 RECORD_PAYMENT = "SELECT payment_links_count_payment($1, $2, $3, $4, $5, $6, $7)"
+# Of all merchants, by the index on merchant, mode and address.
+CLEAR_CUSTOMER = """
+    UPDATE payment_links l SET customer_email = NULL
+    FROM merchants m CROSS JOIN (VALUES ('live'), ('test')) AS modes (mode)
+    WHERE l.merchant_id = m.id AND l.mode = modes.mode AND lower(l.customer_email) = lower($1)
+    RETURNING l.id
+"""
+# Some at a time, so that no transaction is long.
+CLEAR_CUSTOMERS_OF_MERCHANT = """
+    UPDATE payment_links SET customer_email = NULL WHERE merchant_id = $1 AND id IN (
+        SELECT id FROM payment_links WHERE merchant_id = $1 AND mode = ANY ('{live,test}') AND customer_email IS NOT NULL
+        LIMIT $2 FOR NO KEY UPDATE)
+"""
 LIST_DUE = """
     SELECT l.merchant_id, l.mode, l.id FROM payment_links l WHERE l.status = 'active' AND l.expires_at <= $1
     ORDER BY l.expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
@@ -211,6 +224,16 @@ async def record_payment(tx: Tx, env: MerchantEnv, link_id: UUID, payment: Credi
     """Count a payment. The last one, in time, completes the link."""
     paid = (payment.transaction_id, payment.amount_minor, now, payment.in_time)
     await tx.defer(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, *paid)
+
+
+async def clear_customer(tx: Tx, email: str) -> list[UUID]:
+    """Remove this address of a customer from every link that has it. Returns the links' ids."""
+    return [row["id"] for row in await tx.fetch(CLEAR_CUSTOMER, email)]
+
+
+async def clear_customers_of(db: Pool, merchant_id: UUID, limit: int) -> int:
+    """Remove the customer's address from so many links of a merchant. Returns their number."""
+    return await db.execute(CLEAR_CUSTOMERS_OF_MERCHANT, merchant_id, limit)
 
 
 async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:

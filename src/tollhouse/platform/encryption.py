@@ -67,6 +67,10 @@ class KeyRing:
         """Keyed BLAKE2b (RFC 7693) under the first key, 32 bytes."""
         return _mac(self._mac_keys[0], message)
 
+    def macs(self, message: bytes) -> list[bytes]:
+        """The MAC under each key, the first key's first."""
+        return [_mac(key, message) for key in self._mac_keys]
+
     def sign(self, message: bytes) -> bytes:
         """Ed25519 signature (RFC 8032) under the first key, 64 bytes."""
         return self._signing_key.sign(message)

@@ -1,5 +1,6 @@
 """SQL of emails with receipts."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -26,6 +27,10 @@ LIST_WAITING = """
 MARK_HANDLED = """
     UPDATE receipt_mails SET handled_at = $2, withheld = $3, next_attempt_at = NULL
     WHERE transaction_id = $1 AND requested_by = 'payment' AND handled_at IS NULL
+"""
+WITHHOLD = """
+    UPDATE receipt_mails SET handled_at = $2, withheld = true, next_attempt_at = NULL
+    WHERE handled_at IS NULL AND transaction_id IN (SELECT id FROM transactions WHERE payment_link_id = ANY ($1::uuid[]))
 """
 SCHEDULE_RETRY = """
     UPDATE receipt_mails SET attempts = $2 + 1, next_attempt_at = $3
@@ -86,6 +91,11 @@ async def schedule_retry(db: Pool, waiting: WaitingMail, at: datetime) -> None:
 async def mark_handled(tx: Tx, transaction_id: UUID, now: datetime, *, withheld: bool) -> bool:
     """Mark the receipt as handled; False if somebody else did."""
     return await tx.execute(MARK_HANDLED, transaction_id, now, withheld) == 1
+
+
+async def withhold(tx: Tx, link_ids: Sequence[UUID], now: datetime) -> None:
+    """Withhold the receipts of these links that are still to be sent. Waits for one that is being enqueued."""
+    await tx.execute(WITHHOLD, list(link_ids), now)
 
 
 async def insert(tx: Tx, env: MerchantEnv, transaction_id: UUID, requested_by: RequestedBy, now: datetime) -> bool:

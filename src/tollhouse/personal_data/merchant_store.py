@@ -1,0 +1,155 @@
+"""SQL of a merchant's export: each statement reads one table by the merchant's id, without secrets.
+
+Left out are hashes and ciphertexts, tokens of checkout pages, what only the program uses, and what names operators.
+"""
+
+from collections.abc import Mapping
+
+MERCHANT = """
+    SELECT id, business_name, legal_name, address_line1, address_line2, postal_code, city, country, tax_id, register_entry,
+           time_zone, suspended_at, created_at
+    FROM merchants WHERE id = $1
+"""
+USERS = "SELECT id, email, language, created_at, verified_at, password_changed_at FROM users WHERE merchant_id = $1"
+SAVED_FILTERS = """
+    SELECT f.id, f.user_id, f.mode, f.list_name, f.name, f.query, f.created_at
+    FROM users u JOIN saved_filters f ON f.user_id = u.id WHERE u.merchant_id = $1
+"""
+SETTINGS = """
+    SELECT mode, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
+           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at
+    FROM merchant_settings WHERE merchant_id = $1
+"""
+LOGOS = """
+    SELECT media_type, width, height, translate(encode(content, 'base64'), E'\\n', '') AS content_base64, created_at
+    FROM logos WHERE merchant_id = $1
+"""
+PROJECTS = """
+    SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
+    WHERE merchant_id = $1 ORDER BY created_at, id
+"""
+API_KEYS = "SELECT id, mode, name, created_at, revoked_at FROM api_keys WHERE merchant_id = $1 ORDER BY created_at, id"
+APPLICATIONS = """
+    SELECT id, client_type, name, description, website_url, redirect_uris, status, created_at, updated_at, revoked_at,
+           suspended_at
+    FROM oauth_clients WHERE merchant_id = $1 ORDER BY created_at, id
+"""
+GRANTS = """
+    SELECT id, client_id, mode, created_at, expires_at, revoked_at, revoked_because FROM oauth_grants
+    WHERE merchant_id = $1 ORDER BY created_at, id
+"""
+PAYMENT_LINKS = """
+    SELECT id, mode, status, project_id, display_name, description, amount_minor, currency, tax_lines, external_id, metadata,
+           payment_method_ids, success_url, cancel_url, webhook_url, customer_email, max_payments, payments_count,
+           amount_paid_minor, created_by_type, created_by_client_id, created_at, updated_at, expires_at, completed_at,
+           canceled_at
+    FROM payment_links WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+TRANSACTIONS = """
+    SELECT id, mode, payment_link_id, status, method_id, rail_reference, currency, amount_minor, received_minor,
+           credited_minor, unapplied_minor, fee_minor, refunded_minor, charged_back_minor, failure_code,
+           refund_required_reason, late, payer_language, created_at, updated_at, succeeded_at
+    FROM transactions WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+STEPS = """
+    SELECT s.transaction_id, s.version, s.status, s.detail, s.at
+    FROM transactions t JOIN transaction_steps s ON s.transaction_id = t.id
+    WHERE t.merchant_id = $1 ORDER BY s.transaction_id, s.version
+"""
+REFUNDS = """
+    SELECT id, mode, transaction_id, status, reason, currency, amount_minor, receiver, failure_code, external_id, metadata,
+           created_at, updated_at
+    FROM refunds WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+CHARGEBACKS = """
+    SELECT id, mode, transaction_id, status, reason, currency, amount_minor, fee_minor, opened_at, closed_at, respond_by
+    FROM chargebacks WHERE merchant_id = $1 ORDER BY mode, opened_at, id
+"""
+RECEIPTS = """
+    SELECT transaction_id, mode, year, number, seller, issued_at FROM receipts
+    WHERE merchant_id = $1 ORDER BY mode, year, number
+"""
+WITHDRAWALS = """
+    SELECT id, mode, status, method_id, currency, amount_minor, network_fee_mode, system_fee_minor, network_fee_minor,
+           network_paid_minor, debit_minor, receive_minor, receiver, provider_fields, tx_hash, failure_code, webhook_url,
+           external_id, description, metadata, created_at, updated_at, processing_at, completed_at
+    FROM withdrawals WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+CONVERSIONS = """
+    SELECT id, mode, status, from_currency, to_currency, rate, rate_as_of, from_amount_minor, fee_minor, to_amount_minor,
+           rule_id, webhook_url, external_id, metadata, created_at
+    FROM conversions WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+CONVERSION_RULES = """
+    SELECT id, mode, from_currency, to_currency, trigger, threshold_minor, percent, enabled, webhook_url, created_by_type,
+           created_by_client_id, created_at, updated_at
+    FROM conversion_rules WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+BALANCE_PAYMENTS = """
+    SELECT id, mode, client_id, CASE merchant_id WHEN $1 THEN 'payer' ELSE 'receiver' END AS role, status, currency,
+           amount_minor, captured_minor, released_minor, refunded_minor, description, external_id, metadata, created_at,
+           updated_at, expires_at, resolved_at
+    FROM balance_payments WHERE merchant_id = $1 OR owner_id = $1 ORDER BY mode, created_at, id
+"""
+FULFILLMENTS = """
+    SELECT id, mode, project_id, product_id, status, quantity, delivered_quantity, currency, unit_price_minor, cost_minor,
+           recipient, failure_code, webhook_url, external_id, metadata, created_at, updated_at, processing_at, completed_at
+    FROM fulfillments WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+BALANCES = """
+    SELECT id, mode, currency, code AS account, balance, updated_at FROM ledger_accounts
+    WHERE merchant_id = $1 ORDER BY mode, currency, code
+"""
+LEDGER_ENTRIES = """
+    SELECT id, account_id, version, mode, currency, account, type, transaction_id, delta, balance_after, created_at
+    FROM ledger_entries WHERE merchant_id = $1 ORDER BY account_id, version
+"""
+LEDGER_HOLDS = """
+    SELECT id, mode, currency, source_type, source_id, amount, captured, released, status, created_at, resolved_at
+    FROM ledger_holds WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+WEBHOOK_ENDPOINTS = """
+    SELECT mode, url, event_types, delivery_disabled_at, created_at, updated_at FROM webhook_environments
+    WHERE merchant_id = $1
+"""
+WEBHOOK_EVENTS = """
+    SELECT id, mode, type, source_type, source_id, sequence, status, attempts, delivered_at, created_at FROM webhook_events
+    WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+AUDIT_LINES = """
+    SELECT id, created_at, mode, deed AS type, author_kind AS actor_kind, author AS actor, address, subject, name, changed
+    FROM audit_lines WHERE merchant_id = $1 ORDER BY created_at, id
+"""
+
+TABLES: Mapping[str, str] = {
+    "merchant": MERCHANT,
+    "users": USERS,
+    "saved_filters": SAVED_FILTERS,
+    "settings": SETTINGS,
+    "logos": LOGOS,
+    "projects": PROJECTS,
+    "api_keys": API_KEYS,
+    "applications": APPLICATIONS,
+    "connections": GRANTS,
+    "payment_links": PAYMENT_LINKS,
+    "transactions": TRANSACTIONS,
+    "transaction_steps": STEPS,
+    "refunds": REFUNDS,
+    "chargebacks": CHARGEBACKS,
+    "receipts": RECEIPTS,
+    "withdrawals": WITHDRAWALS,
+    "conversions": CONVERSIONS,
+    "conversion_rules": CONVERSION_RULES,
+    "balance_payments": BALANCE_PAYMENTS,
+    "fulfillments": FULFILLMENTS,
+    "ledger_accounts": BALANCES,
+    "ledger_entries": LEDGER_ENTRIES,
+    "ledger_holds": LEDGER_HOLDS,
+    "webhook_endpoints": WEBHOOK_ENDPOINTS,
+    "webhook_events": WEBHOOK_EVENTS,
+    "audit_log": AUDIT_LINES,
+}
+"""Statements by the name of the file in the export."""
+JSON_LINES: Mapping[str, str] = {name: f"SELECT row_to_json(r) AS line FROM ({sql}) AS r" for name, sql in TABLES.items()}
+"""The same, each row as one line of JSON."""
+EXISTS = "SELECT true FROM merchants WHERE id = $1"

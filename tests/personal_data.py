@@ -1,0 +1,95 @@
+"""Columns that can hold personal data: `docs/personal-data.md` lists them, this file those of the other text columns.
+
+A column is personal if its values can name or describe a person: names, addresses, accounts, free text, bodies.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "personal-data.md"
+ROW = re.compile(r"^\| `(\w+)` \| ([^|]*) \|", re.MULTILINE)
+TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE public\.(\w+) \((.*?)\n\)", re.DOTALL)
+COLUMN = re.compile(r'^ +"?(\w+)"? (?:text|jsonb?|bytea|inet|cidr|xml|character)\b', re.MULTILINE)
+CODES = """
+    cancel_url challenge client_id created_by_client_id created_by_type currency failure_code from_currency id_hash
+    key_hash key_id kind mac_key_id method_id mode network_fee_mode outcome provider_reference rail redirect_uri
+    revoked_because side source_type status success_url to_currency trigger type webhook_url
+"""
+"""Codes, settings of applications and hashes, whatever the table."""
+NOT_PERSONAL: Mapping[str, str] = {
+    "api_keys": "hint",
+    "api_requests": "method error credential",
+    "audit_lines": "deed author_kind",
+    "bank_accounts": "iban",
+    "bank_announcements": "identity iban",
+    "bank_batches": "iban bic",
+    "bank_entries": "identity batch_reference bank_reference",
+    "bank_entry_parts": "reference end_to_end_id return_reason",
+    "bank_import_statements": "iban name",
+    "bank_imports": "because",
+    "bank_reports": "message_id reason",
+    "bank_statements": "iban statement_id digest",
+    "chargebacks": "reason",
+    "check_state": "again_kind",
+    "currency_scales": "code",
+    "database_identity": "identity",
+    "fulfillments": "product_id server",
+    "hash_chain_blocks": "hash public_key signature",
+    "idempotency_keys": "fingerprint",
+    "invariant_watch": "broken failure",
+    "ledger_accounts": "code normal_side",
+    "ledger_daily_totals": "debit_code credit_code",
+    "ledger_entries": "account",
+    "ledger_transaction_applications": "oauth_client_id",
+    "logos": "digest media_type",
+    "mails": "about error",
+    "merchant_settings": "default_currency payment_methods overpayment late_payments confirmations",
+    "merchants": "time_zone",
+    "oauth_access_tokens": "token_hash",
+    "oauth_clients": "id client_type redirect_uris secret_hash secret_hint",
+    "oauth_codes": "code_hash",
+    "oauth_grants": "refresh_hash",
+    "oauth_requests": "state decision",
+    "operator_actions": "action",
+    "outgoing_transfers": "review",
+    "payment_links": "token payment_method_ids tax_lines",
+    "payout_pauses": "cause",
+    "rail_observations": "external_ref",
+    "receipt_mails": "requested_by",
+    "refunds": "reason",
+    "row_digests": "digest",
+    "running_series": "measure",
+    "saved_filters": "list_name",
+    "schema_migrations": "name digest",
+    "scope_bits": "scope",
+    "secret_keys": "check_value",
+    "state_transitions": "record from_status to_status",
+    "transaction_steps": "detail",
+    "transactions": "method_type rail_reference instructions refund_required_reason",
+    "webhook_attempts": "error",
+    "webhook_deliveries": "sending",
+    "webhook_environments": "url event_types",
+    "webhook_events": "destination_url destination_source",
+    "webhook_redelivery_runs": "ended_because",
+    "webhook_secrets": "state nonce ciphertext",
+    "withdrawals": "submission tx_hash",
+    "worker_signs": "host version",
+}
+"""By table: what else names nobody."""
+
+
+def listed() -> set[tuple[str, str]]:
+    """The personal columns, as table and column, of the document."""
+    return {(table, name) for table, names in ROW.findall(DOCUMENT.read_text()) for name in re.findall(r"`(\w+)`", names)}
+
+
+def columns(schema: str) -> Iterator[tuple[str, str]]:
+    """Every column of the schema that can hold a text, as table and column."""
+    for table, body in TABLE.findall(schema):
+        yield from ((table, name) for name in COLUMN.findall(body))
+
+
+def is_technical(table: str, name: str) -> bool:
+    """Whether the column is known to name nobody."""
+    return name in CODES.split() or name in NOT_PERSONAL.get(table, "").split()

@@ -1,0 +1,1 @@
+"""Export and erasure of persons and merchants."""
