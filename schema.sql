@@ -688,6 +688,8 @@ CREATE TABLE public.bank_entry_parts (
     decided_at timestamp with time zone,
     sent_at timestamp with time zone,
     decisions integer DEFAULT 0 NOT NULL,
+    other_bic text,
+    other_address jsonb,
     CONSTRAINT bank_entry_parts_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT bank_entry_parts_check CHECK (((outcome <> ALL (ARRAY['payment'::text, 'payment_return'::text])) OR (reference IS NOT NULL))),
     CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
@@ -701,7 +703,9 @@ CREATE FUNCTION public.row_digest(public.bank_entry_parts) RETURNS bytea
     AS $_$
     SELECT sha256(record_send(ROW($1.id, $1.entry_id, $1.nth, $1.amount_minor, $1.end_to_end_id, $1.other_name,
                                   $1.other_iban, $1.words, $1.return_reason))
-        || CASE WHEN $1.sent_at IS NULL THEN '' ELSE record_send(ROW($1.sent_at)) END)
+        || CASE WHEN $1.sent_at IS NULL THEN '' ELSE record_send(ROW($1.sent_at)) END
+        || CASE WHEN $1.other_bic IS NULL AND $1.other_address IS NULL THEN ''
+                ELSE record_send(ROW($1.other_bic, $1.other_address)) END)
 $_$;
 CREATE TABLE public.bank_payouts (
     id uuid NOT NULL,
@@ -721,6 +725,8 @@ CREATE TABLE public.bank_payouts (
     ended_by text,
     updated_at timestamp with time zone NOT NULL,
     is_export_lost boolean DEFAULT false NOT NULL,
+    receiver_bic text,
+    receiver_address jsonb,
     CONSTRAINT bank_payouts_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT bank_payouts_check CHECK (((status <> ALL (ARRAY['exported'::text, 'confirmed'::text, 'returned'::text])) OR (batch_id IS NOT NULL) OR (is_export_lost AND (status <> 'exported'::text)))),
     CONSTRAINT bank_payouts_check1 CHECK (((status <> 'prepared'::text) OR (batch_id IS NULL))),
@@ -738,7 +744,9 @@ CREATE FUNCTION public.row_digest(public.bank_payouts) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
     SELECT sha256(record_send(ROW($1.id, $1.kind, $1.merchant_id, $1.mode, $1.currency, $1.amount_minor, $1.receiver_iban,
-                                  $1.receiver_name, $1.words, $1.prepared_at)))
+                                  $1.receiver_name, $1.words, $1.prepared_at))
+        || CASE WHEN $1.receiver_bic IS NULL AND $1.receiver_address IS NULL THEN ''
+                ELSE record_send(ROW($1.receiver_bic, $1.receiver_address)) END)
 $_$;
 CREATE TABLE public.bank_statements (
     id uuid NOT NULL,
@@ -3306,7 +3314,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.receipts FOR EACH STATEME
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.state_transitions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
-CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words, receiver_bic, receiver_address ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();

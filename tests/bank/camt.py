@@ -39,6 +39,8 @@ class Line:
     parts: tuple["Line", ...] = ()
     account: str | None = CUSTOMER_IBAN
     sent_at: str | None = None
+    bic: str | None = None
+    address: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def paid(reference: str, minor: int, **changes: Any) -> Line:
@@ -113,7 +115,11 @@ def _details(part: Line, line: Line, version: str) -> str:
     else:
         amounts = f"<AmtDtls><TxAmt>{amount}</TxAmt></AmtDtls>"
     role, name = ("Dbtr" if line.side == "CRDT" else "Cdtr"), _text("Nm", part.name)
+    if part.address:
+        name += f"<PstlAdr>{''.join(_text(element, text) for element, text in part.address.items())}</PstlAdr>"
     who = f"<Pty>{name}</Pty>" if version == "08" else name
+    bic = f"<{role}Agt><FinInstnId>{_text('BICFI' if version == '08' else 'BIC', part.bic)}</FinInstnId></{role}Agt>"
+    agents = f"<RltdAgts>{bic}</RltdAgts>" if part.bic else ""
     account = f"<{role}Acct><Id><IBAN>{part.account}</IBAN></Id></{role}Acct>" if part.account else ""
     parties = f"<{role}>{who}</{role}>{account}" if part.name else ""
     structured = f"<Strd><CdtrRefInf>{_text('Ref', part.structured)}</CdtrRefInf></Strd>" if part.structured else ""
@@ -122,7 +128,7 @@ def _details(part: Line, line: Line, version: str) -> str:
     back = f"<RtrInf><Rsn><Cd>{part.return_reason}</Cd></Rsn></RtrInf>" if part.return_reason else ""
     return (
         f"<TxDtls><Refs>{refs}</Refs>{amounts}{f'<RltdPties>{parties}</RltdPties>' if parties else ''}"
-        f"{f'<RmtInf>{reported}</RmtInf>' if reported else ''}{dates}{back}</TxDtls>"
+        f"{agents}{f'<RmtInf>{reported}</RmtInf>' if reported else ''}{dates}{back}</TxDtls>"
     )
 
 

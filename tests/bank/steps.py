@@ -154,12 +154,12 @@ async def refunded(actor: Actor, bank: Bank, payment_id: str, amount: str = "4.0
     """A refund that the rail has accepted and that waits to be exported: its id."""
     body = {"amount": amount, "receiver": CUSTOMER_IBAN}
     asked = (await actor.post(f"/transactions/{payment_id}/refunds", body, key=str(uuid4()), mode="live")).ok(201).body
-    return await _prepared(bank, asked["id"])
+    return await prepared(bank, asked["id"])
 
 
-async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00", receiver: str = CUSTOMER_IBAN) -> str:
-    """A withdrawal that an operator approved and that waits to be exported: its id."""
-    fields = {"account_holder_name": "Alice Arabica", "reference": "Beans"}
+async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00", receiver: str = CUSTOMER_IBAN, **details: Any) -> str:
+    """A withdrawal that an operator approved and that waits to be exported: its id. `details`: of the recipient."""
+    fields = {"account_holder_name": "Alice Arabica", "reference": "Beans"} | details
     body = {"method_id": "sepa:EUR", "amount": amount, "receiver": receiver, "provider_fields": fields}
     asked = (await actor.post("/withdrawals", body, key=str(uuid4()), mode="live")).ok(201).body
     assert asked["status"] == "pending_review"
@@ -170,14 +170,14 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00", receiver: st
         await review.approve(tx, current, Reviewer("olga"), None, clock.now())
 
     await bank.services.db.transact(approve)
-    return await _prepared(bank, asked["id"])
+    return await prepared(bank, asked["id"])
 
 
 async def _books(tx: Tx, identities: list[bytes]) -> tuple[dict[AccountKey, BookedAccount], set[bytes]]:
     return await accounts_store.list_all(tx), await accounts_store.known_identities(tx, identities)
 
 
-async def _prepared(bank: Bank, order_id: str) -> str:
+async def prepared(bank: Bank, order_id: str) -> str:
     """The same id, when the worker has handed the order to the rail."""
     await submit_refunds(bank.services)
     await advance_withdrawals(bank.services)

@@ -160,7 +160,9 @@ async def test_outside_the_eea_the_file_has_the_senders_address(alice: Actor, ba
     payout_id = await withdrawn(alice, bank, receiver=receiver)
     with pytest.raises(BankRefusedError, match=f"Payout {payout_id} goes to {receiver[:2]}.*TOLLHOUSE_BANK_ADDRESS"):
         await bank.export(payout_id)
-    account = replace(ACCOUNT, address=PostalAddress("Main Street 7", "10115", "Berlin", "DE"))
+    account = replace(
+        ACCOUNT, address=PostalAddress(street_name="Main Street 7", postcode="10115", town_name="Berlin", country="DE")
+    )
     batch = await bank.export(payout_id, account=account)
     assert said(batch, "p:Dbtr/p:PstlAdr/p:TwnNm") == ["Berlin"]
     assert await bank.export_again(batch.id) == batch

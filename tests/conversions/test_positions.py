@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from tests.cast import Actor
+from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.conversions.steps import convert
 from tests.running import Service, settings_for
@@ -124,6 +125,29 @@ async def test_a_rule_waits_for_the_position(rich: Actor, services: Services) ->
     assert (await rich.get("/conversions", mode="live")).ok().body["conversions"] == []
     [waiting] = await rich.sql("SELECT retry_at FROM conversion_rules WHERE merchant_id = $1::uuid", rich.merchant_id)
     assert waiting["retry_at"] is not None
+
+
+async def test_a_limit_is_set_by_command(rich: Actor, services: Services) -> None:
+    """By the same function as on the page, so that both are in the history."""
+    limit = ("positions", "limit", "USD")
+    done = await operator(rich.service, *limit, "1000.50", "--reason", "Hedged by command", "--json")
+    assert (done.status, done.json["action"], done.json["amount_minor"]) == (0, "position_limit_changed", 100_050)
+    listed = (await operator(rich.service, "positions", "list", "--json")).json["positions"]
+    assert [one["limit_minor"] for one in listed if one["currency"] == "USD"] == [100_050]
+    assert (await operator(rich.service, *limit, "none", "--reason", "No more")).status == 0
+    assert (await positions_store.list_positions(services.db))["USD"].limit_minor is None
+    history = await rich.sql(
+        "SELECT operator, reason, on_command_line FROM operator_actions WHERE reason = 'Hedged by command'"
+    )
+    assert [tuple(row) for row in history] == [("local administrator", "Hedged by command", True)]
+    for words, status in (
+        ((*limit, "0", "--reason", "Wrong"), 1),
+        ((*limit, "1.005", "--reason", "Wrong"), 1),
+        (("positions", "limit", "XXX", "1", "--reason", "Wrong"), 2),
+        ((*limit, "1"), 2),
+    ):
+        assert (await operator(rich.service, *words)).status == status
+    assert (await positions_store.list_positions(services.db))["USD"].limit_minor is None
 
 
 async def test_an_operator_sets_and_removes_a_limit(rich: Actor, services: Services) -> None:

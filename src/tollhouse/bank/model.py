@@ -234,7 +234,7 @@ class ShownTransfer(Struct, frozen=True, kw_only=True):
 
 
 class ListedPayout(Struct, frozen=True):
-    """A payout in the list."""
+    """A payout in the list. A bank can reject it for its `missing_details`, such as `bic, address`."""
 
     id: UUID
     kind: PayoutKind
@@ -248,6 +248,9 @@ class ListedPayout(Struct, frozen=True):
     batch_id: UUID | None
     prepared_at: Timestamp
     ended_reason: str | None
+    receiver_bic: str | None
+    receiver_address: str | None
+    missing_details: str | None
 
 
 class Announcement(Struct, frozen=True):

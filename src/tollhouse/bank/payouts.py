@@ -25,7 +25,7 @@ from tollhouse.bank.model import (
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.services import Work
-from tollhouse.kernel.bank_codes import parse_iban
+from tollhouse.kernel.bank_codes import is_bic_of, parse_iban
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
@@ -37,7 +37,7 @@ from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.bank.batch import Batch, id_in, outside_eea
 from tollhouse.rails.bank.statement import Entry, Part
-from tollhouse.rails.bank.transfer import CURRENCY, BankAccount
+from tollhouse.rails.bank.transfer import CURRENCY, BankAccount, Payout
 
 NO_REASON = "unknown"
 NO_ROOM = "The bank returned the payout, but the amount would exceed the limit of the merchant's balance."
@@ -65,7 +65,16 @@ async def gather(tx: Tx, ports: BankPorts, now: datetime) -> None:
             if iban is None:  # accepted by another rail that had this name before
                 log.error("payout_without_account", part=kind, detail=str(payout.id))
                 continue
-            await payouts_store.prepare(tx, kind, payout, iban, now)
+            await payouts_store.prepare(tx, kind, await _with_payer(tx, payout, iban), iban, now)
+
+
+async def _with_payer(tx: Tx, payout: Payout, iban: str) -> Payout:
+    """A refund to the account that paid, with the BIC and address of the statement that showed the payment."""
+    if payout.payment_reference is None:
+        return payout
+    bic, address = await payouts_store.find_payer(tx, payout.payment_reference, iban)
+    fitting = bic if bic is not None and is_bic_of(bic, iban) else None
+    return structs.replace(payout, receiver_bic=fitting, receiver_address=address)
 
 
 async def listed(

@@ -4,28 +4,40 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import ListedBatch, ListedPayout, OverduePayout, PayoutKind, ShownPayout, StoredPayout
 from tollhouse.catalogue.catalogue import Catalogue
-from tollhouse.kernel.bank_codes import parse_address
+from tollhouse.kernel.bank_codes import OUTSIDE_EEA, PostalAddress, parse_address
 from tollhouse.kernel.bank_days import bank_days_between, before_bank_days
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.rails.bank.batch import NOT_PROVIDED, Batch, Transfer
+from tollhouse.rails.bank.batch import NOT_PROVIDED, Batch, Transfer, missing_details
 from tollhouse.rails.bank.transfer import CURRENCY, BankAccount, Payout
 
 PREPARE = """
     INSERT INTO bank_payouts (id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words,
-                              status, prepared_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, $11), $9, 'prepared', $10, $10)
+                              status, prepared_at, updated_at, receiver_bic, receiver_address)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, $11), $9, 'prepared', $10, $10, $12, $13)
     ON CONFLICT (id) DO NOTHING
+"""
+COUNT_INCOMPLETE = """
+    SELECT count(*) FROM bank_payouts
+    WHERE status = 'prepared' AND left(receiver_iban, 2) = ANY ($1::text[])
+      AND (receiver_bic IS NULL OR receiver_address IS NULL)
+"""
+# The transfer that has paid, if it came from this account.
+PAYER = """
+    SELECT other_bic, other_address FROM bank_entry_parts
+    WHERE outcome = 'payment' AND reference = $1 AND upper(replace(other_iban, ' ', '')) = $2 ORDER BY id DESC LIMIT 1
 """
 FIND_STORED = "SELECT id FROM bank_payouts WHERE id = ANY ($1::uuid[])"
 PAYOUT_COLUMNS = """p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
-           m.business_name, p.batch_id, p.prepared_at, p.ended_because"""
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because, p.receiver_bic, p.receiver_address"""
 LIST = f"""
     SELECT {PAYOUT_COLUMNS}
     FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
@@ -77,7 +89,7 @@ EXPORT = """
 """
 BATCH = """
     SELECT b.id AS batch_id, b.iban, b.bic, b.holder, b.address, b.exported_at, p.id, p.amount_minor, p.receiver_iban,
-           p.receiver_name, p.words
+           p.receiver_name, p.words, p.receiver_bic, p.receiver_address
     FROM bank_batches b LEFT JOIN bank_payouts p ON p.batch_id = b.id AND p.status <> 'refused'
     WHERE b.id = $1 ORDER BY p.id
 """
@@ -121,7 +133,15 @@ async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, 
     """Insert a payout unless it exists."""
     env = payout.env
     what = (payout.currency, payout.amount_minor, receiver_iban, payout.receiver_name, payout.words)
-    await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED)
+    address = None if payout.receiver_address is None else msgspec.json.encode(payout.receiver_address).decode()
+    bank = (payout.receiver_bic, address)
+    await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED, *bank)
+
+
+async def find_payer(tx: Tx, payment_reference: str, iban: str) -> tuple[str | None, PostalAddress | None]:
+    """The BIC and the address that a statement has of the account that paid this payment, as far as it has them."""
+    row = await tx.fetchrow(PAYER, payment_reference, iban)
+    return (None, None) if row is None else (row["other_bic"], _read_address(row["other_address"]))
 
 
 async def listed(
@@ -148,6 +168,12 @@ async def list_overdue(db: Pool, now: datetime, limit: int, catalogue: Catalogue
 async def count_overdue(db: Pool, now: datetime) -> int:
     """The number of overdue payouts."""
     row = await db.fetchrow(COUNT_OVERDUE, before_bank_days(now, EXPORTED_BANK_DAYS_MAX))
+    return 0 if row is None else row["count"]
+
+
+async def count_incomplete(db: Pool) -> int:
+    """The number of prepared payouts that a bank can reject: outside the EEA, without a BIC or an address."""
+    row = await db.fetchrow(COUNT_INCOMPLETE, sorted(OUTSIDE_EEA))
     return 0 if row is None else row["count"]
 
 
@@ -198,7 +224,15 @@ async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
         BankAccount(first["iban"], first["holder"], first["bic"], parse_address(first["address"] or "")),
         first["exported_at"],
         tuple(
-            Transfer(row["id"].hex, row["amount_minor"], row["receiver_iban"], row["receiver_name"], row["words"])
+            Transfer(
+                row["id"].hex,
+                row["amount_minor"],
+                row["receiver_iban"],
+                row["receiver_name"],
+                row["words"],
+                row["receiver_bic"],
+                _read_address(row["receiver_address"]),
+            )
             for row in rows
             if row["id"] is not None
         ),
@@ -241,7 +275,12 @@ async def refuse(tx: Tx, payout_id: UUID, context: OperatorContext) -> bool:
     return await tx.execute(REFUSE, payout_id, context.reason or "", context.operator, context.at) == 1
 
 
+def _read_address(stored: str | None) -> PostalAddress | None:
+    return None if stored is None else msgspec.json.decode(stored, type=PostalAddress)
+
+
 def _listed(row: Row, catalogue: Catalogue) -> ListedPayout:
+    bic, address = row["receiver_bic"], _read_address(row["receiver_address"])
     return ListedPayout(
         row["id"],
         row["kind"],
@@ -255,6 +294,9 @@ def _listed(row: Row, catalogue: Catalogue) -> ListedPayout:
         row["batch_id"],
         stamp(row["prepared_at"]),
         row["ended_because"],
+        bic,
+        None if address is None else address.line,
+        missing_details(row["receiver_iban"], bic, address),
     )
 
 

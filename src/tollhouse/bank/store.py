@@ -32,19 +32,18 @@ INSERT_ENTRIES = """
 """
 INSERT_PARTS = """
     INSERT INTO bank_entry_parts (id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words,
-                                  return_reason, sent_at, outcome, payout_id, because)
+                                  return_reason, sent_at, outcome, payout_id, because, other_bic, other_address)
     SELECT id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words, return_reason, sent_at,
-           outcome, payout_id, because
+           outcome, payout_id, because, other_bic, other_address
     FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-                $10::text[], $11::timestamptz[], $12::text[], $13::uuid[], $14::text[])
+                $10::text[], $11::timestamptz[], $12::text[], $13::uuid[], $14::text[], $15::text[], $16::jsonb[])
         AS new (id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words, return_reason,
-                sent_at, outcome, payout_id, because)
+                sent_at, outcome, payout_id, because, other_bic, other_address)
 """
-# Planned for the outcome: those that operators decide have indexes.
-WITH_OUTCOME = """
+UNMATCHED = """
     SELECT p.id, e.booked_on, e.side, p.amount_minor, e.currency, p.because, p.other_name, p.other_iban, p.words
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
-    WHERE p.outcome = $1 ORDER BY p.id LIMIT $2 OFFSET $3
+    WHERE p.outcome = 'unmatched' ORDER BY p.id
 """
 HOLD_PART = """
     SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, e.booked_on, p.sent_at, p.other_iban,
@@ -135,13 +134,6 @@ async def insert_entries(tx: Tx, new: Sequence[NewEntry], statement_id: UUID) ->
 
 async def unmatched(db: Pool, catalogue: Catalogue) -> list[ListedTransfer]:
     """The unmatched transfers, oldest first."""
-    return await with_outcome(db, catalogue, "unmatched")
-
-
-async def with_outcome(
-    db: Pool, catalogue: Catalogue, outcome: Outcome, limit: int | None = None, offset: int = 0
-) -> list[ListedTransfer]:
-    """The transfers with an outcome that operators decide, oldest first."""
     return [
         ListedTransfer(
             row["id"],
@@ -154,7 +146,7 @@ async def with_outcome(
             row["other_iban"],
             row["words"],
         )
-        for row in await db.fetch_custom_plan(WITH_OUTCOME, outcome, limit, offset)
+        for row in await db.fetch(UNMATCHED)
     ]
 
 
@@ -185,7 +177,8 @@ def _part_values(entry_id: UUID, nth: int, part: Part, placed: Placed) -> tuple[
     words = " ".join(filter(None, (part.structured, part.unstructured)))
     whose = (part.end_to_end_id, part.other_name, part.other_iban, words, part.return_reason, part.sent_at)
     result = (placed.outcome, placed.payout_id, placed.reason)
-    return (new_id(), entry_id, nth, part.amount_minor, placed.reference, *whose, *result)
+    address = None if part.other_address is None else msgspec.json.encode(part.other_address).decode()
+    return (new_id(), entry_id, nth, part.amount_minor, placed.reference, *whose, *result, part.other_bic, address)
 
 
 def _facts(statement: Statement) -> tuple[object, ...]:

@@ -41,10 +41,13 @@ def fields_errors(schema: dict[str, Any], sent: dict[str, Any], member: str = ME
 
 
 def _rule(schema: dict[str, Any], path: list[str]) -> Translatable:
-    """The schema keyword that is violated, with its value, such as `maxLength 70`."""
-    value: Any = schema
+    """The schema keyword that is violated, with its value, such as `maxLength 70`; of a pattern its description."""
+    value, within = schema, schema
     for step in path:
+        within = value
         value = cast("list[Any]", value)[int(step)] if isinstance(value, list) else value[step]
+    if path[-1] == "pattern" and isinstance(description := within.get("description"), str):
+        return description
     return Text("This must match %(keyword)s in the schema.", keyword=f"{path[-1]} {msgspec.json.encode(value).decode()}")
 
 

@@ -19,7 +19,7 @@ from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.rails.bank.batch import CURRENCY, Batch, total, write
+from tollhouse.rails.bank.batch import CURRENCY, Batch, id_in, missing_details, total, write
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
 from tollhouse.rails.configured import bank_account
 
@@ -243,6 +243,12 @@ def _read(file: Path) -> bytes:
 def _write(batch: Batch | int) -> int:
     if isinstance(batch, int):
         return batch
+    for one in batch.transfers:
+        if details := missing_details(one.receiver_iban, one.receiver_bic, one.receiver_address):
+            stderr.print(
+                f"Payout {id_in(one.end_to_end_id)} goes to {one.receiver_iban[:2]}, outside the EEA. "
+                f"Missing: {details}. The bank may reject it."
+            )
     sys.stdout.buffer.write(write(batch))
     sys.stdout.flush()
     stderr.print(

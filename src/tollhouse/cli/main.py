@@ -32,6 +32,7 @@ for name, group in (
     ("refunds", "reviews:refunds"),
     ("users", "operators:app"),
     ("prices", "prices:app"),
+    ("positions", "positions:app"),
     ("applications", "applications:app"),
     ("statements", "bank:statements"),
     ("payouts", "bank:payouts"),

@@ -201,10 +201,9 @@ async def _payouts(
 
     async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared, list[Pause], list[Translatable]]:
         found = await payout_actions.listed(
-            tx, BANK_PORTS, status_filter, request.now, request.services.catalogue, query.fetch, query.offset
+            tx, BANK_PORTS, status_filter, request.now, services.catalogue, query.fetch, query.offset
         )
-        context = OperatorContext(caller.email, request.now)
-        prepared = await payout_actions.exportable(tx, context, request.services.catalogue)
+        prepared = await payout_actions.exportable(tx, OperatorContext(caller.email, request.now), services.catalogue)
         paused = await pauses_store.list_open(tx)
         return found, prepared, paused, await pauses.list_missing(tx, account, paused)
 
@@ -228,6 +227,7 @@ async def _payouts(
         overdue=await payouts_store.list_overdue(services.db, request.now, OVERDUE_SHOWN, services.catalogue),
         overdue_count=await payouts_store.count_overdue(services.db, request.now),
         bank_days_max=EXPORTED_BANK_DAYS_MAX,
+        incomplete_count=await payouts_store.count_incomplete(services.db),
         history=await find_resumption(request, query.action),
         done=query.action,
         reason=reason,

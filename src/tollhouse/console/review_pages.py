@@ -15,14 +15,18 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
+from tollhouse.http.schema_fields import describe
 from tollhouse.http.services import Services
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
+from tollhouse.kernel.bank_codes import parse_iban, read_address
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.kernel.text import Translatable
 from tollhouse.outgoing import store as outgoing_store
 from tollhouse.platform.db import Pool
+from tollhouse.rails.bank.batch import missing_details
+from tollhouse.rails.bank.transfer import NAME
 from tollhouse.refunds import review_store as refund_review_store
 from tollhouse.refunds import store as refund_store
 from tollhouse.withdrawals import review_store
@@ -75,8 +79,21 @@ async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> ReviewedTransfer:
         approvals_needed=found.approvals_needed,
         can_approve=found.status == "pending_review",
         can_reject=found.cancelable,
-        values={"withdrawal": found},
+        values={
+            "withdrawal": found,
+            "provider_fields": describe(found.provider_fields),
+            "missing_details": _missing_details(found.rail, found.receiver, found.provider_fields),
+        },
     )
+
+
+def _missing_details(rail: str, receiver: str, fields: Mapping[str, Any] | None = None) -> str | None:
+    """What a bank can reject a transfer to this receiver for, by the provider fields; None if nothing is missing."""
+    iban = parse_iban(receiver) if rail == NAME else None
+    if iban is None:
+        return None
+    given = fields or {}
+    return missing_details(iban, given.get("bic"), read_address(given.get("address")))
 
 
 async def _load_refund(db: Pool, refund_id: UUID) -> ReviewedTransfer | None:
@@ -94,7 +111,11 @@ async def _load_refund(db: Pool, refund_id: UUID) -> ReviewedTransfer | None:
         approvals_needed=transfer.approvals.needed,
         can_approve=found.status == "pending" and transfer.review == "required",
         can_reject=found.status == "pending" and not transfer.released_at,
-        values={"refund": found, "transfer": transfer},
+        values={
+            "refund": found,
+            "transfer": transfer,
+            "missing_details": _missing_details(transfer.rail, transfer.receiver),
+        },
     )
 
 

@@ -15,6 +15,7 @@ from tollhouse.console import (
     review_pages,
     security_pages,
     statement_pages,
+    transfer_pages,
 )
 from tollhouse.console.invariants_store import INVARIANTS
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
@@ -31,6 +32,7 @@ SLICE = Slice(
         *security_pages.OPERATIONS,
         *review_pages.OPERATIONS,
         *statement_pages.OPERATIONS,
+        *transfer_pages.OPERATIONS,
         *payout_pages.OPERATIONS,
         *accounting_pages.OPERATIONS,
         *position_pages.OPERATIONS,

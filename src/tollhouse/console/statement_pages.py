@@ -1,15 +1,13 @@
 """The operators' pages about bank statements: import, transfers, and assigning or dismissing unmatched ones."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal
 from uuid import UUID
 
 from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import actions, imports, imports_store, messages_store, shown_store, store
+from tollhouse.bank import actions, imports, imports_store, shown_store
 from tollhouse.bank.model import BankPorts, Decided
-from tollhouse.console.bank_jobs import ANNOUNCED_FOR
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
@@ -37,12 +35,6 @@ class TransferQuery(ActionQuery, frozen=True, forbid_unknown_fields=True):
     reference: str = ""
 
 
-class TransfersQuery(PageQuery, frozen=True):
-    """The outcome of the transfers; by default those that wait for a decision."""
-
-    outcome: Literal["unmatched", "dismissed", "fee", "written_off"] = "unmatched"
-
-
 CHOICES: Mapping[str, Callable[[Work, UUID, BankPorts, OperatorContext], Awaitable[Decided]]] = {
     "fee": actions.record_fee,
     "write_off": actions.write_off,
@@ -61,7 +53,7 @@ FIELDS = (
 )
 SOON_S = 10
 """How long a request waits for the import of a small file. It continues without it."""
-ACTIVE_SHOWN, ANNOUNCED_SHOWN = 10, 50
+ACTIVE_SHOWN = 10
 UPLOAD_BYTES_MAX = DOCUMENT_BYTES_MAX + BODY_BYTES_MAX
 """More than a document may have, so that a file that is slightly too large gets an error on the page."""
 
@@ -119,26 +111,6 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
         active=[one for one in await imports_store.active(request.services.db, 1) if one.statement_id == statement_id],
         transfers=rows,
         page_links=page_links(query, more=more),
-    )
-
-
-@OPERATIONS.add("GET", "/operator/transfers", guard=operator_page)
-async def transfers(request: Request, caller: Operator, query: TransfersQuery) -> Response:
-    """Transfers that are unmatched, or about which operators decided so, oldest first."""
-    services = request.services
-    found = await store.with_outcome(services.db, services.catalogue, query.outcome, query.fetch, query.offset)
-    rows, more = query.cut(found)
-    return await render(
-        request,
-        caller,
-        "transfers",
-        here="transfers",
-        transfers=rows,
-        query=query,
-        page_links=page_links(query, more=more),
-        announced=await messages_store.list_announced(
-            services.db, request.now - ANNOUNCED_FOR, ANNOUNCED_SHOWN, services.catalogue
-        ),
     )
 
 

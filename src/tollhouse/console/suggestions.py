@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tollhouse.bank.model import ShownTransfer
+from tollhouse.bank.transfers_store import FoundTransfer
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.console.suggestions_store import Candidate, find_candidates
 from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, creditor_references
@@ -36,7 +37,7 @@ class Suggestion(Struct, frozen=True, kw_only=True):
     reasons: list[str]
 
 
-async def suggest(db: Pool, transfer: ShownTransfer, catalogue: Catalogue) -> list[Suggestion]:
+async def suggest(db: Pool, transfer: ShownTransfer | FoundTransfer, catalogue: Catalogue) -> list[Suggestion]:
     """At most five payments, the most likely first."""
     amount_minor = parse_amount(transfer.amount, catalogue.currencies[transfer.currency].decimals) or 0
     text = f"{transfer.words} {transfer.end_to_end_id or ''}"
@@ -83,7 +84,7 @@ def _variants(digits: str) -> Iterator[str]:
         yield from (digits[:at] + digits[at + 1 :] for at in range(SIZE + 1))
 
 
-def _reasons(one: Candidate, transfer: ShownTransfer, amount_minor: int) -> Iterator[str]:
+def _reasons(one: Candidate, transfer: ShownTransfer | FoundTransfer, amount_minor: int) -> Iterator[str]:
     if one.is_near:
         yield NEAR
     if one.has_payer_before:

@@ -133,7 +133,7 @@ def _parse_form(posted: Form, product: Product) -> FulfillmentForm:
     new = NewFulfillment(
         product_id=product.product_id,
         quantity=int(digits) if is_number else 0,
-        recipient=to_object(fields, MEMBER, values),
+        recipient=to_object(fields, values),
         external_id=values["external_id"] or None,
         webhook_url=values["webhook_url"] or None,
     )

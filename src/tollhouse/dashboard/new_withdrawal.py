@@ -21,7 +21,7 @@ from tollhouse.http.forms import Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, page, see_other
-from tollhouse.http.schema_fields import form_fields, read_values, to_object
+from tollhouse.http.schema_fields import SchemaField, form_fields, read_values, to_object
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
@@ -107,7 +107,7 @@ class WithdrawalForm(Struct, frozen=True):
             amount=read_amount(values["amount"], catalogue.currencies[self.method.currency]),
             receiver=values["receiver"],
             network_fee_mode=cast("FeeMode | None", values["network_fee_mode"] or None),  # validated by `parse`
-            provider_fields=to_object(form_fields(self.method.provider_fields, MEMBER), MEMBER, values),
+            provider_fields=to_object(form_fields(self.method.provider_fields, MEMBER), values),
             quote_id=quote_id,
             description=values["description"] or None,
             external_id=values["external_id"] or None,
@@ -275,7 +275,6 @@ async def _form(
     if chosen is not None:
         values = values | dict.fromkeys(chosen.values, "")
     label, hint = RECEIVERS[method.receiver_type]
-    fields = form_fields(method.provider_fields, MEMBER)
     return page(
         request,
         "dashboard/withdrawals/new.html",
@@ -291,8 +290,7 @@ async def _form(
         receiver_label=label,
         receiver_hint=hint,
         fee_modes=[(mode, FEE_MODES[mode]) for mode in method.network_fee_modes],
-        recipient_fields=[one for one in fields if one.name not in OF_THE_TRANSFER],
-        transfer_fields=[one for one in fields if one.name in OF_THE_TRANSFER],
+        own_fields=_own_fields(method),
         recipients=recipients,
         chosen=chosen,
         symbol=currency.symbol,
@@ -302,6 +300,17 @@ async def _form(
         values=values,
         form_errors=form_errors,
     )
+
+
+def _own_fields(method: WithdrawalMethod) -> dict[str, list[SchemaField]]:
+    """The fields of the method's schema: of the recipient, those that are not required apart, and of the transfer."""
+    fields = form_fields(method.provider_fields, MEMBER)
+    recipient = [one for one in fields if one.name not in OF_THE_TRANSFER]
+    return {
+        "recipient": [one for one in recipient if one.required],
+        "optional": [one for one in recipient if not one.required],
+        "transfer": [one for one in fields if one.name in OF_THE_TRANSFER],
+    }
 
 
 def _chosen(recipients: list[Recipient], form: WithdrawalForm) -> Recipient | None:

@@ -67,7 +67,7 @@ def mask(receiver: str, kind: ReceiverType) -> str:
 
 def _recipient(withdrawal: Withdrawal, method: WithdrawalMethod) -> Recipient:
     fields = [one for one in form_fields(method.provider_fields, MEMBER) if one.name not in OF_THE_TRANSFER]
-    values = to_values(fields, MEMBER, withdrawal.provider_fields) | {"receiver": withdrawal.receiver}
+    values = to_values(fields, withdrawal.provider_fields) | {"receiver": withdrawal.receiver}
     name = values.get(f"{MEMBER}.account_holder_name", "")
     return Recipient(withdrawal.id, name, mask(withdrawal.receiver, method.receiver_type), values)
 

@@ -162,7 +162,18 @@ COUNTS = (
     "none",
 )
 CURRENCIES = ("Euro", "US Dollar", "Pound Sterling", "Japanese Yen")
-PROVIDER_FIELDS = ("Account holder name", "Reference")
+PROVIDER_FIELDS = (
+    "Account holder name",
+    "Reference",
+    "Street name",
+    "Building number",
+    "Postcode",
+    "Town",
+    "Town name",
+    "Country",
+    "8 or 11 capital letters and digits. Banks outside the EEA can require it.",
+    "Two capital letters, such as GB.",
+)
 METHODS = (
     "SEPA bank transfer",
     "USD Coin on Ethereum",

@@ -1,7 +1,10 @@
 """What banks call things: accounts (IBAN), each other (BIC), and payments (creditor reference), with their check digits."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 SEPA_IBAN_CHARS = {
@@ -17,9 +20,18 @@ IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,27}")
 OUTSIDE_EEA = frozenset({"AD", "AL", "CH", "GB", "GI", "MC", "MD", "ME", "MK", "RS", "SM", "VA"})
 """Countries of SEPA to which a transfer has the sender's address (Regulation (EU) 2015/847)."""
 
+SHARED_BIC_COUNTRIES: Mapping[str, frozenset[str]] = {
+    "FI": frozenset({"AX"}),
+    "FR": frozenset({"BL", "GF", "GP", "MC", "MF", "MQ", "NC", "PF", "PM", "RE", "TF", "WF", "YT"}),
+    "GB": frozenset({"GG", "IM", "JE"}),
+    "MC": frozenset({"FR"}),
+    "NO": frozenset({"SJ"}),
+}
+"""Countries of banks beside that of the IBAN: territories without IBANs of their own, and Monaco's French banks."""
+
 ADDRESS_PARTS = 4
-ADDRESS_CHARS_MAX = (70, 16, 35, 2)
-"""Of street, postal code, city and country, as in ISO 20022."""
+ADDRESS_CHARS_MAX = {"street_name": 70, "building_number": 16, "postcode": 16, "town_name": 35, "country": 2}
+"""Of each part of an address, as in ISO 20022."""
 
 REFERENCE_DIGITS = 20
 """Digits alone, though the standard knows letters: the check digits miss none that is wrong, nor two that are swapped."""
@@ -42,17 +54,32 @@ def parse_bic(text: str) -> str | None:
     return bic if BIC.fullmatch(bic) else None
 
 
-class PostalAddress(Struct, frozen=True):
-    """A structured address. `country` is a code of two letters (ISO 3166)."""
+def is_bic_of(bic: str, iban: str) -> bool:
+    """Whether a bank with this BIC can have an account with this IBAN, by their countries."""
+    country, own = bic[4:6], iban[:2]
+    return country == own or country in SHARED_BIC_COUNTRIES.get(own, ())
 
-    street: str
-    postal_code: str
-    city: str
+
+class PostalAddress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A structured address (ISO 20022). `country` is a code of two letters (ISO 3166)."""
+
+    street_name: str | None = None
+    building_number: str | None = None
+    postcode: str | None = None
+    town_name: str
     country: str
 
     def __str__(self) -> str:
         """In the form that `parse_address` reads."""
-        return f"{self.street}; {self.postal_code}; {self.city}; {self.country}"
+        street = " ".join(filter(None, (self.street_name, self.building_number)))
+        return "; ".join((street, self.postcode or "", self.town_name, self.country))
+
+    @property
+    def line(self) -> str:
+        """On one line, for people."""
+        street = " ".join(filter(None, (self.street_name, self.building_number)))
+        town = " ".join(filter(None, (self.postcode, self.town_name)))
+        return ", ".join(filter(None, (street, town, self.country)))
 
 
 def parse_address(text: str) -> PostalAddress | None:
@@ -60,9 +87,20 @@ def parse_address(text: str) -> PostalAddress | None:
     parts = [part.strip() for part in text.split(";")]
     if len(parts) != ADDRESS_PARTS or not all(part and part.isprintable() for part in parts):
         return None
-    if any(len(part) > most for part, most in zip(parts, ADDRESS_CHARS_MAX, strict=True)):
+    street_name, postcode, town_name, country = parts
+    return read_address({"street_name": street_name, "postcode": postcode, "town_name": town_name, "country": country})
+
+
+def read_address(parts: Any) -> PostalAddress | None:
+    """The address of an object with its parts; None if it is none, or a part is empty or too long."""
+    try:
+        address = msgspec.convert(parts, PostalAddress)
+    except msgspec.ValidationError:
         return None
-    return PostalAddress(*parts) if re.fullmatch("[A-Z]{2}", parts[-1]) else None
+    given = [(text, most) for name, most in ADDRESS_CHARS_MAX.items() if (text := getattr(address, name)) is not None]
+    if not all(0 < len(text) <= most for text, most in given) or re.fullmatch("[A-Z]{2}", address.country) is None:
+        return None
+    return address
 
 
 def creditor_reference(body: str) -> str:

@@ -97,7 +97,8 @@ RAIL_OBSERVATIONS = """
     ORDER BY o.at, o.transaction_id
 """
 BANK_ENTRY_PARTS = """
-    SELECT p.reference, e.booked_on, e.currency, p.amount_minor, p.other_name, p.other_iban, p.words
+    SELECT p.reference, e.booked_on, e.currency, p.amount_minor, p.other_name, p.other_iban, p.other_bic,
+           p.other_address, p.words
     FROM transactions t
     JOIN bank_entry_parts p ON p.reference = t.rail_reference AND p.outcome = 'payment'
     JOIN bank_entries e ON e.id = p.entry_id

@@ -26,6 +26,7 @@ async def list_accepted(tx: Tx) -> list[Payout]:
             amount_minor=row["amount_minor"],
             receiver_iban=row["receiver"],
             receiver_name=row["receiver_name"],
+            payment_reference=row["reference"],
             words=f"Refund {row['reference']}",
         )
         for row in await tx.fetch(LIST_ACCEPTED, NAME, CURRENCY)

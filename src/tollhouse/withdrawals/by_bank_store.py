@@ -1,7 +1,10 @@
 """The SQL statement that finds the withdrawals that leave by bank transfer."""
 
+from typing import Any
+
 import msgspec
 
+from tollhouse.kernel.bank_codes import parse_bic, read_address
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Row, Tx
@@ -22,7 +25,8 @@ async def list_pending(tx: Tx) -> list[Payout]:
 
 
 def _payout(row: Row) -> Payout:
-    fields = msgspec.json.decode(row["provider_fields"], type=dict[str, str])
+    fields = msgspec.json.decode(row["provider_fields"], type=dict[str, Any])
+    reference, bic = fields.get("reference"), fields.get("bic")
     return Payout(
         id=row["id"],
         env=MerchantEnv(MerchantId(row["merchant_id"]), "live"),
@@ -30,5 +34,7 @@ def _payout(row: Row) -> Payout:
         amount_minor=row["receive_minor"],
         receiver_iban=row["receiver"],
         receiver_name=row["receiver_name"],
-        words=fields.get("reference") or f"Withdrawal {row['id']}",
+        receiver_bic=parse_bic(bic) if isinstance(bic, str) else None,
+        receiver_address=read_address(fields.get("address")),
+        words=reference if isinstance(reference, str) and reference else f"Withdrawal {row['id']}",
     )

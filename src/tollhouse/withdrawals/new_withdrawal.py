@@ -14,11 +14,13 @@ from tollhouse.catalogue.withdrawal_methods import FeeMode, WithdrawalMethod
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
+from tollhouse.kernel.bank_codes import is_bic_of, parse_bic, parse_iban
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.kernel.text import Text
 from tollhouse.orders.destinations import destination_errors
 from tollhouse.orders.errors import AmountAboveMaximum
 from tollhouse.outgoing import limits
@@ -114,5 +116,17 @@ def _field_errors(
     if isinstance(new, NewWithdrawal):
         if method is not None:
             yield from fields_errors(method.provider_fields, new.provider_fields)
+            yield from _bic_errors(method, new.receiver, new.provider_fields.get("bic"))
         yield from destination_errors(new.webhook_url, env, settings)
         yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
+
+
+def _bic_errors(method: WithdrawalMethod, receiver: str, bic: object) -> Iterator[FieldError]:
+    """The bank must be one of the country of the account."""
+    iban = parse_iban(receiver) if method.receiver_type == "iban" else None
+    if iban is None or not isinstance(bic, str) or parse_bic(bic) != bic or is_bic_of(bic, iban):
+        return
+    message = Text(
+        "The bank is in %(country)s and the account in %(other)s. Check the BIC.", country=bic[4:6], other=iban[:2]
+    )
+    yield FieldError("provider_fields.bic", "invalid_value", message)

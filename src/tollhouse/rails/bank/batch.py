@@ -18,6 +18,14 @@ DECIMALS = 2
 NAME_CHARS_MAX, WORDS_CHARS_MAX = 70, 140
 NOT_PROVIDED = "NOTPROVIDED"
 HEX_CHARS = 32
+ADDRESS_ELEMENTS = (
+    ("StrtNm", "street_name"),
+    ("BldgNb", "building_number"),
+    ("PstCd", "postcode"),
+    ("TwnNm", "town_name"),
+    ("Ctry", "country"),
+)
+"""The elements of an address in the order of the schema, and the parts that they have."""
 EVERY_BANK_READS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-?:().,'+ ")
 SPELLED = str.maketrans({"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L",
                          "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "\u0131": "i", "&": "+"})  # fmt: skip
@@ -31,6 +39,8 @@ class Transfer(Struct, frozen=True):
     receiver_iban: str
     receiver_name: str
     words: str
+    receiver_bic: str | None = None
+    receiver_address: PostalAddress | None = None
 
 
 class Batch(Struct, frozen=True):
@@ -83,6 +93,13 @@ def outside_eea(batch: Batch) -> list[Transfer]:
     return [one for one in batch.transfers if one.receiver_iban[:2] in OUTSIDE_EEA]
 
 
+def missing_details(receiver_iban: str, bic: str | None, address: PostalAddress | None) -> str | None:
+    """What a bank outside the EEA can reject a transfer for: `bic`, `address`, or `bic, address`; None if nothing."""
+    if receiver_iban[:2] not in OUTSIDE_EEA:
+        return None
+    return ", ".join(name for name, known in (("bic", bic), ("address", address)) if known is None) or None
+
+
 def total(batch: Batch) -> str:
     """The sum of all transfers, in euros."""
     return _euros(sum(one.amount_minor for one in batch.transfers))
@@ -112,7 +129,12 @@ def _transfer(payment: Element, one: Transfer) -> None:
     _below(node, "PmtId/EndToEndId", one.end_to_end_id)
     amount = _below(node, "Amt/InstdAmt", _euros(one.amount_minor))
     amount.set("Ccy", CURRENCY)
-    _below(node, "Cdtr/Nm", _name(one.receiver_name))
+    if one.receiver_bic is not None:
+        _below(node, "CdtrAgt/FinInstnId/BICFI", one.receiver_bic)
+    creditor = _below(node, "Cdtr")
+    _below(creditor, "Nm", _name(one.receiver_name))
+    if one.receiver_address is not None:
+        _address(creditor, one.receiver_address)
     _below(node, "CdtrAcct/Id/IBAN", one.receiver_iban)
     if words := plain(one.words, WORDS_CHARS_MAX):
         _below(node, "RmtInf/Ustrd", words)
@@ -121,9 +143,10 @@ def _transfer(payment: Element, one: Transfer) -> None:
 def _address(party: Element, address: PostalAddress) -> None:
     """Structured: banks refuse address lines from November 2026 on."""
     node = _below(party, "PstlAdr")
-    parts = (address.street, address.postal_code, address.city, address.country)
-    for name, text, chars_max in zip(("StrtNm", "PstCd", "TwnNm", "Ctry"), parts, ADDRESS_CHARS_MAX, strict=True):
-        _below(node, name, plain(text, chars_max) or NOT_PROVIDED)
+    for element, name in ADDRESS_ELEMENTS:
+        text: str | None = getattr(address, name)
+        if text is not None:
+            _below(node, element, plain(text, ADDRESS_CHARS_MAX[name]) or NOT_PROVIDED)
 
 
 def _below(node: Element, path: str, text: str | None = None) -> Element:

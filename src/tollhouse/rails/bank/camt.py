@@ -10,10 +10,12 @@ from datetime import date, datetime
 import msgspec
 from msgspec import Struct
 
+from tollhouse.kernel.bank_codes import PostalAddress, parse_bic, read_address
 from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.rails.bank import status_report
+from tollhouse.rails.bank.batch import ADDRESS_ELEMENTS
 from tollhouse.rails.bank.statement import Entry, EntryHead, ImportKind, Part, ReadEntry, Side, Statement
 from tollhouse.rails.bank.status_report import StatusReport
 from tollhouse.rails.bank.xml import Node, Taker, UnreadableStatementError, XmlReader
@@ -219,6 +221,7 @@ def _parts(details: list[Node], side: Side, amount_minor: int, entry: Node, deci
 
 def _part(node: Node, side: Side, amount_minor: int) -> Part:
     other = "Dbtr" if side == "credit" else "Cdtr"
+    bank = f"RltdAgts/{other}Agt/FinInstnId"
     return Part(
         amount_minor=amount_minor,
         end_to_end_id=_reference(node.text("Refs/EndToEndId")),
@@ -229,7 +232,18 @@ def _part(node: Node, side: Side, amount_minor: int) -> Part:
         other_iban=node.text(f"RltdPties/{other}Acct/Id/IBAN"),
         return_reason=_return_reason(node),
         sent_at=_instant(node, "RltdDts/AccptncDtTm"),
+        other_bic=parse_bic(node.text(f"{bank}/BICFI", f"{bank}/BIC") or ""),
+        other_address=_address(
+            node.one(f"RltdPties/{other}/Pty/PstlAdr") or node.one(f"RltdPties/{other}/PstlAdr"),
+        ),
     )
+
+
+def _address(node: Node | None) -> PostalAddress | None:
+    """A structured address; None if it is written in lines alone."""
+    if node is None:
+        return None
+    return read_address({name: text for element, name in ADDRESS_ELEMENTS if (text := node.text(element))})
 
 
 def _return_reason(node: Node) -> str | None:

@@ -5,6 +5,8 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from tollhouse.kernel.bank_codes import PostalAddress
+
 Side = Literal["credit", "debit"]
 ImportKind = Literal["statement", "notification", "report"]
 
@@ -13,7 +15,8 @@ class Part(Struct, frozen=True, kw_only=True):
     """One transfer of an entry, as sender and banks described it.
 
     `return_reason` is a code such as AC04 for a returned transfer, empty if the bank gave none; None if it is no return.
-    `sent_at` is when the payer's bank accepted the transfer, which few banks state.
+    `sent_at` is when the payer's bank accepted the transfer, which few banks state. `other_bic` and `other_address` are
+    those of the other party, as far as they are stated and valid.
     """
 
     amount_minor: int
@@ -25,6 +28,8 @@ class Part(Struct, frozen=True, kw_only=True):
     other_iban: str | None = None
     return_reason: str | None = None
     sent_at: datetime | None = None
+    other_bic: str | None = None
+    other_address: PostalAddress | None = None
 
 
 class EntryHead(Struct, frozen=True, kw_only=True):

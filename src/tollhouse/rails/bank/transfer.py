@@ -47,7 +47,7 @@ class BankAccount(Struct, frozen=True):
 class Payout(Struct, frozen=True, kw_only=True):
     """A transfer to export. Its id is that of the order, for example of the refund.
 
-    `receiver_name` is empty if unknown.
+    `receiver_name` is empty if unknown. `payment_reference` is that of the payment that a refund returns.
     """
 
     id: UUID
@@ -56,6 +56,9 @@ class Payout(Struct, frozen=True, kw_only=True):
     amount_minor: int
     receiver_iban: str
     receiver_name: str | None = None
+    receiver_bic: str | None = None
+    receiver_address: PostalAddress | None = None
+    payment_reference: str | None = None
     words: str
 
 

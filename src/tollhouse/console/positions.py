@@ -1,0 +1,89 @@
+"""The platform's positions in currencies, and the limits that operators set for them, on the page and by command."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from fractions import Fraction
+
+from msgspec import Struct
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
+from tollhouse.console import actions
+from tollhouse.console.model import OperatorAction, OperatorRefusedError
+from tollhouse.conversions import positions_store, prices
+from tollhouse.conversions.model import NO_POSITION, CurrencyPosition
+from tollhouse.conversions.prices import EURO, PostedPrice
+from tollhouse.http.services import Work
+from tollhouse.kernel.clock import parse_time
+from tollhouse.kernel.money import parse_amount
+from tollhouse.kernel.text import Text
+from tollhouse.platform.db import Pool
+
+
+class ShownPosition(Struct, frozen=True):
+    """A position with its limit, the posted price and the value in euro cents. `is_stale`: the price has expired."""
+
+    currency: str
+    position_minor: int
+    limit_minor: int | None
+    price: PostedPrice | None
+    value_minor: int | None
+    is_stale: bool
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the position has reached its limit."""
+        return self.limit_minor is not None and abs(self.position_minor) >= self.limit_minor
+
+
+async def list_positions(db: Pool, catalogue: Catalogue, now: datetime) -> list[ShownPosition]:
+    """The positions of all currencies that were converted or have a price or a limit."""
+    kept = await positions_store.list_positions(db)
+    posted = {one.currency: one for one in await prices.list_posted(db)}
+    codes = sorted((kept.keys() | posted.keys()) & catalogue.currencies.keys())
+    return [shown(code, kept.get(code, NO_POSITION), posted.get(code), catalogue, now) for code in codes]
+
+
+def shown(
+    code: str, kept: CurrencyPosition, price: PostedPrice | None, catalogue: Catalogue, now: datetime
+) -> ShownPosition:
+    """A position as it is shown. The value is rounded to cents; euros are their own value."""
+    euro = catalogue.currencies[EURO]
+    value_minor, is_stale = kept.position_minor if code == EURO else None, False
+    if price is not None and code != EURO:
+        major = Fraction(kept.position_minor, 10 ** catalogue.currencies[code].decimals)
+        value_minor = round(major / Fraction(price.per_euro) * 10**euro.decimals)
+        posted_at = parse_time(price.at)
+        lifetime = timedelta(seconds=catalogue.pair(EURO, code).maximum_age_s)
+        is_stale = posted_at is None or now - posted_at > lifetime
+    return ShownPosition(code, kept.position_minor, kept.limit_minor, price, value_minor, is_stale)
+
+
+def currencies(catalogue: Catalogue) -> Mapping[str, Currency]:
+    """The currencies that have positions, by code: those that can be converted."""
+    return {code: one for code, one in sorted(catalogue.currencies.items()) if one.operations.conversions}
+
+
+def read_limit(currency: Currency, text: str) -> int:
+    """A limit in minor units, above zero. Raises `OperatorRefusedError` for other texts."""
+    limit_minor = parse_amount(text, currency.decimals)
+    if limit_minor is None:
+        raise OperatorRefusedError(
+            Text("Enter an amount above 0 with at most %(decimals)s decimals, such as 1000.", decimals=currency.decimals)
+        )
+    return limit_minor
+
+
+async def set_limit(work: Work, currency: Currency, limit_minor: int | None, context: OperatorContext) -> OperatorAction:
+    """Set the limit of a currency, or remove it if it is None."""
+    subject_id = await positions_store.set_limit(work.tx, currency.code, limit_minor)
+    return await actions.record_action(
+        work,
+        context,
+        "position_limit_changed",
+        None,
+        subject_id=subject_id,
+        currency=currency.code,
+        amount_minor=limit_minor,
+    )
