@@ -81,7 +81,7 @@ async def test_accounts_are_exported_when_they_are_wanted(alice: Actor, services
     sale = await sell(alice, customer_email=anna)
     await alice.sql(
         "INSERT INTO rail_observations (rail, mode, external_ref, outcome, confirmations, merchant_id, transaction_id,"
-        " currency, amount_minor, payer_account, payer_name, at) VALUES ('bank', 'test', $1, 'confirmed', 0, $2::uuid,"
+        " currency, amount_minor, payer_account, payer_name, at) VALUES ('bank', 'test', $1, 'seen', 0, $2::uuid,"
         " $3::uuid, 'EUR', 1000, 'DE02120300000000202051', 'Anna Muster', now())",
         uuid4().hex,
         alice.merchant_id,

@@ -181,15 +181,15 @@ async def test_while_its_rail_is_down_it_waits(rich: Actor, services: Services, 
 async def test_what_the_rail_wants_to_know(rich: Actor) -> None:
     problems = (await withdraw(rich, BY_SEPA | {"provider_fields": {}}, mode="live")).field_errors()
     assert problems == {"provider_fields.account_holder_name": "missing"}
-    wrong: dict[str, Any] = {"account_holder_name": 5, "bic": "ABNANL2A", "reference": "x" * 141}
+    wrong: dict[str, Any] = {"account_holder_name": 5, "branch": "ABNANL2A", "reference": "x" * 141}
     answer = await withdraw(rich, (BY_SEPA | {"provider_fields": wrong, "webhook_url": "http://a.example/h"}), mode="live")
     assert answer.field_errors() == {
         "provider_fields.account_holder_name": "invalid_type",
-        "provider_fields.bic": "unknown_field",
+        "provider_fields.branch": "unknown_field",
         "provider_fields.reference": "invalid_value",
         "webhook_url": "invalid_url",
     }
-    assert any(problem["message"].startswith("/provider_fields/bic: ") for problem in answer.body["errors"])
+    assert any(problem["message"].startswith("/provider_fields/branch: ") for problem in answer.body["errors"])
     own = (await withdraw(rich, BY_SEPA | {"receiver": OWN_IBAN}, mode="live")).refused("invalid_receiver", 422)
     assert [problem["field"] for problem in own.body["errors"]] == ["receiver"]
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from uuid import UUID
 
 import asyncpg
@@ -22,8 +22,8 @@ SMALL = 50_000
 """With fewer rows than this, every check is a full one."""
 AGAIN_ROWS = 20_000
 """The number of old rows that a partial check verifies again."""
-BATCH_WITHIN_S, COSTLY_WITHIN_S = 300, 3_600
-"""The time limits of a batch and of a costly statement, after which the check fails."""
+BATCH_WITHIN_S, COSTLY_WITHIN_S, RELEASE_WITHIN_S = 300, 3_600, 5
+"""The time limits of a batch and of a costly statement, after which the check fails, and of releasing its lock."""
 SETTINGS = {
     "statement_timeout": f"{COSTLY_WITHIN_S}s",
     "idle_in_transaction_session_timeout": "0",
@@ -74,8 +74,13 @@ async def check(dsn: str, scope: Scope, *, wait: bool = True, progress: Progress
                 await locking.begin()
                 if not await store.lock(locking, wait=wait):
                     return None
-            async with _connection(dsn) as tx:
-                return await verify(tx, scope, progress)
+            try:
+                async with _connection(dsn) as tx:
+                    return await verify(tx, scope, progress)
+            finally:
+                with suppress(*UNFINISHED):  # at once, and not when the server notices that the connection is closed
+                    async with asyncio.timeout(RELEASE_WITHIN_S):
+                        await locking.roll_back()
     except UNFINISHED as error:
         raise CheckUnfinishedError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
 
