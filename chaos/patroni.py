@@ -136,12 +136,19 @@ class PatroniBed:
                 await asyncio.sleep(0.1)
 
     async def wait_for_standbys(self) -> None:
-        """Wait until every other node streams from the leader and one of them is synchronous."""
+        """Wait until every other node streams from the leader, one of them is synchronous, and Patroni has recorded it.
+
+        Before the record, which Patroni writes when it looks again, no other node may take over.
+        """
         async with asyncio.timeout(READY_WITHIN_S):
             while True:
                 status = await self._status(await self.leader(), "primary") or {}
                 streaming = [one for one in status.get("replication", []) if one["state"] == "streaming"]
-                if len(streaming) == NODES - 1 and any(one["sync_state"] in {"sync", "quorum"} for one in streaming):
+                if (
+                    len(streaming) == NODES - 1
+                    and any(one["sync_state"] in {"sync", "quorum"} for one in streaming)
+                    and any([await self._status(node, "synchronous") for node in self.nodes])
+                ):
                     return
                 await asyncio.sleep(0.2)
 
