@@ -91,6 +91,7 @@ async def words(actor: Actor, found: dict[str, Any]) -> dict[str, Any]:
         cursors[name] = msgspec.json.decode(answer).get("next_cursor") or ""
     after = {name: urlsafe_b64encode(_decoded(cursor)[TAG_BYTES:]).decode() for name, cursor in cursors.items()}
     return found | {
+        "day": f"{today:%Y-%m-%d}",
         "today": f"{today:%Y-%m-%d}T00:00:00Z",
         "month": f"{today - timedelta(days=30):%Y-%m-%d}T00:00:00Z",
         "year": f"{today - timedelta(days=300):%Y-%m-%d}T00:00:00Z",

@@ -78,7 +78,7 @@ OPERATOR = (
     "/operator/refunds",
     "/operator/deliveries",
     "/operator/books",
-    "/operator/books?on={today}",
+    "/operator/books?on={day}",
     "/operator/books.csv",
     "/operator/books/bank",
     "/operator/books/journal",
