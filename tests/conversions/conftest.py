@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.cast import Actor, sign_up
-from tests.invariants import broken_invariants
+from tests.invariants import broken_invariants, last_id
 from tests.payments.killing import fused_services
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services
@@ -22,9 +22,10 @@ def exchange(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture
 async def shop(exchange: Service) -> AsyncIterator[Actor]:
     """A merchant there."""
+    began = last_id()
     async with sign_up(exchange, "shop", "The Shop") as actor:
         yield actor
-        assert await broken_invariants(exchange.dsn) == []
+        assert await broken_invariants(exchange.dsn, began) == []
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cast import sign_up
 from tests.fulfillments.depot import GOLD, SECRET, Depot
-from tests.invariants import broken_invariants
+from tests.invariants import broken_invariants, last_id
 from tests.payments.killing import fused_services
 from tests.receiver import Receiver
 from tests.running import CATALOGUE, Service, settings_for
@@ -33,13 +33,14 @@ async def services(still: Service) -> AsyncIterator[Services]:
 @pytest.fixture
 async def depot(still: Service, services: Services) -> AsyncIterator[Depot]:
     """A merchant there; after each history the books are in order."""
+    began = last_id()
     async with sign_up(still, "alice", "Alice's Games") as actor:
         depot = Depot(actor, services)
         await depot.fund("test")
         await depot.fund("live")
         yield depot
         await actor.sql("UPDATE fulfillments SET next_look_at = 'infinity' WHERE next_look_at IS NOT NULL")
-    assert await broken_invariants(still.dsn) == []
+    assert await broken_invariants(still.dsn, began) == []
 
 
 @pytest.fixture

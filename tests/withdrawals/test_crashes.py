@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from tests.cast import Actor
-from tests.invariants import broken_invariants
+from tests.invariants import broken_invariants, last_id
 from tests.payments.killing import FusedPool, every_row, fused_services, kill_everywhere
 from tests.payments.test_crashes import TABLES as TABLES_OF_PAYMENTS
 from tests.running import Service
@@ -37,8 +37,9 @@ async def services(still: Service, request: pytest.FixtureRequest) -> AsyncItera
 @pytest.fixture(autouse=True)
 async def all_is_well(shop: Actor) -> AsyncIterator[None]:
     """After each of these histories the books are in order."""
+    began = last_id()
     yield
-    assert await broken_invariants(shop.service.dsn) == []
+    assert await broken_invariants(shop.service.dsn, began) == []
 
 
 async def look(actor: Actor) -> list[Any]:

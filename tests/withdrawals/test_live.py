@@ -9,7 +9,7 @@ import pytest
 
 from tests.cast import Actor
 from tests.console.commands import operator
-from tests.invariants import broken_invariants
+from tests.invariants import broken_invariants, last_id
 from tests.running import CATALOGUE
 from tests.withdrawals.rails import OWN_IBAN, Line, PaperBank
 from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, purse_live, reported, review, withdraw
@@ -23,8 +23,9 @@ from tollhouse.rails.provider import PayoutState
 @pytest.fixture(autouse=True)
 async def all_is_well(shop: Actor) -> AsyncIterator[None]:
     """After each of these histories the books are in order."""
+    began = last_id()
     yield
-    assert await broken_invariants(shop.service.dsn) == []
+    assert await broken_invariants(shop.service.dsn, began) == []
 
 
 @pytest.mark.covers("P-113")

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tests.invariants import broken_invariants
+from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
 from tests.running import CATALOGUE
 from tests.withdrawals.rails import Line
@@ -23,8 +23,9 @@ from tollhouse.withdrawals import jobs
 @pytest.fixture(autouse=True)
 async def all_is_well(shop: Actor) -> AsyncIterator[None]:
     """After each of these histories the books are in order."""
+    began = last_id()
     yield
-    assert await broken_invariants(shop.service.dsn) == []
+    assert await broken_invariants(shop.service.dsn, began) == []
 
 
 async def statuses(*calls: Any) -> list[int]:

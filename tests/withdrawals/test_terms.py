@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.cast import Actor, application
-from tests.invariants import broken_invariants
+from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse, until
 from tests.running import CATALOGUE
 from tests.withdrawals.steps import asked, cancel, fund, play, quote, reported, withdraw
@@ -23,8 +23,9 @@ SEED_FIELDS = {
 @pytest.fixture(autouse=True)
 async def all_is_well(shop: Actor) -> AsyncIterator[None]:
     """After each of these histories the books are in order."""
+    began = last_id()
     yield
-    assert await broken_invariants(shop.service.dsn) == []
+    assert await broken_invariants(shop.service.dsn, began) == []
 
 
 def priced(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.cast import Actor
-from tests.invariants import broken_invariants
+from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse, until
 from tests.payments.shop import events
 from tests.withdrawals.steps import TO_NINA, asked, cancel, fund, reported
@@ -14,8 +14,9 @@ from tests.withdrawals.steps import TO_NINA, asked, cancel, fund, reported
 @pytest.fixture(autouse=True)
 async def all_is_well(alice: Actor) -> object:
     """After each of these histories the books are in order."""
+    began = last_id()
     yield
-    assert await broken_invariants(alice.service.dsn) == []
+    assert await broken_invariants(alice.service.dsn, began) == []
 
 
 @pytest.mark.covers("P-17")
