@@ -53,6 +53,13 @@ async def queued(actor: Actor) -> list[Any]:
     return await actor.sql(MAILS)
 
 
+async def send_until_queued(mail_worker: MailWorker, actor: Actor, number: int) -> None:
+    """Send what waits, also what other tests left, until this many emails of the actor are queued."""
+    async with asyncio.timeout(30):
+        while len(await queued(actor)) < number:
+            await jobs.send_waiting(mail_worker.services)
+
+
 async def test_the_customer_of_a_link_gets_the_receipt_once(seller: Actor, mail_worker: MailWorker) -> None:
     page = await paid(seller, customer_email=seller.email)
     assert "Sent to the customer of the link." not in await seen(seller, f"/test/payments/{payment_id(page)}")
@@ -124,8 +131,7 @@ async def test_a_receipt_that_cannot_be_made_is_tried_later(
 
     monkeypatch.setattr(jobs, "load_receipt", fail)
     page = await paid(seller, customer_email=seller.email)
-    for _ in range(2):
-        await jobs.send_waiting(mail_worker.services)
+    await send_until_queued(mail_worker, seller, 1)
     assert [msgspec.json.decode(row["facts"])["path"] for row in await queued(seller)] == [page]
     waiting = "FROM receipt_mails WHERE transaction_id = $1::uuid AND handled_at IS NULL"
     [row] = await seller.sql(f"SELECT attempts, next_attempt_at > now() + interval '50 s' AS later {waiting}", broken)
@@ -134,8 +140,7 @@ async def test_a_receipt_that_cannot_be_made_is_tried_later(
     await seller.sql(
         "UPDATE receipt_mails SET next_attempt_at = now() - interval '1 ms' WHERE transaction_id = $1::uuid", broken
     )
-    await jobs.send_waiting(mail_worker.services)
-    assert len(await queued(seller)) == 2
+    await send_until_queued(mail_worker, seller, 2)
 
 
 async def test_in_test_mode_the_address_is_the_one_that_was_verified(seller: Actor, mail_worker: MailWorker) -> None:
