@@ -224,15 +224,12 @@ def of_new_account(nth: int) -> BankAccount:
 def first_statements(account: BankAccount, nth: int) -> tuple[bytes, bytes]:
     """The statements of two days, of which the second continues the first. Each has two entries."""
     tuesday = MONDAY + timedelta(days=1)
-    return tuple(
-        statement(
-            *(Line(minor, words=f"account {nth}", day=day) for minor in (300, 400)),
-            opening=opening,
-            on=day,
-            iban=account.iban,
-        )
-        for day, opening in ((MONDAY, 5_000), (tuesday, 5_700))
-    )  # type: ignore[return-value]
+
+    def of(day: date, opening: int) -> bytes:
+        entries = (Line(minor, words=f"account {nth}", day=day) for minor in (300, 400))
+        return statement(*entries, opening=opening, on=day, iban=account.iban)
+
+    return of(MONDAY, 5_000), of(tuesday, 5_700)
 
 
 async def test_two_first_uploads_at_once_are_imported_as_one_after_the_other(bank: Bank) -> None:

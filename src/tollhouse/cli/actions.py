@@ -1,5 +1,6 @@
 """What the commands of `tollhouse operator` share: parameters, the acting operator, and how results are printed."""
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Protocol, TypeVar
 from uuid import UUID
@@ -97,6 +98,14 @@ def print_action(action: Recorded | int, *, as_json: bool) -> int:
 def print_recorded(action: Recorded, note: str = "") -> None:
     """Print where the history has the action."""
     stderr.print(f"Recorded as {action.action_id}: {action.operator}, {action.at}.{note}")
+
+
+def can_confirm() -> bool:
+    """Whether a person can be asked. If not, prints what to do instead."""
+    if sys.stdin.isatty():
+        return True
+    stderr.print("Nobody can confirm here. Use --dry-run to look, then --yes.", style="red")
+    return False
 
 
 def print_rows(name: str, read: Callable[[Services], Awaitable[Sequence[Any]]], *, as_json: bool) -> int:

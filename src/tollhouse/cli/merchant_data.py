@@ -1,6 +1,5 @@
 """`tollhouse merchant`: export everything of a merchant, or close and erase it. See docs/personal-data.md."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +7,8 @@ import msgspec
 from cyclopts import App, Parameter
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.cli.actions import By, MerchantArgument, OptionalReason, Reason, print_recorded, run_as
-from tollhouse.cli.options import Json, stderr
+from tollhouse.cli.actions import By, MerchantArgument, OptionalReason, Reason, can_confirm, print_recorded, run_as
+from tollhouse.cli.options import Json, Yes, stderr
 from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
 from tollhouse.kernel.actor import OPERATOR
@@ -57,7 +56,7 @@ def erase(
     *,
     reason: Reason,
     dry_run: Annotated[bool, Parameter(negative=(), help="Only say whether the merchant can be erased.")] = False,
-    yes: Annotated[bool, Parameter(negative=(), help="Do not ask.")] = False,
+    yes: Yes = False,
     by: By = None,
     as_json: Json = False,
 ) -> int:
@@ -91,8 +90,7 @@ def erase(
 
 def _confirm(merchant_id: str) -> int:
     """Let a person type the ID. Returns 0 if it is confirmed, else the exit status."""
-    if not sys.stdin.isatty():
-        stderr.print("Nobody can confirm here. Use --dry-run to look, then --yes.", style="red")
+    if not can_confirm():
         return 2
     return 0 if input("A merchant that was erased cannot be opened again. Type its ID: ") == merchant_id else 1
 

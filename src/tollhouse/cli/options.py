@@ -13,6 +13,7 @@ from tollhouse.platform.log import log
 stderr = Console(stderr=True, highlight=False)
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
+Yes = Annotated[bool, Parameter(negative=(), help="Do not ask.")]
 Host = Annotated[str, Parameter(help="Address to listen on.")]
 Port = Annotated[int, Parameter(help="Port to listen on.")]
 Workers = Annotated[int, Parameter(help="Number of web processes.")]

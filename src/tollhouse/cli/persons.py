@@ -1,6 +1,5 @@
 """`tollhouse person`: export and erase what is kept about a person, by email address. See docs/personal-data.md."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,15 +7,15 @@ import msgspec
 from cyclopts import App, Parameter
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.cli.actions import By, OptionalReason, UsageError, print_recorded, print_rows, run, run_as
-from tollhouse.cli.options import Json, stderr
+from tollhouse.cli.actions import By, OptionalReason, UsageError, can_confirm, print_recorded, print_rows, run, run_as
+from tollhouse.cli.options import Json, Yes
 from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.personal_data import erasure as erasures_of
 from tollhouse.personal_data.erasure import erase_person, plan
 from tollhouse.personal_data.export import export_person
-from tollhouse.personal_data.model import ErasureRecord, PersonErasure, PersonExport
+from tollhouse.personal_data.model import ErasureRecord, PersonErasure
 from tollhouse.platform import private_files
 
 app = App(name="person", help="Export or erase what is kept about a person. Every export and erasure is recorded.")
@@ -27,7 +26,6 @@ WithAccounts = Annotated[
     bool,
     Parameter(negative=(), help="Include names and account numbers of who paid, after you have checked whose they are."),
 ]
-Yes = Annotated[bool, Parameter(negative=(), help="Do not ask.")]
 
 
 @app.command
@@ -41,20 +39,18 @@ def export(
     by: By = None,
 ) -> int:
     """Write everything that is kept about an address to a JSON file, by table."""
-    if output.exists():
-        stderr.print(f"{output} exists. Choose another file.", style="red", markup=False)
-        return 1
 
-    async def collect(services: Services, context: OperatorContext) -> tuple[OperatorAction, PersonExport]:
-        return await services.transact(
-            lambda work: export_person(work, email, context, with_accounts=with_accounts), context.at, OPERATOR
-        )
+    async def write(services: Services, context: OperatorContext) -> OperatorAction:
+        with private_files.new(output) as file:
+            action, exported = await services.transact(
+                lambda work: export_person(work, email, context, with_accounts=with_accounts), context.at, OPERATOR
+            )
+            file.write(msgspec.json.format(msgspec.json.encode(exported)) + b"\n")
+            return action
 
-    done = run_as(collect, reason, by)
-    if isinstance(done, int):
-        return done
-    action, exported = done
-    private_files.create(output, msgspec.json.format(msgspec.json.encode(exported)) + b"\n")
+    action = run_as(write, reason, by)
+    if isinstance(action, int):
+        return action
     print(output)
     print_recorded(action)
     return 0
@@ -124,8 +120,7 @@ def repeat(
 
 def _confirm(email: str, reason: str | None, by: str | None) -> int | None:
     """Show the erasure and let a person type the address. None if it is confirmed, else the exit status."""
-    if not sys.stdin.isatty():
-        stderr.print("Nobody can confirm here. Use --dry-run to look, then --yes.", style="red")
+    if not can_confirm():
         return 2
     planned = run_as(lambda services, context: plan(services, email, context), reason, by)
     if isinstance(planned, int):

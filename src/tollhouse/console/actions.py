@@ -234,9 +234,14 @@ async def record_action(
     return done
 
 
+def no_merchant(merchant_id: UUID) -> SubjectNotFoundError:
+    """The error of an action on a merchant that does not exist."""
+    return SubjectNotFoundError(Text("There is no merchant %(merchant_id)s.", merchant_id=merchant_id))
+
+
 async def _merchant_error(tx: Tx, merchant_id: UUID, problem: Text) -> OperatorRefusedError:
     if not await store.is_merchant(tx, merchant_id):
-        return SubjectNotFoundError(Text("There is no merchant %(merchant_id)s.", merchant_id=merchant_id))
+        return no_merchant(merchant_id)
     return OperatorRefusedError(problem)
 
 

@@ -71,15 +71,17 @@ class PostalAddress(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __str__(self) -> str:
         """In the form that `parse_address` reads."""
-        street = " ".join(filter(None, (self.street_name, self.building_number)))
-        return "; ".join((street, self.postcode or "", self.town_name, self.country))
+        return "; ".join((self._street, self.postcode or "", self.town_name, self.country))
 
     @property
     def line(self) -> str:
         """On one line, for people."""
-        street = " ".join(filter(None, (self.street_name, self.building_number)))
         town = " ".join(filter(None, (self.postcode, self.town_name)))
-        return ", ".join(filter(None, (street, town, self.country)))
+        return ", ".join(filter(None, (self._street, town, self.country)))
+
+    @property
+    def _street(self) -> str:
+        return " ".join(filter(None, (self.street_name, self.building_number)))
 
 
 def parse_address(text: str) -> PostalAddress | None:

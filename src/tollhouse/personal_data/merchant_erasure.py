@@ -6,8 +6,8 @@ The merchant has to be suspended before, so that nothing begins meanwhile. The b
 from uuid import UUID
 
 from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.console.actions import record_action
-from tollhouse.console.model import OperatorAction, SubjectNotFoundError
+from tollhouse.console.actions import no_merchant, record_action
+from tollhouse.console.model import OperatorAction
 from tollhouse.dashboard import saved_filters_store
 from tollhouse.environments import erasure_store as environments_store
 from tollhouse.environments.payment_settings import PaymentSettings
@@ -46,7 +46,7 @@ async def ensure_erasable(work: Work, merchant_id: MerchantId) -> bool:
     """Lock the merchant. Returns whether it is closed already. Raises `OperatorRefusedError` with what must end first."""
     merchant = await store.lock(work.tx, merchant_id)
     if merchant is None:
-        raise SubjectNotFoundError(Text("There is no merchant %(merchant_id)s.", merchant_id=merchant_id))
+        raise no_merchant(merchant_id)
     if merchant["closed_at"] is not None:
         return True
     if merchant["suspended_at"] is None:

@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.console.actions import record_action
-from tollhouse.console.model import OperatorAction, SubjectNotFoundError
+from tollhouse.console import store as console_store
+from tollhouse.console.actions import no_merchant, record_action
+from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.text import Text
 from tollhouse.personal_data import merchant_store
 from tollhouse.platform import private_files
 from tollhouse.platform.db import Tx, connected
@@ -67,8 +67,8 @@ async def export_merchant(
 
 
 async def _record(work: Work, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
-    if not await work.tx.fetchval(merchant_store.EXISTS, merchant_id):
-        raise SubjectNotFoundError(Text("There is no merchant %(merchant_id)s.", merchant_id=merchant_id))
+    if not await console_store.is_merchant(work.tx, merchant_id):
+        raise no_merchant(merchant_id)
     return await record_action(work, context, "merchant_exported", merchant_id, subject_id=merchant_id)
 
 

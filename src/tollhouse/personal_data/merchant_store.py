@@ -152,4 +152,3 @@ TABLES: Mapping[str, str] = {
 """Statements by the name of the file in the export."""
 JSON_LINES: Mapping[str, str] = {name: f"SELECT row_to_json(r) AS line FROM ({sql}) AS r" for name, sql in TABLES.items()}
 """The same, each row as one line of JSON."""
-EXISTS = "SELECT true FROM merchants WHERE id = $1"

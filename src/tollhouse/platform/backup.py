@@ -90,14 +90,11 @@ def write(dsn: str, file: Path, manifest: Manifest, keys: str | None, recipients
 
 
 def write_keys(file: Path, keys: str, recipients: Sequence[Recipient] = ()) -> None:
-    """Write the key ring to a file of its own, which only its owner can read. Raises `BackupError` if it exists."""
+    """Write the key ring to a file of its own, which only its owner can read. Raises `FileExistsError`."""
     raw = f"{keys}\n".encode()
     if recipients:
         raw = backup_encryption.encrypt_bytes(raw, recipients)
-    try:
-        private_files.create(file, raw)
-    except FileExistsError:
-        raise BackupError(f"{file} already exists. Choose another file.") from None
+    private_files.create(file, raw)
 
 
 def read_keys(file: Path, identity: Path | None) -> str:

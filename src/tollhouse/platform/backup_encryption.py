@@ -31,13 +31,13 @@ def recipients(texts: Sequence[str]) -> list[Recipient]:
 
 
 def write_identity(file: Path) -> str:
-    """Write a new identity, which only its owner can read, in the format of age-keygen. Returns its recipient."""
+    """Write a new identity, which only its owner can read, in the format of age-keygen. Returns its recipient.
+
+    Raises `FileExistsError`.
+    """
     new = Identity.generate()
     recipient = str(new.to_public())
-    try:
-        private_files.create(file, f"# public key: {recipient}\n{new}\n".encode())
-    except FileExistsError:
-        raise BackupError(f"{file} already exists. Choose another file.") from None
+    private_files.create(file, f"# public key: {recipient}\n{new}\n".encode())
     return recipient
 
 

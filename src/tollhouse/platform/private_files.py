@@ -9,17 +9,21 @@ from typing import IO
 
 def create(file: Path, raw: bytes) -> None:
     """Write a new file. Raises `FileExistsError`."""
-    _write(file, raw, os.O_EXCL)
+    with new(file) as out:
+        out.write(raw)
 
 
 @contextmanager
 def new(file: Path) -> Iterator[IO[bytes]]:
-    """A new file to write. It is deleted if the block raises. Raises `FileExistsError`."""
-    with open(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as out:  # noqa: PTH123 - for its mode
+    """A new file to write. It is deleted if the block raises. Raises `FileExistsError` with a sentence for people."""
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise FileExistsError(f"{file} already exists. Choose another file.") from None
+    with open(descriptor, "w+b") as out:  # noqa: PTH123 - for its mode
         try:
             yield out
-            out.flush()
-            os.fsync(out.fileno())
+            _sync(out)
         except BaseException:
             file.unlink(missing_ok=True)
             raise
@@ -28,12 +32,12 @@ def new(file: Path) -> Iterator[IO[bytes]]:
 def replace(file: Path, raw: bytes) -> None:
     """Write a file completely or not at all."""
     aside = file.with_name(f"{file.name}.new")
-    _write(aside, raw, os.O_TRUNC)
+    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:  # noqa: PTH123 - for its mode
+        out.write(raw)
+        _sync(out)
     aside.replace(file)
 
 
-def _write(file: Path, raw: bytes, flag: int) -> None:
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | flag, 0o600), "wb") as out:  # noqa: PTH123 - for its mode
-        out.write(raw)
-        out.flush()
-        os.fsync(out.fileno())
+def _sync(out: IO[bytes]) -> None:
+    out.flush()
+    os.fsync(out.fileno())
