@@ -1,0 +1,1 @@
+"""Rails of block chains, against a real node of an EVM network."""
