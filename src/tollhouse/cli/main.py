@@ -57,6 +57,7 @@ for name, command in (
     ("retention", "retention:show_retention"),
     ("person", "persons:app"),
     ("merchant", "merchant_data:app"),
+    ("signer", "signer:app"),
 ):
     app.command(f"tollhouse.cli.{command}", name=name)
 app.command("tollhouse.cli.parts:verify", name="verify", show=False)

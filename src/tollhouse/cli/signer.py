@@ -1,0 +1,118 @@
+"""`tollhouse signer`: the process with the private keys of EVM networks, and its wallet. See docs/signer.md."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import App, Parameter
+from msgspec import Struct
+
+from tollhouse.cli.options import stderr
+from tollhouse.platform import private_files
+from tollhouse.platform.failure import Failure
+from tollhouse.signer import journal, server, wallet
+from tollhouse.signer.messages import SignedTransfer, SigningRefused, SignTransfer
+from tollhouse.signer.policy import SigningPolicy, read_policy
+from tollhouse.signer.rules import Signer
+
+app = App(name="signer", help="Run the process that has the private keys of EVM networks. See docs/signer.md.")
+
+Settings = Annotated[Path, Parameter(name="--settings", env_var="TOLLHOUSE_SIGNER_FILE", help="The signer's TOML file.")]
+
+
+class UnsignedBatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """Transfers to sign on a machine without network."""
+
+    transfers: tuple[SignTransfer, ...]
+
+
+class SignedBatch(Struct, frozen=True):
+    """What was signed, and what was not."""
+
+    signed: tuple[SignedTransfer, ...]
+    refused: tuple[SigningRefused, ...]
+
+
+@app.command
+def run(*, settings: Settings) -> int:
+    """Listen on the socket until SIGTERM."""
+    policy = read_policy(settings)
+    signer = _open(policy)
+    try:
+        asyncio.run(server.serve(signer, policy.socket))
+    finally:
+        signer.journal.close()
+    return 0
+
+
+@app.command
+def new(*, settings: Settings) -> int:
+    """Create the wallet and its journal, and print the mnemonic once. Write it down: it is the only copy but the file."""
+    policy = read_policy(settings)
+    words = wallet.create_mnemonic(policy.mnemonic_file)
+    journal.create_journal(policy.journal, wallet.Wallet(words).address)
+    stderr.print("Write these words down and keep them where nobody else finds them. They are not shown again:")
+    print(words)
+    return 0
+
+
+@app.command
+def adopt(*, settings: Settings) -> int:
+    """Create the journal of a mnemonic that has never paid by a signer. With one that has, orders could be paid twice."""
+    policy = read_policy(settings)
+    journal.create_journal(policy.journal, wallet.open_wallet(policy.mnemonic_file).address)
+    return 0
+
+
+@app.command
+def xpub(*, settings: Settings) -> int:
+    """Print the public key for the rails file, and the address of the wallet that pays."""
+    opened = wallet.open_wallet(read_policy(settings).mnemonic_file)
+    print(opened.xpub)
+    stderr.print(f"The wallet that pays: {opened.address}")
+    return 0
+
+
+@app.command
+def verify(*, settings: Settings) -> int:
+    """Verify the settings, the wallet and the journal. Exits 1 if the signer would not start."""
+    signer = _open(read_policy(settings))
+    signer.journal.close()
+    stderr.print(f"{signer.wallet.address} has signed {len(signer.journal.entries)} transactions.")
+    return 0
+
+
+@app.command
+def repair(*, settings: Settings) -> int:
+    """Remove an incomplete last line of the journal. What it contained was never given out."""
+    policy = read_policy(settings)
+    dropped = journal.drop_incomplete_line(policy.journal)
+    stderr.print(f"{dropped} bytes removed.")
+    return verify(settings=settings)
+
+
+@app.command
+def sign(unsigned: Path, signed: Path, /, *, settings: Settings) -> int:
+    """Sign a batch that was exported from the page of the rail, on a machine without network. Exits 1 if any was refused."""
+    try:
+        batch = msgspec.json.decode(unsigned.read_bytes(), type=UnsignedBatch)
+    except msgspec.DecodeError as error:
+        raise Failure(f"{unsigned} is no batch: {error}") from None
+    signer = _open(read_policy(settings))
+    try:
+        answers = [signer.answer(transfer) for transfer in batch.transfers]
+    finally:
+        signer.journal.close()
+    made = tuple(answer for answer in answers if isinstance(answer, SignedTransfer))
+    refused = tuple(answer for answer in answers if isinstance(answer, SigningRefused))
+    private_files.create(signed, msgspec.json.encode(SignedBatch(made, refused)))
+    for one in refused:
+        stderr.print(one.message, style="red", markup=False)
+    stderr.print(f"{len(made)} of {len(answers)} transfers signed.")
+    return 1 if refused else 0
+
+
+def _open(policy: SigningPolicy) -> Signer:
+    """Raises `WalletFileError` and `JournalError`."""
+    return Signer(policy, wallet.open_wallet(policy.mnemonic_file), journal.SigningJournal(policy.journal))
