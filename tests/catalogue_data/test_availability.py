@@ -16,9 +16,9 @@ OFF = PaymentSettings(payment_methods=(MethodChoice("sandbox:EUR", enabled=False
 class _Healthy(Rails):
     """Every rail is available."""
 
-    def error(self, name: str, mode: Mode) -> None:
+    def error(self, name: str, mode: Mode, currency: str | None = None) -> None:
         """None."""
-        del name, mode
+        del name, mode, currency
 
 
 HEALTHY, UNCONFIGURED = _Healthy([]), Rails([])

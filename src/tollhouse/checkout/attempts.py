@@ -32,7 +32,8 @@ async def start(
     provider = rails.find(offer.method.rail, link.env.mode)
     if provider is None:
         raise AssertionError("an available offer has a rail")
-    attempt = Attempt(new_id(), method_id, link.currency, link.amount_minor)
+    decimals = catalogue.currencies[link.currency].decimals
+    attempt = Attempt(new_id(), method_id, link.currency, link.amount_minor, decimals)
     return attempt.id, offer.method, await provider.start_payment(attempt)
 
 

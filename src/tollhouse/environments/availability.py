@@ -63,7 +63,7 @@ def _reasons(
         yield "not_in_environment"
     if not method.enabled:
         yield "disabled_by_operator"
-    if (error := rails.error(method.rail, mode)) is not None:
+    if (error := rails.error(method.rail, mode, method.asset)) is not None:
         yield error
     if not settings.offers(method.method_id):
         yield "disabled_by_merchant"

@@ -41,6 +41,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     datev_accounts: tuple[tuple[str, str], ...]
     bank_address: PostalAddress | None
     catalogue_file: Path | None
+    rails_file: Path | None
     signup_open: bool
     smtp: Relay | None
     mail_from: str | None

@@ -129,6 +129,13 @@ SETTINGS: tuple[Setting, ...] = (
         _or_none(setting_values.file),
     ),
     Setting(
+        "TOLLHOUSE_RAILS_FILE",
+        "rails_file",
+        "TOML file with the rails of live mode beside the bank: docs/rails.md",
+        "",
+        _or_none(setting_values.file),
+    ),
+    Setting(
         "TOLLHOUSE_SIGNUP",
         "signup_open",
         "open or closed; whether anyone can sign up",

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
+from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.bank.transfer import BankAccount, BankTransfer
-from tollhouse.rails.provider import AT_ONCE, PaymentTimes, Provider, RailError
+from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.provider import AT_ONCE, Health, PaymentTimes, Provider, RailError
 from tollhouse.rails.sandbox import Sandbox
 
 SANDBOX = Sandbox()
@@ -17,17 +19,27 @@ class Rails:
     def __init__(self, providers: Iterable[Provider]) -> None:
         self.providers = {(provider.name, provider.mode): provider for provider in providers}
 
+    @property
+    def chains(self) -> list[EvmNetwork]:
+        """The rails of block chains, which have an address for each payment and are followed by the worker."""
+        return [provider for provider in self.providers.values() if isinstance(provider, EvmNetwork)]
+
     def find(self, name: str, mode: Mode) -> Provider | None:
         """The rail of this name in this environment; None if none is configured."""
         return self.providers.get((name, mode))
 
-    def error(self, name: str, mode: Mode) -> RailError | None:
-        """Why the rail of this name is unavailable in this environment; None if it is available."""
+    def error(self, name: str, mode: Mode, currency: str | None = None) -> RailError | None:
+        """Why the rail of this name, or this currency on it, is unavailable in this environment; None if it is available."""
+        provider = self.find(name, mode)
+        return "provider_not_configured" if provider is None else _error(provider.health(), currency)
+
+    def payout_error(self, name: str, mode: Mode, currency: str) -> RailError | None:
+        """Why the rail of this name cannot pay out this currency in this environment; None if it can."""
         provider = self.find(name, mode)
         if provider is None:
             return "provider_not_configured"
         health = provider.health()
-        return None if health.available else health.reason or "provider_down"
+        return _error(health, currency) or health.payout_reason
 
     def times(self, name: str, mode: Mode) -> PaymentTimes:
         """How long payments by the rail of this name take."""
@@ -36,9 +48,12 @@ class Rails:
 
 
 def configured_rails(settings: Settings) -> Rails:
-    """The sandbox, and the rails that these settings describe."""
+    """The sandbox, and the rails that these settings and their rails file describe. Raises `InvalidSettingsError`."""
     account = bank_account(settings)
-    return Rails([SANDBOX] if account is None else [SANDBOX, BankTransfer(account)])
+    providers: list[Provider] = [SANDBOX] if account is None else [SANDBOX, BankTransfer(account)]
+    for name, described in rail_settings.load(settings.rails_file).items():
+        providers.append(EvmNetwork(name, described))
+    return Rails(providers)
 
 
 def bank_account(settings: Settings) -> BankAccount | None:
@@ -46,3 +61,10 @@ def bank_account(settings: Settings) -> BankAccount | None:
     if settings.bank_iban is None or settings.bank_holder is None:
         return None
     return BankAccount(settings.bank_iban, settings.bank_holder, settings.bank_bic, settings.bank_address)
+
+
+def _error(health: Health, currency: str | None) -> RailError | None:
+    if not health.available:
+        return health.reason or "provider_down"
+    carried = health.currencies is None or currency is None or currency in health.currencies
+    return None if carried else "provider_not_configured"

@@ -15,19 +15,29 @@ RailError = Literal["provider_not_configured", "provider_down"]
 
 
 class Health(Struct, frozen=True):
-    """Whether a rail is available, with the reason if not."""
+    """Whether a rail is available, with the reason if not.
+
+    `currencies` are those that it carries; None: all. `payout_reason` is why it pays nothing out, though it can be paid.
+    """
 
     available: bool
     reason: RailError | None = None
+    currencies: frozenset[str] | None = None
+    payout_reason: RailError | None = None
 
 
 class Attempt(Struct, frozen=True):
-    """A customer's payment attempt. Its id is the idempotency key: a repeated start starts it once."""
+    """A customer's payment attempt. Its id is the idempotency key: a repeated start starts it once.
+
+    `decimals` is the scale of the amount. `address` is the attempt's own, on rails whose addresses are kept in the database.
+    """
 
     id: UUID
     method_id: str
     currency: str
     amount_minor: int
+    decimals: int = 0
+    address: str | None = None
 
 
 class Instructions(Struct, frozen=True):

@@ -25,4 +25,4 @@ def unavailable_reason(method: WithdrawalMethod, mode: Mode, rails: Rails, catal
         return "disabled_by_operator"
     if not catalogue.currencies[method.currency].operations.withdrawals:
         return "currency_not_supported"
-    return rails.error(method.rail, mode)
+    return rails.payout_error(method.rail, mode, method.currency)
