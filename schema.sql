@@ -1719,6 +1719,17 @@ CREATE TABLE public.bank_announcements (
     CONSTRAINT bank_announcements_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT bank_announcements_side_check CHECK ((side = ANY (ARRAY['credit'::text, 'debit'::text])))
 );
+CREATE TABLE public.bank_fetches (
+    id boolean DEFAULT true NOT NULL,
+    leased_until timestamp with time zone,
+    next_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    fetched_at timestamp with time zone,
+    error text,
+    failed_since timestamp with time zone,
+    CONSTRAINT bank_fetches_check CHECK (((error IS NULL) = (failed_since IS NULL))),
+    CONSTRAINT bank_fetches_error_check CHECK ((error <> ''::text)),
+    CONSTRAINT bank_fetches_id_check CHECK (id)
+);
 CREATE TABLE public.bank_import_entries (
     import_id uuid NOT NULL,
     statement integer NOT NULL,
@@ -1773,6 +1784,18 @@ CREATE TABLE public.bank_reports (
     reason text,
     imported_by text NOT NULL,
     imported_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.bank_sendings (
+    batch_id uuid NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    leased_until timestamp with time zone,
+    next_try_at timestamp with time zone,
+    error text,
+    sent_at timestamp with time zone,
+    CONSTRAINT bank_sendings_check CHECK (((next_try_at IS NULL) OR (sent_at IS NULL))),
+    CONSTRAINT bank_sendings_check1 CHECK (((leased_until IS NULL) OR (next_try_at IS NOT NULL))),
+    CONSTRAINT bank_sendings_error_check CHECK ((error <> ''::text)),
+    CONSTRAINT bank_sendings_tries_check CHECK ((tries >= 0))
 );
 CREATE TABLE public.chargeback_notes (
     id uuid NOT NULL,
@@ -2877,6 +2900,8 @@ ALTER TABLE ONLY public.bank_entry_parts
     ADD CONSTRAINT bank_entry_parts_entry_id_nth_key UNIQUE (entry_id, nth);
 ALTER TABLE ONLY public.bank_entry_parts
     ADD CONSTRAINT bank_entry_parts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_fetches
+    ADD CONSTRAINT bank_fetches_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.bank_import_entries
     ADD CONSTRAINT bank_import_entries_pkey PRIMARY KEY (import_id, statement, place);
 ALTER TABLE ONLY public.bank_import_pieces
@@ -2889,6 +2914,8 @@ ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.bank_reports
     ADD CONSTRAINT bank_reports_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bank_sendings
+    ADD CONSTRAINT bank_sendings_pkey PRIMARY KEY (batch_id);
 ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.bank_statements
@@ -3130,6 +3157,7 @@ CREATE INDEX bank_payouts_not_debited ON public.bank_payouts USING btree (curren
 CREATE INDEX bank_payouts_of_batch ON public.bank_payouts USING btree (batch_id);
 CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_at) WHERE (status = 'prepared'::text);
 CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id, id);
+CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
@@ -3380,6 +3408,8 @@ ALTER TABLE ONLY public.bank_payouts
     ADD CONSTRAINT bank_payouts_outgoing FOREIGN KEY (id, kind, merchant_id, mode, currency, amount_minor) REFERENCES public.outgoing_transfers(id, kind, merchant_id, mode, currency, amount_minor);
 ALTER TABLE ONLY public.bank_reports
     ADD CONSTRAINT bank_reports_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
+ALTER TABLE ONLY public.bank_sendings
+    ADD CONSTRAINT bank_sendings_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
 ALTER TABLE ONLY public.chargeback_notes
     ADD CONSTRAINT chargeback_notes_chargeback_id_fkey FOREIGN KEY (chargeback_id) REFERENCES public.chargebacks(id);
 ALTER TABLE ONLY public.chargebacks

@@ -92,6 +92,7 @@ class StoredPayout(Struct, frozen=True, kw_only=True):
     amount_minor: int
     status: PayoutStatus
     debited: bool
+    batch_id: UUID | None
 
 
 AccountKey = tuple[str, str]

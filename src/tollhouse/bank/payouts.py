@@ -11,7 +11,8 @@ from msgspec import structs
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import payouts_store
+from tollhouse.bank import channel_store, payouts_store
+from tollhouse.bank.channel_model import channel_of
 from tollhouse.bank.model import (
     BankPorts,
     BankRefusedError,
@@ -128,6 +129,8 @@ async def export(
                 country=abroad[0].receiver_iban[:2],
             )
         )
+    if channel_of(work.services.settings).sends:
+        await channel_store.insert(work.tx, batch_id, context.at)
     await ports.keep(work, context, "batch_exported", batch_id, None)
     return batch
 
@@ -137,12 +140,18 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
 
     Raises `BankRefusedError` where nothing is left, a merchant was suspended before its money left, or payouts are paused.
     """
-    await ensure_not_paused(db)
     found = await payouts_store.batch(db, batch_id)
     if found is None:
         return None
     if not found.transfers:
         raise BankRefusedError("All payouts of this batch were refused.")
+    await ensure_may_leave(db, batch_id)
+    return found
+
+
+async def ensure_may_leave(db: Pool, batch_id: UUID) -> None:
+    """Raises `BankRefusedError` while payouts are paused, or a merchant in this batch is suspended."""
+    await ensure_not_paused(db)
     if suspended := await payouts_store.suspended_in(db, batch_id):
         raise BankRefusedError(
             Text(
@@ -150,7 +159,6 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
                 suspended=", ".join(map(str, suspended)),
             )
         )
-    return found
 
 
 async def ensure_not_paused(db: Pool | Tx) -> None:
@@ -184,6 +192,8 @@ async def refuse(
             )
         )
     await rules.ensure_independent(work.tx, payout.env.merchant_id, context.reviewer)
+    if payout.batch_id is not None and await channel_store.lock_being_sent(work.tx, payout.batch_id, work.now):
+        raise BankRefusedError("The file of this payout is being sent to the bank. Try again in a few minutes.")
     try:
         await ports.origins[payout.kind].refused(work, payout.env, payout.id)
     except ApiError as lost:

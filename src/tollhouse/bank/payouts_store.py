@@ -98,11 +98,11 @@ SUSPENDED_IN = """
     WHERE p.batch_id = $1 AND p.status = 'exported' ORDER BY p.id
 """
 LOCK = """
-    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at
+    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at, batch_id
     FROM bank_payouts WHERE id = $1 FOR NO KEY UPDATE
 """
 HOLD_BATCH = """
-    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at
+    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at, batch_id
     FROM bank_payouts WHERE batch_id = $1 ORDER BY id FOR NO KEY UPDATE
 """
 CONFIRM = """
@@ -239,6 +239,14 @@ async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
     )
 
 
+async def batch_for_bank(db: Pool, batch_id: UUID) -> Batch:
+    """A batch that exists: they are never deleted."""
+    found = await batch(db, batch_id)
+    if found is None:
+        raise AssertionError("batches are never deleted")
+    return found
+
+
 async def suspended_in(db: Pool, batch_id: UUID) -> list[UUID]:
     """The exported payouts of a batch whose merchant is suspended."""
     return [row["id"] for row in await db.fetch(SUSPENDED_IN, batch_id)]
@@ -325,4 +333,5 @@ def _from_row(row: Row) -> StoredPayout:
         amount_minor=row["amount_minor"],
         status=row["status"],
         debited=row["debited_at"] is not None,
+        batch_id=row["batch_id"],
     )

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tollhouse.bank import imports, messages_store
+from tollhouse.bank import channel, imports, messages_store
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -21,3 +21,13 @@ async def import_statements(services: Services) -> None:
     account = bank_account(services.settings)
     while await imports.advance(account, BANK_PORTS, services):
         pass
+
+
+async def fetch_from_bank(services: Services) -> None:
+    """Fetch and import files by the channel to the bank, if there is one."""
+    await channel.fetch(services, BANK_PORTS)
+
+
+async def send_to_bank(services: Services) -> None:
+    """Send exported batches by the channel to the bank, if there is one."""
+    await channel.send_batches(services)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext, Reviewer
-from tollhouse.bank import messages_store, pauses, payouts_store
+from tollhouse.bank import channel_store, messages_store, pauses, payouts_store
 from tollhouse.bank import payouts as payout_actions
 from tollhouse.bank.model import BankRefusedError, ListedPayout, PayoutStatus, Prepared
 from tollhouse.console.bank_ports import BANK_PORTS
@@ -165,6 +165,7 @@ async def _batch(
         batch=found,
         payouts=rows,
         reports=await messages_store.list_reports(request.services.db, batch_id, REPORTS_SHOWN),
+        sending=await channel_store.find(request.services.db, batch_id),
         page_links=page_links(query, more=more),
         message=message,
     )

@@ -21,6 +21,9 @@ from tollhouse.console.invariants_store import INVARIANTS
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 from tollhouse.kernel.limits import HEARTBEAT_EVERY_S
 
+CHANNEL_S = 5
+"""How often the folders of the channel to the bank are looked at, and exported batches sent."""
+
 SLICE = Slice(
     operations=(
         *pages.OPERATIONS,
@@ -40,6 +43,8 @@ SLICE = Slice(
     jobs=(
         Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),
         Job(CONTINUOUS_S, bank_jobs.import_statements),
+        Job(CHANNEL_S, bank_jobs.fetch_from_bank),
+        Job(CHANNEL_S, bank_jobs.send_to_bank),
         Job(HOURLY_S, bank_jobs.delete_old_announcements),
         Job(HOURLY_S, jobs.delete_heartbeats),
         Job(HOURLY_S, jobs.delete_old_failures),

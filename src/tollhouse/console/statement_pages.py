@@ -6,7 +6,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import actions, imports, imports_store, shown_store
+from tollhouse.bank import actions, channel_store, imports, imports_store, shown_store
 from tollhouse.bank.model import BankPorts, Decided
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
@@ -212,6 +212,7 @@ async def _statements(
         account=bank_account(request.services.settings),
         statements=rows,
         active=await imports_store.active(request.services.db, ACTIVE_SHOWN),
+        fetches=await channel_store.fetches(request.services.db),
         size_mib=DOCUMENT_BYTES_MAX // 1024 // 1024,
         page_links=page_links(query, more=more),
         field_errors={"file": error} if error else {},

@@ -163,6 +163,11 @@ def _bank(settings: Settings, bank: Row, now: datetime) -> Finding:
         return Finding("bank", "warning", message, "See `tollhouse operator payouts` and docs/backup.md.")
     if settings.bank_iban is None:
         return Finding("bank", "ok", "No bank account is configured: live mode has no payments.")
+    if bank["fetch_error"] is not None or bank["unsent"]:
+        message = "Files cannot be exchanged with the bank."
+        return Finding(
+            "bank", "warning", message, "See the pages Statements and Batches, and the log for bank_channel_failed."
+        )
     if bank["imported_at"] is None or now - bank["imported_at"] > IMPORTED_WITHIN:
         message = "No bank statement was imported in the last 5 days: payments that arrived are not known."
         return Finding("bank", "warning", message, "Import statements with `tollhouse operator statements import`.")

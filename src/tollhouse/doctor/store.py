@@ -24,7 +24,9 @@ ADDRESSES = """
 BANK = """
     SELECT payouts_are_paused() AS are_paused, (SELECT max(imported_at) FROM bank_statements) AS imported_at,
            (SELECT count(*) FROM bank_payouts p JOIN bank_batches b ON b.id = p.batch_id
-            WHERE p.status = 'exported' AND b.exported_at < $1) AS overdue
+            WHERE p.status = 'exported' AND b.exported_at < $1) AS overdue,
+           (SELECT error FROM bank_fetches) AS fetch_error,
+           (SELECT count(*) FROM bank_sendings WHERE next_try_at IS NOT NULL AND error IS NOT NULL) AS unsent
 """
 ARCHIVE = """
     SELECT current_setting('archive_mode') <> 'off' AS is_on,
@@ -55,7 +57,7 @@ async def read_addresses(db: Pool, since: datetime) -> Row:
 
 
 async def read_bank(db: Pool, exported_before: datetime) -> Row:
-    """Whether payouts are paused, when a statement was imported, and how many payouts on none were exported before then."""
+    """Pauses, the last statement, payouts on none that were exported before then, and what the channel could not do."""
     return await _row(db, BANK, exported_before)
 
 

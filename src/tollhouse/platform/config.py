@@ -36,6 +36,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     bank_iban: str | None
     bank_bic: str | None
     bank_holder: str | None
+    bank_inbox: Path | None
+    bank_outbox: Path | None
+    bank_program: Path | None
     datev_consultant: int | None
     datev_client: int | None
     datev_accounts: tuple[tuple[str, str], ...]
@@ -179,6 +182,10 @@ def _conflicts(values: dict[str, Any]) -> list[str]:
         field_errors += [f"DATABASE_URL is required if {PREFIX}{field.upper()} is set" for field in further]
     if {"bank_iban", "bank_holder"} <= values.keys() and (values["bank_iban"] is None) != (values["bank_holder"] is None):
         field_errors.append("TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER must be set together")
+    if values.get("bank_program") and values.get("bank_outbox"):
+        field_errors.append("TOLLHOUSE_BANK_PROGRAM and TOLLHOUSE_BANK_OUTBOX cannot be set together")
+    if values.get("bank_program") and "bank_inbox" in values and values["bank_inbox"] is None:
+        field_errors.append("TOLLHOUSE_BANK_INBOX is required if TOLLHOUSE_BANK_PROGRAM is set")
     url = values.get("base_url")
     if values.get("bank_iban") and url and not url.startswith("https://") and not setting_values.is_local_url(url):
         field_errors.append("TOLLHOUSE_BASE_URL must use https or be on this machine if a bank account is configured")

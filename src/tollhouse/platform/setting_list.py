@@ -101,6 +101,27 @@ SETTINGS: tuple[Setting, ...] = (
         _or_none(setting_values.postal_address),
     ),
     Setting(
+        "TOLLHOUSE_BANK_INBOX",
+        "bank_inbox",
+        "folder whose files of the bank the worker imports",
+        "",
+        _or_none(setting_values.folder),
+    ),
+    Setting(
+        "TOLLHOUSE_BANK_OUTBOX",
+        "bank_outbox",
+        "folder into which the worker puts payment files for the bank",
+        "",
+        _or_none(setting_values.folder),
+    ),
+    Setting(
+        "TOLLHOUSE_BANK_PROGRAM",
+        "bank_program",
+        "program that the worker calls with fetch FOLDER and send FILE, to exchange files with the bank",
+        "",
+        _or_none(setting_values.program),
+    ),
+    Setting(
         "TOLLHOUSE_DATEV_CONSULTANT",
         "datev_consultant",
         "number of the tax consultant (Beraternummer) in files for DATEV",

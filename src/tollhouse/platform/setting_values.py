@@ -3,6 +3,7 @@
 import base64
 import binascii
 import importlib.util
+import os
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_address, ip_network
@@ -166,6 +167,22 @@ def file(text: str) -> Path:
     path = Path(text)
     if not path.is_file():
         raise ValueError("must be the path of an existing file")
+    return path
+
+
+def folder(text: str) -> Path:
+    """The path of a folder that exists."""
+    path = Path(text)
+    if not path.is_dir():
+        raise ValueError("must be the path of an existing folder")
+    return path
+
+
+def program(text: str) -> Path:
+    """The path of a program that can be run."""
+    path = Path(text)
+    if not path.is_absolute() or not path.is_file() or not os.access(path, os.X_OK):
+        raise ValueError("must be the absolute path of an executable file")
     return path
 
 
