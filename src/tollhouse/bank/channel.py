@@ -135,7 +135,7 @@ async def _run(program: Path, verb: str, path: Path) -> str | None:
             async with asyncio.timeout(PROGRAM_WITHIN_S):
                 status = await process.wait()
         except TimeoutError:
-            return f"{program.name} {verb} did not end within {PROGRAM_WITHIN_S} seconds."
+            return f"{program.name} {verb} did not end within {PROGRAM_WITHIN_S} s"
         finally:
             if process.returncode is None:
                 process.kill()
@@ -158,7 +158,7 @@ async def _import(services: Services, file: Path, ports: BankPorts) -> str | Non
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"The file cannot be read: {error.strerror}."
+        return f"cannot be read: {error.strerror}"
     context = OperatorContext(OPERATOR, clock.now(), on_command_line=True)
     try:
         await imports.import_file(raw, bank_account(services.settings), ports, context, services)
