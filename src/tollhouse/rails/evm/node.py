@@ -121,11 +121,20 @@ class EvmNode:
     async def batch(self, answer: type[T], calls: Sequence[RpcCall]) -> list[T | None]:
         """The results of calls that return the same type, in order; null as None. Raises `NodeError` if any fails."""
         results: list[T | None] = []
+        for outcome in await self.outcomes(answer, calls):
+            if isinstance(outcome, NodeCallError):
+                raise outcome
+            results.append(outcome)
+        return results
+
+    async def outcomes(self, answer: type[T], calls: Sequence[RpcCall]) -> list[T | NodeCallError | None]:
+        """As `batch`, with the error of a call that the node refuses in its place."""
+        results: list[T | NodeCallError | None] = []
         for start in range(0, len(calls), BATCH_CALLS_MAX):
             results.extend(await self._batch(answer, calls[start : start + BATCH_CALLS_MAX]))
         return results
 
-    async def _batch(self, answer: type[T], calls: Sequence[RpcCall]) -> list[T | None]:
+    async def _batch(self, answer: type[T], calls: Sequence[RpcCall]) -> list[T | NodeCallError | None]:
         requests = [_request(next(self._ids), call) for call in calls]
         raw = await self._post(msgspec.json.encode(requests))
         if not raw.lstrip().startswith(b"["):  # one error for all: the batch was not read
@@ -135,7 +144,7 @@ class EvmNode:
         by_id = {one.id: one for one in found}
         if len(found) != len(requests) or by_id.keys() != {request["id"] for request in requests}:
             raise NodeAnswerError("the answers are not those of the batch")
-        return [_result(by_id[request["id"]], answer) for request in requests]
+        return [_outcome(by_id[request["id"]], answer) for request in requests]
 
     async def _post(self, body: bytes) -> bytes:
         if self._session is None:
@@ -172,8 +181,15 @@ async def _bounded(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _result(found: RpcAnswer, answer: type[T]) -> T | None:
+    outcome = _outcome(found, answer)
+    if isinstance(outcome, NodeCallError):
+        raise outcome
+    return outcome
+
+
+def _outcome(found: RpcAnswer, answer: type[T]) -> T | NodeCallError | None:
     if found.error is not None:
-        raise NodeCallError(found.error.code, found.error.message[:MESSAGE_CHARS_MAX], found.error.data)
+        return NodeCallError(found.error.code, found.error.message[:MESSAGE_CHARS_MAX], found.error.data)
     return None if bytes(found.result) == b"null" else _decoded(found.result, answer)
 
 

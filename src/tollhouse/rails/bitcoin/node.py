@@ -1,0 +1,209 @@
+"""A Bitcoin Core node with a watch-only descriptor wallet, and the types of its answers.
+
+The node follows the chain and the mempool for the addresses of the account; it holds no private key. Every call is sent as
+a batch of one, because versions before 28 answer errors of single calls by HTTP statuses.
+"""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Final, Literal, Self, TypeVar
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from tollhouse.rails.evm.node import EvmNode, NodeAnswerError, NodeCallError, RpcCall
+
+T = TypeVar("T")
+SATOSHIS: Final = 10**8
+WALLET_NOT_FOUND, WALLET_ALREADY_LOADED = -18, -35
+NOT_FOUND: Final = -5
+ALREADY_IN_CHAIN: Final = -27
+
+Category = Literal["send", "receive", "generate", "immature", "orphan"]
+
+
+class ChainState(Struct, frozen=True):
+    """What the node knows of the chain. `time` is that of the newest block, as a UNIX timestamp."""
+
+    chain: str
+    blocks: int
+    headers: int
+    bestblockhash: str
+    initialblockdownload: bool
+    time: int = 0
+
+
+class WalletEntry(Struct, frozen=True):
+    """An output of a transaction that concerns the wallet, in BTC.
+
+    `confirmations` are negative if a conflicting transaction is in the chain, and 0 without a block.
+    """
+
+    category: Category
+    amount: Decimal
+    txid: str
+    confirmations: int
+    address: str | None = None
+    vout: int | None = None
+    blockhash: str | None = None
+    blockheight: int | None = None
+    generated: bool = False
+
+
+class WalletEntries(Struct, frozen=True):
+    """The entries since a block. `lastblock` is where the next request starts."""
+
+    transactions: list[WalletEntry]
+    lastblock: str
+
+
+class WalletTransaction(Struct, frozen=True):
+    """A transaction of the wallet with its bytes in hexadecimal."""
+
+    txid: str
+    hex: str
+    confirmations: int
+    blockhash: str | None = None
+    blockheight: int | None = None
+
+
+class DescriptorRange(Struct, frozen=True):
+    """A descriptor of the wallet, and the first and last index that it watches."""
+
+    desc: str
+    range: tuple[int, int] | None = None
+
+
+class Descriptors(Struct, frozen=True):
+    """The descriptors of the wallet."""
+
+    descriptors: list[DescriptorRange]
+
+
+class NamedDescriptor(Struct, frozen=True):
+    """A descriptor in normal form, with its checksum."""
+
+    descriptor: str
+
+
+class ImportOutcome(Struct, frozen=True):
+    """Whether a descriptor was imported."""
+
+    success: bool
+
+
+class FeeEstimate(Struct, frozen=True):
+    """The fee rate in BTC per 1000 virtual bytes; None while the node does not know."""
+
+    feerate: Decimal | None = None
+
+
+class BitcoinNode:
+    """A node at a URL, which may contain a user and a password. Use as an asynchronous context manager."""
+
+    def __init__(self, url: str, wallet: str) -> None:
+        self._wallet = wallet
+        self._rpc = EvmNode(f"{url.rstrip('/')}/wallet/{quote(wallet, safe='')}")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections. A later call opens new ones."""
+        await self._rpc.close()
+
+    async def state(self) -> ChainState:
+        """What the node knows of the chain. Raises `NodeError`, as all methods."""
+        return await self._call(ChainState, "getblockchaininfo")
+
+    async def open_wallet(self) -> None:
+        """Load the wallet, or create it without private keys."""
+        if self._wallet in await self._call(list[str], "listwallets"):
+            return
+        try:
+            await self._call(dict[str, Any], "loadwallet", self._wallet, True)
+        except NodeCallError as error:
+            if error.code == WALLET_ALREADY_LOADED:  # by somebody else, just now
+                return
+            if error.code != WALLET_NOT_FOUND:
+                raise
+            private_keys_disabled, blank, avoid_reuse, descriptors, on_startup = True, True, False, True, True
+            await self._call(
+                dict[str, Any],
+                "createwallet",
+                *(self._wallet, private_keys_disabled, blank, "", avoid_reuse, descriptors, on_startup),
+            )
+
+    async def watch(self, descriptor: str, last_index: int, since: int | None) -> None:
+        """Have the wallet watch a descriptor up to this index, and scan the chain since a UNIX timestamp if there is one.
+
+        A descriptor that is watched so far is left alone.
+        """
+        named = await self._call(NamedDescriptor, "getdescriptorinfo", descriptor)
+        known = await self._call(Descriptors, "listdescriptors")
+        for one in known.descriptors:
+            if _without_checksum(one.desc) == _without_checksum(named.descriptor) and one.range is not None:
+                first, last = one.range
+                if first == 0 and last >= last_index:
+                    return
+        request = {"desc": named.descriptor, "range": [0, last_index], "timestamp": "now" if since is None else since}
+        outcomes = await self._call(list[ImportOutcome], "importdescriptors", [request])
+        if [one.success for one in outcomes] != [True]:
+            raise NodeAnswerError("the wallet does not watch the addresses")
+
+    async def since(self, block_hash: str | None, depth: int) -> WalletEntries:
+        """The entries since a block, and all without a block. The next request starts `depth` blocks below the tip."""
+        return await self._call(WalletEntries, "listsinceblock", block_hash or "", depth, True, False, True)
+
+    async def transaction(self, txid: str) -> WalletTransaction:
+        """A transaction of the wallet."""
+        return await self._call(WalletTransaction, "gettransaction", txid, True)
+
+    async def in_mempool(self, txids: Sequence[str]) -> set[str]:
+        """Which of these transactions are in the mempool."""
+        calls = [RpcCall("getmempoolentry", (txid,)) for txid in txids]
+        outcomes = await self._rpc.outcomes(dict[str, Any], calls)
+        found: set[str] = set()
+        for txid, outcome in zip(txids, outcomes, strict=True):
+            if not isinstance(outcome, NodeCallError):
+                found.add(txid)
+            elif outcome.code != NOT_FOUND:
+                raise outcome
+        return found
+
+    async def fee_rate(self, blocks: int) -> int | None:
+        """The rate in satoshis per 1000 virtual bytes with which a transaction is in a block within `blocks`, if known."""
+        estimate = await self._call(FeeEstimate, "estimatesmartfee", blocks)
+        return None if estimate.feerate is None else satoshis(estimate.feerate)
+
+    async def broadcast(self, raw: bytes) -> None:
+        """Send a transaction to the network. One that is there already is left alone."""
+        try:
+            await self._call(str, "sendrawtransaction", raw.hex())
+        except NodeCallError as error:
+            if error.code != ALREADY_IN_CHAIN:
+                raise
+
+    async def _call(self, answer: type[T], method: str, *params: Any) -> T:
+        [outcome] = await self._rpc.outcomes(answer, [RpcCall(method, params)])
+        if isinstance(outcome, NodeCallError):
+            raise outcome
+        if outcome is None:
+            raise NodeAnswerError(f"{method} returned nothing")
+        return outcome
+
+
+def satoshis(amount: Decimal) -> int:
+    """An amount in BTC as satoshis. Raises `NodeAnswerError` for a fraction of one."""
+    scaled = amount * SATOSHIS
+    if scaled != scaled.to_integral_value():
+        raise NodeAnswerError("an amount is not in satoshis")
+    return int(scaled)
+
+
+def _without_checksum(descriptor: str) -> str:
+    """A descriptor as both writings of a hardened step would give it, without the checksum."""
+    return descriptor.partition("#")[0].replace("'", "h")

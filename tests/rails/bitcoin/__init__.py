@@ -1,0 +1,1 @@
+"""Tests of the Bitcoin rail, without a database."""
