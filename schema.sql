@@ -55,6 +55,22 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.chargebacks_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF OLD.status <> NEW.status THEN
+        PERFORM state_transitions_require('chargebacks', OLD.status, NEW.status);
+    END IF;
+    IF OLD.response <> NEW.response THEN
+        PERFORM state_transitions_require('chargeback_responses', OLD.response, NEW.response);
+    END IF;
+    IF (OLD.response, OLD.evidence) IS DISTINCT FROM (NEW.response, NEW.evidence) AND OLD.status <> 'open'
+       OR OLD.evidence <> NEW.evidence AND OLD.response <> 'needed' THEN
+        RAISE EXCEPTION 'the response to a chargeback is final' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.conversion_positions_follow() RETURNS trigger
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -91,6 +107,16 @@ CREATE FUNCTION public.delivery_seconds(p_from timestamp with time zone, p_to ti
     AS $$
     SELECT CASE WHEN s > 100 THEN ceil(s / 10 ^ (length(s::text) - 2)) * 10 ^ (length(s::text) - 2) ELSE s END::numeric(20, 0)
     FROM (SELECT greatest(ceil(extract(epoch FROM p_to - p_from)), 0)::numeric(20, 0) AS s) AS whole
+$$;
+CREATE FUNCTION public.dispute_status(p_status text, p_response text, p_respond_by timestamp with time zone, p_at timestamp with time zone) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN p_status = 'won' THEN 'won'
+                WHEN p_response IN ('accepted', 'expired') THEN p_response
+                WHEN p_status = 'lost' THEN 'lost'
+                WHEN p_response = 'submitted' THEN 'under_review'
+                WHEN p_respond_by <= p_at THEN 'expired'
+                ELSE 'needs_response' END
 $$;
 CREATE FUNCTION public.hash_chain_hash(p_previous bytea, p_number bigint, p_at timestamp with time zone, p_ledger uuid[], p_actions uuid[]) RETURNS bytea
     LANGUAGE sql STABLE
@@ -784,10 +810,21 @@ CREATE TABLE public.chargebacks (
     opened_at timestamp with time zone NOT NULL,
     closed_at timestamp with time zone,
     respond_by timestamp with time zone,
+    response text DEFAULT 'needed'::text NOT NULL,
+    responded_at timestamp with time zone,
+    evidence jsonb DEFAULT '{}'::jsonb NOT NULL,
+    evidence_saved_at timestamp with time zone,
+    next_delivery_at timestamp with time zone,
+    provider_reference text,
     CONSTRAINT chargebacks_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT chargebacks_check CHECK (((status = 'open'::text) = (closed_at IS NULL))),
+    CONSTRAINT chargebacks_check1 CHECK (((response = ANY (ARRAY['submitted'::text, 'accepted'::text])) = (responded_at IS NOT NULL))),
+    CONSTRAINT chargebacks_check2 CHECK (((response <> 'submitted'::text) OR (evidence <> '{}'::jsonb))),
+    CONSTRAINT chargebacks_check3 CHECK (((next_delivery_at IS NULL) OR ((status = 'open'::text) AND (responded_at IS NOT NULL)))),
+    CONSTRAINT chargebacks_evidence_check CHECK (((jsonb_typeof(evidence) = 'object'::text) AND (octet_length((evidence)::text) <= 200000))),
     CONSTRAINT chargebacks_fee_minor_check CHECK ((fee_minor >= 0)),
     CONSTRAINT chargebacks_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT chargebacks_response_check CHECK ((response = ANY (ARRAY['needed'::text, 'submitted'::text, 'accepted'::text, 'expired'::text]))),
     CONSTRAINT chargebacks_status_check CHECK ((status = ANY (ARRAY['open'::text, 'won'::text, 'lost'::text])))
 );
 CREATE FUNCTION public.row_digest(public.chargebacks) RETURNS bytea
@@ -3160,9 +3197,12 @@ CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id,
 CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
+CREATE INDEX chargebacks_of_merchant ON public.chargebacks USING btree (merchant_id, mode, opened_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
 CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
 CREATE INDEX chargebacks_open ON public.chargebacks USING btree (merchant_id, opened_at DESC) WHERE (status = 'open'::text);
+CREATE INDEX chargebacks_to_deliver ON public.chargebacks USING btree (next_delivery_at) WHERE (next_delivery_at IS NOT NULL);
+CREATE INDEX chargebacks_to_expire ON public.chargebacks USING btree (respond_by) WHERE ((status = 'open'::text) AND (response = 'needed'::text));
 CREATE INDEX conversion_prices_latest ON public.conversion_prices USING btree (currency, at DESC, id DESC);
 CREATE INDEX conversion_quotes_old ON public.conversion_quotes USING btree (created_at);
 CREATE INDEX conversions_by_from_currency ON public.conversions USING btree (merchant_id, mode, from_currency, created_at DESC, id DESC);
@@ -3281,6 +3321,7 @@ CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_im
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');

@@ -32,7 +32,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "bank_reports": "message_id reason",
     "bank_sendings": "error",
     "bank_statements": "iban statement_id digest",
-    "chargebacks": "reason",
+    "chargebacks": "reason response",
     "check_state": "again_kind",
     "currency_scales": "code",
     "database_identity": "identity",

@@ -10,6 +10,7 @@ from tollhouse.checkout.slice import SLICE as CHECKOUT
 from tollhouse.console.slice import SLICE as CONSOLE
 from tollhouse.conversions.slice import SLICE as CONVERSIONS
 from tollhouse.dashboard.slice import SLICE as DASHBOARD
+from tollhouse.disputes.slice import SLICE as DISPUTES
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.events.slice import SLICE as EVENTS
 from tollhouse.fulfillments.slice import SLICE as FULFILLMENTS
@@ -43,6 +44,7 @@ SLICES: Sequence[Slice] = (
     TRANSACTIONS,
     RECEIPTS,
     REFUNDS,
+    DISPUTES,
     SANDBOX,
     BALANCE_PAYMENTS,
     FULFILLMENTS,

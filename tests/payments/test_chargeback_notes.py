@@ -48,6 +48,7 @@ async def test_no_note_without_a_chargeback_or_after_its_end(alice: Actor, carol
     await alice.sql("UPDATE chargebacks SET respond_by = now() WHERE transaction_id = $1::uuid", disputed["id"])
     assert "is over" in (await post(alice, f"{page}/chargeback-notes", 409, note="Too late")).text
     assert "Save note" not in await seen(alice, page)
+    page, disputed = await at(alice)
     await alice.sql("UPDATE chargebacks SET respond_by = NULL WHERE transaction_id = $1::uuid", disputed["id"])
     await post(alice, f"{page}/chargeback-notes", note="Before")
     (await play(alice, disputed, "chargeback_lost")).ok()

@@ -49,6 +49,8 @@ AuditEventType = Literal[
     "refund.requested",
     "refund.approved",
     "refund.rejected",
+    "dispute.evidence_submitted",
+    "dispute.accepted",
     "withdrawal.requested",
     "withdrawal.canceled",
     "withdrawal.approved",
@@ -68,6 +70,6 @@ TOPICS: dict[Topic, tuple[str, ...]] = {
     "applications": ("application", "grant"),
     "webhooks": ("webhooks",),
     "settings": ("settings", "project"),
-    "money": ("payment", "refund", "withdrawal", "conversion", "rule", "fulfillment", "balance"),
+    "money": ("payment", "refund", "dispute", "withdrawal", "conversion", "rule", "fulfillment", "balance"),
 }
 """The topics of the filter, and the first words of their event types."""

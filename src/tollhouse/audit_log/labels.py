@@ -69,6 +69,8 @@ EVENTS: Mapping[AuditEventType, str] = {
     "refund.requested": "Refund requested",
     "refund.approved": "Refund approved",
     "refund.rejected": "Refund rejected",
+    "dispute.evidence_submitted": "Evidence submitted for dispute",
+    "dispute.accepted": "Dispute accepted",
     "withdrawal.requested": "Withdrawal requested",
     "withdrawal.canceled": "Withdrawal canceled",
     "withdrawal.approved": "Withdrawal approved",

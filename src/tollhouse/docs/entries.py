@@ -14,6 +14,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Payment links": (INTEGRATION + "payment-links",),
     "Transactions and refunds": (INTEGRATION + "transactions", INTEGRATION + "refunds"),
+    "Disputes": (INTEGRATION + "disputes",),
     "Balances and ledger": (INTEGRATION + "balances", INTEGRATION + "ledger"),
     "Balance payments": (INTEGRATION + "balance-payments",),
     "Withdrawals": (INTEGRATION + "withdrawal",),

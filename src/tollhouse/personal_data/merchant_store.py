@@ -62,7 +62,8 @@ REFUNDS = """
     FROM refunds WHERE merchant_id = $1 ORDER BY mode, created_at, id
 """
 CHARGEBACKS = """
-    SELECT id, mode, transaction_id, status, reason, currency, amount_minor, fee_minor, opened_at, closed_at, respond_by
+    SELECT id, mode, transaction_id, status, reason, currency, amount_minor, fee_minor, opened_at, closed_at, respond_by,
+           response, responded_at, evidence, evidence_saved_at, provider_reference
     FROM chargebacks WHERE merchant_id = $1 ORDER BY mode, opened_at, id
 """
 RECEIPTS = """

@@ -78,7 +78,7 @@ REFUNDS = """
     WHERE t.payment_link_id = ANY ($1::uuid[]) ORDER BY r.created_at, r.id
 """
 CHARGEBACKS = """
-    SELECT c.id, c.transaction_id, c.status, c.reason, c.currency, c.amount_minor, c.opened_at, c.closed_at
+    SELECT c.id, c.transaction_id, c.status, c.reason, c.currency, c.amount_minor, c.opened_at, c.closed_at, c.evidence
     FROM transactions t JOIN chargebacks c ON c.transaction_id = t.id
     WHERE t.payment_link_id = ANY ($1::uuid[]) ORDER BY c.opened_at, c.id
 """

@@ -2,7 +2,10 @@
 
 from datetime import datetime, timedelta
 
+import msgspec
+
 from tollhouse.kernel.ids import Mode
+from tollhouse.rails.disputes import DisputeOrder, DisputeSubmission
 from tollhouse.rails.provider import (
     AT_ONCE,
     Attempt,
@@ -29,6 +32,9 @@ INVALID_RECEIVER, DECLINING_RECEIVER, FAILING_RECEIVER, STUCK_RECEIVER = (
     f"sandbox-{what}" for what in ("invalid", "declined", "fails", "stuck")
 )
 """Receivers that cannot be paid: rejected on validation, on submission, later, or never answered."""
+
+WINNING_EVIDENCE, LOSING_EVIDENCE = "winning_evidence", "losing_evidence"
+"""Texts in evidence that decide a dispute."""
 
 DECLINED, WITHOUT_FUNDS, THEN_CHARGEBACK, SLOW, UNDERPAID, REFUND_FAILS = 2, 9995, 259, 77, 4040, 5150
 
@@ -95,3 +101,16 @@ class Sandbox:
         if order.receiver in {FAILING_RECEIVER, DECLINING_RECEIVER}:
             return PayoutState("failed", "payout_declined")
         return PayoutState("succeeded")
+
+    async def submit_evidence(self, order: DisputeOrder) -> DisputeSubmission:
+        """Evidence with one of two texts decides the dispute at once."""
+        texts = msgspec.structs.astuple(order.evidence)
+        if any(text is not None and WINNING_EVIDENCE in text for text in texts):
+            return DisputeSubmission("accepted", "won")
+        if any(text is not None and LOSING_EVIDENCE in text for text in texts):
+            return DisputeSubmission("accepted", "lost")
+        return DisputeSubmission("accepted")
+
+    async def accept_dispute(self, order: DisputeOrder) -> DisputeSubmission:  # noqa: ARG002 - of the interface
+        """The dispute is lost at once."""
+        return DisputeSubmission("accepted", "lost")

@@ -1,6 +1,6 @@
 """Chargebacks: the customer's bank takes the money back, even if that puts the balance into debt."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -31,10 +31,13 @@ async def open_chargeback(
     *,
     amount_minor: int | None = None,
     reason: str = "fraudulent",
+    provider_reference: str | None = None,
+    respond_by: datetime | None = None,
 ) -> Transaction:
     """Open a chargeback of at most what the merchant keeps of the payment, plus the method's fee.
 
-    Released refunds continue and are excluded; unreleased ones fail. Raises `NotFound` and `InvalidState`.
+    Released refunds continue and are excluded; unreleased ones fail. `provider_reference` is the ID of the dispute at the
+    rail's provider; `respond_by` defaults to 14 days on the environment's clock. Raises `NotFound` and `InvalidState`.
     """
     current = await settlement.lock(work.tx, env, transaction_id)
     stoppable = await actions.list_unreleased(work.tx, current)
@@ -53,7 +56,8 @@ async def open_chargeback(
         opened_at=work.now,
         closed_at=None,
     )
-    await store.insert_chargeback(work.tx, current, chargeback, work.now + RESPONSE_TIME)
+    respond_by = respond_by or work.now + current.clock_offset + RESPONSE_TIME
+    await store.insert_chargeback(work.tx, current, chargeback, respond_by, provider_reference)
     disputed = msgspec.structs.replace(current, charged_back_minor=taken_minor, chargeback=chargeback)
     changed = await settlement.change(work.tx, verdict.with_derived_status(disputed), reason, work.now)
     charges = [Charge("chargeback", taken_minor, rail(current.rail))]
@@ -76,7 +80,7 @@ async def decide(work: Work, env: MerchantEnv, transaction_id: UUID, *, won: boo
         raise InvalidState(current.status_at(work.now))
     # Nothing below this line may refuse.
     status: ChargebackStatus = "won" if won else "lost"
-    if not await store.close_chargeback(work.tx, env, effective_status.id, status, work.now):
+    if not await store.close_chargeback(work.tx, env, effective_status.id, status, work.now, current.clock_offset):
         raise AssertionError("a chargeback of a held payment does not change")
     closed = msgspec.structs.replace(effective_status, status=status, closed_at=work.now)
     kept_minor = 0 if won else current.charged_back_minor

@@ -1,6 +1,6 @@
 """SQL of refunds and chargebacks."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
@@ -53,11 +53,16 @@ SCHEDULE_POLL = """
 """
 INSERT_CHARGEBACK = """
     INSERT INTO chargebacks (id, merchant_id, mode, transaction_id, currency, amount_minor, fee_minor, reason, status,
-                             opened_at, respond_by)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10)
+                             opened_at, respond_by, provider_reference)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11)
 """
+# Without a response in time it has expired, whoever closes it.
 CLOSE_CHARGEBACK = """
-    UPDATE chargebacks SET status = $4, closed_at = $5 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'open'
+    UPDATE chargebacks
+    SET status = $4, closed_at = $5, next_delivery_at = NULL,
+        response = CASE WHEN response = 'needed' AND respond_by <= $5::timestamptz + $6::interval
+                        THEN 'expired' ELSE response END
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'open'
 """
 
 
@@ -131,18 +136,23 @@ async def schedule_poll(db: Pool, due: DueRefund, at: datetime, provider_referen
     await db.execute(SCHEDULE_POLL, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
 
 
-async def insert_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback, respond_by: datetime) -> None:
+async def insert_chargeback(
+    tx: Tx, transaction: Transaction, chargeback: Chargeback, respond_by: datetime, provider_reference: str | None
+) -> None:
     """Insert a chargeback. A transaction has at most one that is open."""
     env = transaction.env
     values = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at, respond_by)
+    values = (*values, provider_reference)
     await tx.execute(
         INSERT_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *values
     )
 
 
-async def close_chargeback(tx: Tx, env: MerchantEnv, chargeback_id: UUID, status: str, now: datetime) -> bool:
+async def close_chargeback(
+    tx: Tx, env: MerchantEnv, chargeback_id: UUID, status: str, now: datetime, clock_offset: timedelta
+) -> bool:
     """Close an open chargeback. False if it is closed."""
-    return await tx.execute(CLOSE_CHARGEBACK, env.merchant_id, env.mode, chargeback_id, status, now) == 1
+    return await tx.execute(CLOSE_CHARGEBACK, env.merchant_id, env.mode, chargeback_id, status, now, clock_offset) == 1
 
 
 def _due(row: Row) -> DueRefund:

@@ -1,0 +1,1 @@
+"""Disputes: the merchant's response to chargebacks."""

@@ -1,0 +1,121 @@
+"""SQL of disputes: what merchants read of chargebacks and their responses. `refunds` writes them."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.disputes.model import Dispute, DueDispute
+from tollhouse.http.paging import Position, Window
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.disputes import Evidence
+
+# `$3` is the time of the status. `ahead` moves it to the environment's clock.
+DISPUTES = """
+    SELECT c.id, c.merchant_id, c.mode, c.transaction_id, t.payment_link_id, l.external_id, t.method_id, t.rail,
+           c.amount_minor, c.fee_minor, c.currency, c.reason, c.status AS decision, c.response, c.evidence,
+           c.respond_by, c.evidence_saved_at, c.responded_at, c.opened_at, c.closed_at, s.status
+    FROM chargebacks c
+    JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (c.merchant_id, c.mode, c.transaction_id)
+    JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
+    LEFT JOIN test_clocks k ON k.merchant_id = c.merchant_id AND k.mode = c.mode
+    CROSS JOIN LATERAL dispute_status(c.status, c.response, c.respond_by,
+                                      $3::timestamptz + coalesce(k.ahead, '0')) AS s (status)
+    WHERE c.merchant_id = $1 AND c.mode = $2
+"""
+GET = f"{DISPUTES} AND c.id = $4"
+LIST = f"""{DISPUTES}
+      AND ($4::uuid IS NULL OR c.transaction_id = $4) AND ($5::text[] IS NULL OR s.status = ANY($5))
+      AND ($6::text IS NULL OR c.currency = $6) AND ($7::text IS NULL OR l.external_id = $7)
+      AND c.opened_at >= $8 AND (c.opened_at, c.id) < ($9, $10)
+    ORDER BY c.opened_at DESC, c.id DESC LIMIT $11 OFFSET $12
+"""
+COUNT_TO_RESPOND = """
+    SELECT count(*) AS disputes FROM (
+        SELECT FROM chargebacks c LEFT JOIN test_clocks k ON k.merchant_id = c.merchant_id AND k.mode = c.mode
+        WHERE c.merchant_id = $1 AND c.mode = $2 AND c.status = 'open' AND c.response = 'needed'
+          AND (c.respond_by IS NULL OR c.respond_by > $3::timestamptz + coalesce(k.ahead, '0')) LIMIT $4) waiting
+"""
+# Of one rail. Clocks of test environments are ahead, so they are asked one by one.
+LIST_EXPIRED = """
+    SELECT c.merchant_id, c.mode, c.id, c.transaction_id
+    FROM (SELECT d.* FROM chargebacks d WHERE d.status = 'open' AND d.response = 'needed' AND d.respond_by <= $2
+          UNION
+          SELECT d.* FROM test_clocks k JOIN chargebacks d ON d.merchant_id = k.merchant_id AND d.mode = k.mode
+          WHERE d.status = 'open' AND d.response = 'needed' AND d.respond_by <= $2::timestamptz + k.ahead) c
+    JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (c.merchant_id, c.mode, c.transaction_id)
+    WHERE t.rail = $1 LIMIT $3
+"""
+
+
+class DisputeFilter(Struct, frozen=True):
+    """Filters; None means any. The order is that of the statement's parameters."""
+
+    transaction_id: UUID | None = None
+    status: list[str] | None = None
+    currency: str | None = None
+    external_id: str | None = None
+
+
+async def get(db: Pool | Tx, env: MerchantEnv, dispute_id: UUID, now: datetime) -> Dispute | None:
+    """The dispute of this ID with its status at `now`."""
+    row = await db.fetchrow(GET, env.merchant_id, env.mode, now, dispute_id)
+    return None if row is None else _dispute(row)
+
+
+async def list_disputes(db: Pool, env: MerchantEnv, filters: DisputeFilter, now: datetime, window: Window) -> list[Dispute]:
+    """A page of disputes with their status at `now`, newest first."""
+    rows = await db.fetch_custom_plan(
+        LIST, env.merchant_id, env.mode, now, *msgspec.structs.astuple(filters), *msgspec.structs.astuple(window)
+    )
+    return [_dispute(row) for row in rows]
+
+
+async def count_to_respond(db: Pool, env: MerchantEnv, now: datetime, limit: int) -> int:
+    """How many disputes wait for a response, at most `limit`."""
+    row = await db.fetchrow(COUNT_TO_RESPOND, env.merchant_id, env.mode, now, limit)
+    return 0 if row is None else row["disputes"]
+
+
+async def list_expired(db: Pool, rail: str, now: datetime, limit: int) -> list[DueDispute]:
+    """The open disputes of a rail whose time to respond is over."""
+    return [
+        DueDispute(_env(row), row["id"], row["transaction_id"]) for row in await db.fetch(LIST_EXPIRED, rail, now, limit)
+    ]
+
+
+def position_of(dispute: Dispute) -> Position:
+    """Its position in the list."""
+    return Position(dispute.opened_at, dispute.id)
+
+
+def _env(row: Row) -> MerchantEnv:
+    return MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+
+
+def _dispute(row: Row) -> Dispute:
+    return Dispute(
+        id=row["id"],
+        env=_env(row),
+        transaction_id=row["transaction_id"],
+        payment_link_id=row["payment_link_id"],
+        external_id=row["external_id"],
+        method_id=row["method_id"],
+        rail=row["rail"],
+        amount_minor=row["amount_minor"],
+        fee_minor=row["fee_minor"],
+        currency=row["currency"],
+        reason=row["reason"],
+        status=row["status"],
+        decision=row["decision"],
+        response=row["response"],
+        evidence=msgspec.json.decode(row["evidence"], type=Evidence),
+        evidence_due_at=row["respond_by"],
+        evidence_saved_at=row["evidence_saved_at"],
+        responded_at=row["responded_at"],
+        opened_at=row["opened_at"],
+        closed_at=row["closed_at"],
+    )

@@ -1,0 +1,68 @@
+"""The interface of rails whose provider takes a merchant's response to a dispute. For all others, operators decide."""
+
+from datetime import datetime
+from typing import Literal, Protocol, runtime_checkable
+from uuid import UUID
+
+from msgspec import Struct
+
+EVIDENCE_CHARS_MAX, EVIDENCE_CHARS_TOTAL_MAX = 5_000, 50_000
+"""The longest text of one member of evidence, and of all together."""
+
+
+class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the merchant says about a dispute, as texts. The names are those of card networks and their providers."""
+
+    product_description: str | None = None
+    customer_name: str | None = None
+    customer_email_address: str | None = None
+    customer_purchase_ip: str | None = None
+    customer_communication: str | None = None
+    billing_address: str | None = None
+    shipping_address: str | None = None
+    shipping_carrier: str | None = None
+    shipping_date: str | None = None
+    shipping_tracking_number: str | None = None
+    service_date: str | None = None
+    service_documentation: str | None = None
+    access_activity_log: str | None = None
+    refund_policy: str | None = None
+    cancellation_policy: str | None = None
+    cancellation_rebuttal: str | None = None
+    duplicate_charge_explanation: str | None = None
+    uncategorized_text: str | None = None
+
+
+class DisputeOrder(Struct, frozen=True, kw_only=True):
+    """A dispute to respond to. Its `id` is the idempotency key; `reference` is that of the payment at the rail.
+
+    `provider_reference` is the ID of the dispute at the provider, if it named one.
+    """
+
+    id: UUID
+    provider_reference: str | None
+    reference: str
+    currency: str
+    amount_minor: int
+    evidence: Evidence
+    responded_at: datetime
+
+
+class DisputeSubmission(Struct, frozen=True):
+    """The outcome of a response. `unknown` is repeated. `decision`: the provider has decided at once."""
+
+    outcome: Literal["accepted", "rejected", "unknown"]
+    decision: Literal["won", "lost"] | None = None
+
+
+@runtime_checkable
+class DisputeProvider(Protocol):
+    """What such a rail has beside the methods of `Provider`. Both are called without an open transaction."""
+
+    async def submit_evidence(self, order: DisputeOrder) -> DisputeSubmission:
+        """Submit the evidence, once per ID."""
+        ...
+
+    async def accept_dispute(self, order: DisputeOrder) -> DisputeSubmission:
+        """Give the dispute up, once per ID."""
+        ...
