@@ -55,6 +55,49 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.chain_payouts_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF (OLD.id, OLD.kind, OLD.rail, OLD.mode, OLD.chain_id, OLD.currency, OLD.contract, OLD.receiver, OLD.amount_units, OLD.created_at)
+           IS DISTINCT FROM
+           (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.chain_id, NEW.currency, NEW.contract, NEW.receiver, NEW.amount_units, NEW.created_at)
+           OR ((OLD.wallet, OLD.nonce) IS DISTINCT FROM (NEW.wallet, NEW.nonce) AND OLD.nonce IS NOT NULL
+               AND (OLD.status <> 'reserved' OR NEW.nonce IS NOT NULL
+                    OR EXISTS (SELECT FROM chain_transactions c WHERE c.payout_id = OLD.id)))
+        THEN
+            RAISE EXCEPTION 'a payout on a chain stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF OLD.status <> NEW.status THEN
+            PERFORM state_transitions_require('chain_payouts', OLD.status, NEW.status);
+        END IF;
+        IF NEW.status = 'signed' AND NOT EXISTS (SELECT FROM chain_transactions c WHERE c.payout_id = NEW.id) THEN
+            RAISE EXCEPTION 'the signed bytes are stored first' USING ERRCODE = 'check_violation';
+        END IF;
+    END IF;
+    IF NEW.status IN ('waiting', 'reserved') AND NOT EXISTS (
+        SELECT FROM outgoing_transfers o
+        WHERE (o.id, o.kind, o.rail, o.mode, o.currency, lower(o.receiver))
+              = (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.currency, NEW.receiver)
+          AND o.released_at IS NOT NULL AND o.closed_at IS NULL)
+    THEN
+        RAISE EXCEPTION 'a payout is of a released transfer' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.status = 'reserved' AND (TG_OP = 'INSERT' OR OLD.status <> 'reserved') AND NEW.mode = 'live' THEN
+        IF payouts_are_paused() THEN
+            RAISE EXCEPTION 'nothing leaves while payouts are paused'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'payouts_are_paused';
+        END IF;
+        PERFORM FROM outgoing_transfers o JOIN merchants m ON m.id = o.merchant_id
+        WHERE o.id = NEW.id AND m.suspended_at IS NULL FOR SHARE OF m;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.chargebacks_enforce() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1834,6 +1877,70 @@ CREATE TABLE public.bank_sendings (
     CONSTRAINT bank_sendings_error_check CHECK ((error <> ''::text)),
     CONSTRAINT bank_sendings_tries_check CHECK ((tries >= 0))
 );
+CREATE TABLE public.chain_payouts (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    chain_id bigint NOT NULL,
+    currency text NOT NULL,
+    contract text,
+    receiver text NOT NULL,
+    amount_units numeric(78,0) NOT NULL,
+    status text NOT NULL,
+    reason text,
+    wallet text,
+    nonce bigint,
+    gas bigint,
+    fee_per_gas bigint,
+    tip_per_gas bigint,
+    tx_hash text,
+    block_number bigint,
+    block_hash text,
+    fee_wei numeric(78,0),
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    check_at timestamp with time zone,
+    CONSTRAINT chain_payouts_amount_units_check CHECK ((amount_units > (0)::numeric)),
+    CONSTRAINT chain_payouts_chain_id_check CHECK ((chain_id > 0)),
+    CONSTRAINT chain_payouts_check CHECK (((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas))),
+    CONSTRAINT chain_payouts_contract_check CHECK ((contract ~ '^0x[0-9a-f]{40}$'::text)),
+    CONSTRAINT chain_payouts_fee_per_gas_check CHECK ((fee_per_gas > 0)),
+    CONSTRAINT chain_payouts_gas_check CHECK ((gas > 0)),
+    CONSTRAINT chain_payouts_kind_check CHECK ((kind = ANY (ARRAY['withdrawal'::text, 'refund'::text]))),
+    CONSTRAINT chain_payouts_mined CHECK ((((tx_hash IS NULL) = (block_number IS NULL)) AND ((tx_hash IS NULL) = (block_hash IS NULL)) AND ((tx_hash IS NULL) = (fee_wei IS NULL)) AND ((tx_hash IS NOT NULL) = ((status = ANY (ARRAY['mined'::text, 'completed'::text])) OR ((status = 'failed'::text) AND (nonce IS NOT NULL)))))),
+    CONSTRAINT chain_payouts_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT chain_payouts_nonce_check CHECK ((nonce >= 0)),
+    CONSTRAINT chain_payouts_receiver_check CHECK ((receiver ~ '^0x[0-9a-f]{40}$'::text)),
+    CONSTRAINT chain_payouts_reserved CHECK ((((wallet IS NULL) = (nonce IS NULL)) AND ((gas IS NULL) = (nonce IS NULL)) AND ((fee_per_gas IS NULL) = (nonce IS NULL)) AND ((tip_per_gas IS NULL) = (nonce IS NULL)) AND ((nonce IS NOT NULL) OR (status = ANY (ARRAY['waiting'::text, 'failed'::text]))) AND ((nonce IS NULL) OR (status <> 'waiting'::text)))),
+    CONSTRAINT chain_payouts_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'reserved'::text, 'signed'::text, 'mined'::text, 'completed'::text, 'failed'::text])))
+);
+CREATE TABLE public.chain_transactions (
+    payout_id uuid NOT NULL,
+    number integer NOT NULL,
+    tx_hash text NOT NULL,
+    raw text NOT NULL,
+    gas bigint NOT NULL,
+    fee_per_gas bigint NOT NULL,
+    tip_per_gas bigint NOT NULL,
+    signed_at timestamp with time zone NOT NULL,
+    sent_at timestamp with time zone,
+    CONSTRAINT chain_transactions_check CHECK (((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas))),
+    CONSTRAINT chain_transactions_fee_per_gas_check CHECK ((fee_per_gas > 0)),
+    CONSTRAINT chain_transactions_gas_check CHECK ((gas > 0)),
+    CONSTRAINT chain_transactions_number_check CHECK ((number > 0)),
+    CONSTRAINT chain_transactions_raw_check CHECK ((raw ~ '^0x([0-9a-f]{2})+$'::text)),
+    CONSTRAINT chain_transactions_tx_hash_check CHECK ((tx_hash ~ '^0x[0-9a-f]{64}$'::text))
+);
+CREATE TABLE public.chain_wallets (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    address text NOT NULL,
+    next_nonce bigint NOT NULL,
+    CONSTRAINT chain_wallets_address_check CHECK ((address ~ '^0x[0-9a-fA-F]{40}$'::text)),
+    CONSTRAINT chain_wallets_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT chain_wallets_next_nonce_check CHECK ((next_nonce >= 0))
+);
 CREATE TABLE public.chargeback_notes (
     id uuid NOT NULL,
     chargeback_id uuid NOT NULL,
@@ -2957,6 +3064,16 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.chain_payouts
+    ADD CONSTRAINT chain_payouts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.chain_payouts
+    ADD CONSTRAINT chain_payouts_rail_mode_wallet_nonce_key UNIQUE (rail, mode, wallet, nonce);
+ALTER TABLE ONLY public.chain_transactions
+    ADD CONSTRAINT chain_transactions_pkey PRIMARY KEY (payout_id, number);
+ALTER TABLE ONLY public.chain_transactions
+    ADD CONSTRAINT chain_transactions_tx_hash_key UNIQUE (tx_hash);
+ALTER TABLE ONLY public.chain_wallets
+    ADD CONSTRAINT chain_wallets_pkey PRIMARY KEY (rail, mode, address);
 ALTER TABLE ONLY public.chargeback_notes
     ADD CONSTRAINT chargeback_notes_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.chargebacks
@@ -3196,6 +3313,8 @@ CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_
 CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id, id);
 CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
+CREATE INDEX chain_payouts_due ON public.chain_payouts USING btree (check_at) WHERE (check_at IS NOT NULL);
+CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'reserved'::text);
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
 CREATE INDEX chargebacks_of_merchant ON public.chargebacks USING btree (merchant_id, mode, opened_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
@@ -3321,6 +3440,7 @@ CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_im
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.chain_payouts_enforce();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
@@ -3348,6 +3468,7 @@ CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accoun
 CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.bank_reports FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE OF payout_id, number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3356,6 +3477,8 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH R
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3451,6 +3574,10 @@ ALTER TABLE ONLY public.bank_reports
     ADD CONSTRAINT bank_reports_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
 ALTER TABLE ONLY public.bank_sendings
     ADD CONSTRAINT bank_sendings_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
+ALTER TABLE ONLY public.chain_payouts
+    ADD CONSTRAINT chain_payouts_id_fkey FOREIGN KEY (id) REFERENCES public.outgoing_transfers(id);
+ALTER TABLE ONLY public.chain_transactions
+    ADD CONSTRAINT chain_transactions_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES public.chain_payouts(id);
 ALTER TABLE ONLY public.chargeback_notes
     ADD CONSTRAINT chargeback_notes_chargeback_id_fkey FOREIGN KEY (chargeback_id) REFERENCES public.chargebacks(id);
 ALTER TABLE ONLY public.chargebacks

@@ -6,6 +6,7 @@ from tollhouse.accounting.slice import SLICE as ACCOUNTING
 from tollhouse.audit_log.slice import SLICE as AUDIT_LOG
 from tollhouse.balance_payments.slice import SLICE as BALANCE_PAYMENTS
 from tollhouse.bank.slice import SLICE as BANK
+from tollhouse.chains.slice import SLICE as CHAINS
 from tollhouse.checkout.slice import SLICE as CHECKOUT
 from tollhouse.console.slice import SLICE as CONSOLE
 from tollhouse.conversions.slice import SLICE as CONVERSIONS
@@ -46,6 +47,7 @@ SLICES: Sequence[Slice] = (
     REFUNDS,
     DISPUTES,
     SANDBOX,
+    CHAINS,
     BALANCE_PAYMENTS,
     FULFILLMENTS,
     REPORTS,

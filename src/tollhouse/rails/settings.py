@@ -44,6 +44,8 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
 
     `node_url` and `xpub` are needed by the worker only. `xpub` is the extended public key whose children are the deposit
     addresses (BIP 44: m/44'/60'/0'/0). A payment is final as the chain says, or with a number of confirmations.
+    `signer_socket` is that of `tollhouse signer`; without one nothing is paid out. A payout that is in no block after
+    `replace_after_s` is replaced by one whose fee is `replacement_rise_percent` higher, up to `fee_per_gas_max_gwei`.
     """
 
     chain_id: Annotated[int, Meta(ge=1, le=2**53)]
@@ -55,6 +57,10 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     finality: Literal["finalized"] | Annotated[int, Meta(ge=1, le=10_000)] = FINALIZED
     poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 4
     tip_age_max_s: Annotated[int, Meta(ge=1)] = 600
+    signer_socket: str | None = None
+    fee_per_gas_max_gwei: Annotated[int, Meta(ge=1, le=1_000_000)] = 200
+    replace_after_s: Annotated[int, Meta(ge=10)] = 300
+    replacement_rise_percent: Annotated[int, Meta(ge=10, le=100)] = 12
 
 
 RailSettings = EvmSettings

@@ -50,7 +50,8 @@ def find_obstacle(
         return ChargedBack()
     if current.status not in REFUNDABLE:
         return RefundNotAllowed("status")
-    if not catalogue.is_refundable(current.method_id) or rails.find(current.rail, current.env.mode) is None:
+    rail_error = rails.payout_error(current.rail, current.env.mode, current.currency)
+    if not catalogue.is_refundable(current.method_id) or rail_error == "provider_not_configured":
         return RefundNotAllowed("not_refundable_method")
     if now >= (current.succeeded_at or current.updated_at) + WINDOW:
         return RefundNotAllowed("window_passed")

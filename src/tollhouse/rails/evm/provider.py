@@ -4,7 +4,8 @@ The worker derives addresses and follows the chain (`chains`); this part talks t
 """
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal, Protocol
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from tollhouse.rails.provider import (
     Instructions,
     PayoutOrder,
     PayoutState,
+    RailError,
     RefundOrder,
     RefundState,
     Submission,
@@ -49,8 +51,20 @@ class Measured(Struct, frozen=True):
     facts: dict[str, Any]
 
 
+class PayoutDesk(Protocol):
+    """Signs and sends orders, and keeps what became of them: `chains.payouts`."""
+
+    async def submit(self, kind: Literal["withdrawal", "refund"], order: PayoutOrder | RefundOrder) -> Submission:
+        """Submit an order, once per id."""
+        ...
+
+    async def state(self, order_id: UUID) -> PayoutState:
+        """What became of an order."""
+        ...
+
+
 class EvmNetwork:
-    """A network in live mode. `measured` is refreshed by each process that has an EVM rail."""
+    """A network in live mode. `measured` is refreshed by each process that has an EVM rail; the worker sets `payouts`."""
 
     mode: Mode = "live"
     is_exported = False
@@ -63,13 +77,18 @@ class EvmNetwork:
         tokens = (Asset(code, token.contract.lower(), token.decimals) for code, token in settings.tokens.items())
         self.assets = {asset.currency: asset for asset in (coin, *tokens)}
         self.measured: Measured | None = None
+        self.payouts: PayoutDesk | None = None
 
     def health(self) -> Health:
         """As measured lately; down without a measurement."""
         measured = self.measured
         if measured is None or not measured.available or clock.now() - measured.checked_at > HEALTH_EXPIRES_AFTER:
             return Health(available=False, reason="provider_down")
-        return Health(available=True, currencies=frozenset(self.assets), payout_reason="provider_not_configured")
+        return Health(available=True, currencies=frozenset(self.assets), payout_reason=self._payout_reason)
+
+    @property
+    def _payout_reason(self) -> RailError | None:
+        return "provider_not_configured" if self.settings.signer_socket is None else None
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
         """The attempt's address, the exact amount, and both as an EIP-681 URI."""
@@ -93,21 +112,27 @@ class EvmNetwork:
         """In lower case."""
         return receiver.lower()
 
-    async def refund(self, order: RefundOrder) -> Submission:  # noqa: ARG002 - as the seam asks
-        """Rejected: there is no signer."""
-        return Submission("rejected", failure_code="refund_declined")
+    async def refund(self, order: RefundOrder) -> Submission:
+        """Sign and send a refund, once per id. Unknown outside the worker."""
+        return await self._submit("refund", order)
 
     async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:  # noqa: ARG002 - as the seam asks
-        """Nothing was accepted."""
-        return RefundState("failed", "refund_declined")
+        """Succeeded when its block is final."""
+        state = PayoutState("unknown") if self.payouts is None else await self.payouts.state(order.id)
+        if state.outcome == "failed":
+            return RefundState("failed", "refund_declined")
+        return RefundState("succeeded" if state.outcome == "succeeded" else "pending")
 
-    async def payout(self, order: PayoutOrder) -> Submission:  # noqa: ARG002 - as the seam asks
-        """Rejected: there is no signer."""
-        return Submission("rejected", failure_code="payout_declined")
+    async def payout(self, order: PayoutOrder) -> Submission:
+        """Sign and send a withdrawal, once per id. Unknown outside the worker."""
+        return await self._submit("withdrawal", order)
 
     async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:  # noqa: ARG002 - as the seam asks
-        """Nothing was submitted."""
-        return PayoutState("absent")
+        """Succeeded when its block is final. Unknown outside the worker."""
+        return PayoutState("unknown") if self.payouts is None else await self.payouts.state(order.id)
+
+    async def _submit(self, kind: Literal["withdrawal", "refund"], order: PayoutOrder | RefundOrder) -> Submission:
+        return Submission("unknown") if self.payouts is None else await self.payouts.submit(kind, order)
 
     def _uri(self, asset: Asset, attempt: Attempt) -> str:
         units, chain_id = to_units(attempt.amount_minor, attempt.decimals, asset.decimals), self.settings.chain_id

@@ -1,0 +1,55 @@
+"""The background job of payouts on chains. Orders come through the provider, from withdrawals and refunds."""
+
+from pathlib import Path
+
+from tollhouse.chains import payout_checks
+from tollhouse.chains import payouts_store as store
+from tollhouse.chains.payouts import CONTINUE_AFTER, CannotPrepare, ChainPayouts
+from tollhouse.chains.payouts_model import ChainPayout
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.outgoing import pauses
+from tollhouse.platform.log import log
+from tollhouse.rails import settings as rail_settings
+from tollhouse.rails.evm.node import NodeError
+from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.signer.client import SignerClient, SignerUnavailable
+
+BATCH_SIZE = 50
+
+
+async def advance_payouts(services: Services) -> None:
+    """Bring the payouts of every network that has a signer on by one step."""
+    for network in services.rails.chains:
+        payouts = payouts_of(services, network)
+        if payouts is not None:
+            await _advance(services, network, payouts)
+
+
+def payouts_of(services: Services, network: EvmNetwork) -> ChainPayouts | None:
+    """The payouts of a network, which its provider has from now on. None without a signer or a node."""
+    settings = network.settings
+    node_url = rail_settings.secret(settings.node_url, settings.node_url_file)
+    if settings.signer_socket is None or node_url is None:
+        return None
+    payouts = ChainPayouts(services.db, services.catalogue, network, node_url, SignerClient(Path(settings.signer_socket)))
+    network.payouts = payouts
+    return payouts
+
+
+async def _advance(services: Services, network: EvmNetwork, payouts: ChainPayouts) -> None:
+    now = clock.now()
+    due = await store.lease_due(services.db, network.name, network.mode, now, CONTINUE_AFTER, BATCH_SIZE)
+    due.sort(key=_nonce)
+    for payout in due:
+        if payout.status == "reserved" and not await pauses.may_submit(services.db, network):
+            continue
+        try:
+            await payout_checks.check(payouts, payout, now)
+        except (NodeError, SignerUnavailable, CannotPrepare) as error:  # again when the lease ends
+            log.warning("payout_check_failed", part=network.name, detail=str(payout.id), reason=str(error))
+
+
+def _nonce(payout: ChainPayout) -> int:
+    """A node takes transactions in the order of their nonces."""
+    return -1 if payout.nonce is None else payout.nonce

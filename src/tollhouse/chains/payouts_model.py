@@ -1,0 +1,64 @@
+"""Payouts on chains as they are stored: a nonce first, then signed bytes, then a block."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.ids import Mode
+from tollhouse.signer.messages import GasTerms
+
+PayoutStatus = Literal["waiting", "reserved", "signed", "mined", "completed", "failed"]
+"""`waiting`: no nonce, nothing signed. `reserved`: has a nonce, and may be signed. `signed`: the bytes are stored.
+`mined`: in a block that can still vanish. `completed` and `failed` are final."""
+PayoutOrderKind = Literal["withdrawal", "refund"]
+OPEN: tuple[PayoutStatus, ...] = ("reserved", "signed", "mined")
+
+
+class NewChainPayout(Struct, frozen=True, kw_only=True):
+    """An order on its way to a rail. `contract` and `receiver` are in lower case; amounts are in the smallest unit."""
+
+    id: UUID
+    kind: PayoutOrderKind
+    rail: str
+    mode: Mode
+    chain_id: int
+    currency: str
+    contract: str | None
+    receiver: str
+    amount_units: int
+
+
+class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
+    """A stored payout. `terms` are those that its nonce was reserved with; `tx_hash` and what follows are of its block."""
+
+    status: PayoutStatus
+    reason: str | None
+    wallet: str | None
+    nonce: int | None
+    terms: GasTerms | None
+    tx_hash: str | None
+    fee_wei: int | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ChainTransaction(Struct, frozen=True):
+    """Signed bytes of a payout. Those with a higher number replace the ones before: all have the same nonce."""
+
+    number: int
+    tx_hash: str
+    raw: str
+    terms: GasTerms
+    signed_at: datetime
+    sent_at: datetime | None
+
+
+class MinedTransfer(Struct, frozen=True):
+    """Where a transaction is, and what it cost."""
+
+    tx_hash: str
+    block_number: int
+    block_hash: str
+    fee_wei: int

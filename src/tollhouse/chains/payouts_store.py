@@ -1,0 +1,251 @@
+"""SQL of payouts on chains."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from tollhouse.chains.payouts_model import ChainPayout, ChainTransaction, MinedTransfer, NewChainPayout
+from tollhouse.kernel.ids import Mode
+from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.signer.messages import GasTerms, SignedTransfer
+
+COLUMNS = """p.id, p.kind, p.rail, p.mode, p.chain_id, p.currency, p.contract, p.receiver, p.amount_units,
+           p.status, p.reason, p.wallet, p.nonce, p.gas, p.fee_per_gas, p.tip_per_gas, p.tx_hash, p.fee_wei,
+           p.created_at, p.updated_at"""
+INSERT = """
+    INSERT INTO chain_payouts (id, kind, rail, mode, chain_id, currency, contract, receiver, amount_units, status,
+                               created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'waiting', $10, $10) ON CONFLICT (id) DO NOTHING
+"""
+GET = f"SELECT {COLUMNS} FROM chain_payouts p WHERE p.id = $1"
+LOCK = f"SELECT {COLUMNS} FROM chain_payouts p WHERE p.id = $1 FOR NO KEY UPDATE"
+LEASE_DUE = f"""
+    UPDATE chain_payouts p SET check_at = $3::timestamptz + $4::interval
+    FROM (SELECT id FROM chain_payouts WHERE rail = $1 AND mode = $2 AND check_at <= $3
+          ORDER BY check_at LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
+    WHERE p.id = due.id
+    RETURNING {COLUMNS}
+"""
+WAIT = "UPDATE chain_payouts SET reason = $2, updated_at = $3 WHERE id = $1 AND status = 'waiting'"
+# The row of the wallet is locked, so that orders get their nonces one after the other.
+TAKE_NONCE = """
+    INSERT INTO chain_wallets (rail, mode, address, next_nonce) VALUES ($1, $2, $3, $4::bigint + 1)
+    ON CONFLICT (rail, mode, address) DO UPDATE SET next_nonce = greatest(chain_wallets.next_nonce, $4) + 1
+    RETURNING next_nonce - 1 AS nonce
+"""
+SKIP_NONCES = """
+    INSERT INTO chain_wallets (rail, mode, address, next_nonce) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (rail, mode, address) DO UPDATE SET next_nonce = greatest(chain_wallets.next_nonce, $4)
+"""
+GIVE_NONCE_BACK = """
+    UPDATE chain_wallets SET next_nonce = $4 WHERE rail = $1 AND mode = $2 AND address = $3 AND next_nonce = $4::bigint + 1
+"""
+RESERVE = """
+    UPDATE chain_payouts SET status = 'reserved', reason = NULL, wallet = $2, nonce = $3, gas = $4, fee_per_gas = $5,
+        tip_per_gas = $6, updated_at = $7, check_at = $8
+    WHERE id = $1 AND status = 'waiting'
+"""
+RELEASE = """
+    UPDATE chain_payouts SET status = 'waiting', reason = $2, wallet = NULL, nonce = NULL, gas = NULL, fee_per_gas = NULL,
+        tip_per_gas = NULL, updated_at = $3, check_at = NULL
+    WHERE id = $1 AND status = 'reserved'
+"""
+ADD_TRANSACTION = """
+    INSERT INTO chain_transactions (payout_id, number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at)
+    SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5, $6, $7 FROM chain_transactions WHERE payout_id = $1
+    ON CONFLICT (tx_hash) DO NOTHING
+"""
+SIGNED = """
+    UPDATE chain_payouts SET status = 'signed', updated_at = $2, check_at = $2 WHERE id = $1 AND status = 'reserved'
+"""
+TRANSACTIONS = """
+    SELECT number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at, sent_at FROM chain_transactions
+    WHERE payout_id = $1 ORDER BY number
+"""
+SENT = "UPDATE chain_transactions SET sent_at = $3 WHERE payout_id = $1 AND number = $2"
+CHECK_LATER = (
+    "UPDATE chain_payouts SET check_at = $2, reason = $3 WHERE id = $1 AND status IN ('reserved', 'signed', 'mined')"
+)
+MINE = """
+    UPDATE chain_payouts SET status = $2, tx_hash = $3, block_number = $4, block_hash = $5, fee_wei = $6, reason = $7,
+        updated_at = $8, check_at = $9
+    WHERE id = $1 AND status IN ('signed', 'mined')
+"""
+UNMINE = """
+    UPDATE chain_payouts SET status = 'signed', tx_hash = NULL, block_number = NULL, block_hash = NULL,
+        fee_wei = NULL, updated_at = $2
+    WHERE id = $1 AND status = 'mined'
+"""
+FAIL_WAITING = (
+    "UPDATE chain_payouts SET status = 'failed', reason = $2, updated_at = $3 WHERE id = $1 AND status = 'waiting'"
+)
+# What has a nonce and is in no block yet is not missing from the wallet's balance.
+COMMITTED = """
+    SELECT coalesce(sum(amount_units) FILTER (WHERE contract IS NOT DISTINCT FROM $4), 0) AS amount_units,
+           coalesce(sum(gas::numeric * fee_per_gas), 0) AS fees_wei
+    FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3 AND status IN ('reserved', 'signed')
+"""
+FIRST_UNMINED = """
+    SELECT id FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3 AND status IN ('reserved', 'signed')
+    ORDER BY nonce LIMIT 1
+"""
+
+
+async def insert(db: Pool | Tx, new: NewChainPayout, now: datetime) -> None:
+    """Insert an order that waits; one that is there already stays as it is."""
+    facts = (new.id, new.kind, new.rail, new.mode, new.chain_id, new.currency, new.contract, new.receiver)
+    await db.execute(INSERT, *facts, Decimal(new.amount_units), now)
+
+
+async def get(db: Pool | Tx, payout_id: UUID) -> ChainPayout | None:
+    """The payout of an order; None where it never came to its rail."""
+    row = await db.fetchrow(GET, payout_id)
+    return None if row is None else _payout(row)
+
+
+async def lock(tx: Tx, payout_id: UUID) -> ChainPayout | None:
+    """The same, locked until the transaction ends."""
+    row = await tx.fetchrow(LOCK, payout_id)
+    return None if row is None else _payout(row)
+
+
+async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timedelta, limit: int) -> list[ChainPayout]:
+    """Payouts of a rail that are due to be continued or looked up, leased to this caller."""
+    return [_payout(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
+
+
+async def wait(db: Pool | Tx, payout_id: UUID, reason: str, now: datetime) -> None:
+    """Record why a payout without a nonce waits."""
+    await db.execute(WAIT, payout_id, reason, now)
+
+
+async def reserve(
+    tx: Tx, payout: ChainPayout, wallet: str, nonce_min: int, terms: GasTerms, now: datetime, check_at: datetime
+) -> None:
+    """Give a waiting payout, which is locked, the wallet's next nonce, at least this one.
+
+    Raises `asyncpg.UniqueViolationError` while another payout is between its nonce and its signature.
+    """
+    row = await tx.fetchrow(TAKE_NONCE, payout.rail, payout.mode, wallet, nonce_min)
+    if row is None:
+        raise AssertionError("an upsert returns its row")
+    await tx.execute(RESERVE, payout.id, wallet, row["nonce"], *_terms_values(terms), now, check_at)
+
+
+async def adopt(tx: Tx, payout: ChainPayout, signed: SignedTransfer, now: datetime, check_at: datetime) -> None:
+    """Give a waiting payout the nonce that it was signed with before this database was restored."""
+    await tx.execute(SKIP_NONCES, payout.rail, payout.mode, signed.wallet, signed.nonce + 1)
+    await tx.execute(RESERVE, payout.id, signed.wallet, signed.nonce, *_terms_values(signed.terms), now, check_at)
+
+
+async def release(tx: Tx, payout: ChainPayout, reason: str, now: datetime) -> None:
+    """Take the nonce back from a payout for which nothing was signed."""
+    if await tx.execute(RELEASE, payout.id, reason, now) == 1:
+        await tx.execute(GIVE_NONCE_BACK, payout.rail, payout.mode, payout.wallet, payout.nonce)
+
+
+async def add_transaction(tx: Tx, payout_id: UUID, signed: SignedTransfer, now: datetime) -> None:
+    """Store signed bytes; the same again changes nothing."""
+    await tx.execute(ADD_TRANSACTION, payout_id, signed.tx_hash, signed.raw, *_terms_values(signed.terms), now)
+    await tx.execute(SIGNED, payout_id, now)
+
+
+async def list_transactions(db: Pool | Tx, payout_id: UUID) -> list[ChainTransaction]:
+    """The signed bytes of a payout, oldest first."""
+    return [
+        ChainTransaction(row["number"], row["tx_hash"], row["raw"], _terms(row), row["signed_at"], row["sent_at"])
+        for row in await db.fetch(TRANSACTIONS, payout_id)
+    ]
+
+
+async def record_sent(db: Pool, payout_id: UUID, number: int, now: datetime) -> None:
+    """Record that a node took these bytes."""
+    await db.execute(SENT, payout_id, number, now)
+
+
+async def check_later(db: Pool, payout_id: UUID, at: datetime, reason: str | None = None) -> None:
+    """Look at an open payout again at this time."""
+    await db.execute(CHECK_LATER, payout_id, at, reason)
+
+
+async def record_mined(
+    db: Pool | Tx, payout_id: UUID, mined: MinedTransfer, now: datetime, check_at: datetime, reason: str | None = None
+) -> bool:
+    """Record the block of a payout, and why it is not completed. False where it has ended."""
+    return await _mine(db, payout_id, "mined", mined, reason, now, check_at)
+
+
+async def complete(db: Pool | Tx, payout_id: UUID, mined: MinedTransfer, now: datetime) -> bool:
+    """Complete a payout whose block is final. False where it is final already."""
+    return await _mine(db, payout_id, "completed", mined, None, now, None)
+
+
+async def fail(db: Pool | Tx, payout_id: UUID, mined: MinedTransfer, reason: str, now: datetime) -> bool:
+    """Fail a payout whose transaction is final and has moved nothing. False where it is final already."""
+    return await _mine(db, payout_id, "failed", mined, reason, now, None)
+
+
+async def unmine(db: Pool, payout_id: UUID, now: datetime) -> None:
+    """Record that the block of a payout has left the chain."""
+    await db.execute(UNMINE, payout_id, now)
+
+
+async def fail_waiting(db: Pool | Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
+    """Fail a payout that has no nonce, and so was never signed. False where it has one, or has ended."""
+    return await db.execute(FAIL_WAITING, payout_id, reason, now) == 1
+
+
+async def committed(db: Pool | Tx, rail: str, mode: Mode, wallet: str, contract: str | None) -> tuple[int, int]:
+    """What payouts that are in no block yet take from the wallet: of this asset, and of the coin for fees at most."""
+    row = await db.fetchrow(COMMITTED, rail, mode, wallet, contract)
+    return (0, 0) if row is None else (int(row["amount_units"]), int(row["fees_wei"]))
+
+
+async def first_unmined(db: Pool | Tx, payout: ChainPayout) -> UUID | None:
+    """The payout of the same wallet with the lowest nonce that is in no block: the others wait for it."""
+    row = await db.fetchrow(FIRST_UNMINED, payout.rail, payout.mode, payout.wallet)
+    return None if row is None else row["id"]
+
+
+async def _mine(
+    db: Pool | Tx,
+    payout_id: UUID,
+    status: str,
+    mined: MinedTransfer,
+    reason: str | None,
+    now: datetime,
+    check_at: datetime | None,
+) -> bool:
+    block = (mined.tx_hash, mined.block_number, mined.block_hash, Decimal(mined.fee_wei))
+    return await db.execute(MINE, payout_id, status, *block, reason, now, check_at) == 1
+
+
+def _payout(row: Row) -> ChainPayout:
+    return ChainPayout(
+        id=row["id"],
+        kind=row["kind"],
+        rail=row["rail"],
+        mode=row["mode"],
+        chain_id=row["chain_id"],
+        currency=row["currency"],
+        contract=row["contract"],
+        receiver=row["receiver"],
+        amount_units=int(row["amount_units"]),
+        status=row["status"],
+        reason=row["reason"],
+        wallet=row["wallet"],
+        nonce=row["nonce"],
+        terms=None if row["gas"] is None else _terms(row),
+        tx_hash=row["tx_hash"],
+        fee_wei=None if row["fee_wei"] is None else int(row["fee_wei"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _terms(row: Row) -> GasTerms:
+    return GasTerms(row["gas"], row["fee_per_gas"], row["tip_per_gas"])
+
+
+def _terms_values(terms: GasTerms) -> tuple[int, int, int]:
+    return terms.gas, terms.fee_per_gas, terms.tip_per_gas

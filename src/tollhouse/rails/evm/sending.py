@@ -1,0 +1,177 @@
+"""Sending on an EVM network: what a transfer needs in gas, handing signed bytes to the node, and what became of them."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from tollhouse.rails.evm.node import EvmNode, NodeCallError, Quantity, RpcCall, number_of
+
+TRANSFER_SELECTOR = "a9059cbb"
+BALANCE_SELECTOR = "70a08231"
+TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""`Transfer(address,address,uint256)` of ERC-20."""
+WEI_PER_GWEI = 10**9
+USUAL_TIP = WEI_PER_GWEI
+GAS_RESERVE_PERCENT = 25
+"""How much more gas than estimated a transfer may use. What it does not use costs nothing."""
+KNOWN = ("already known", "known transaction", "already imported", "already in mempool")
+SPENT = ("nonce too low", "nonce is too low", "oldnonce", "invalid transaction nonce")
+UNDERPRICED = ("underpriced",)
+POOR = ("insufficient funds",)
+REVERTED = ("revert",)
+
+Sent = Literal["sent", "nonce_used", "underpriced", "insufficient_funds", "refused"]
+"""`nonce_used` and `underpriced`: another transaction has the nonce, perhaps one of the same payout."""
+
+
+class FeeHeader(Struct, frozen=True, rename="camel"):
+    """What of a block tells the price of gas."""
+
+    number: Quantity
+    hash: str
+    base_fee_per_gas: Quantity = "0x0"
+
+
+class LogEntry(Struct, frozen=True):
+    """An event of a contract."""
+
+    address: str
+    topics: tuple[str, ...]
+    data: str
+
+
+class SentReceipt(Struct, frozen=True, rename="camel"):
+    """What became of a transaction that is in a block. `l1_fee`: what rollups charge besides gas."""
+
+    transaction_hash: str
+    block_number: Quantity
+    block_hash: str
+    status: Quantity
+    gas_used: Quantity
+    effective_gas_price: Quantity
+    logs: tuple[LogEntry, ...] = ()
+    l1_fee: Quantity = "0x0"
+
+    @property
+    def was_reverted(self) -> bool:
+        """Whether it has moved nothing, for certain."""
+        return number_of(self.status) == 0
+
+    @property
+    def fee_wei(self) -> int:
+        """What it cost."""
+        return number_of(self.gas_used) * number_of(self.effective_gas_price) + number_of(self.l1_fee)
+
+
+class ChainTransfer(Struct, frozen=True):
+    """What leaves: an amount in the smallest unit, of a token or, without a contract, of the network's currency."""
+
+    sender: str
+    receiver: str
+    contract: str | None
+    amount_units: int
+
+    @property
+    def call(self) -> dict[str, str]:
+        """As a node estimates and calls it."""
+        if self.contract is None:
+            return {"from": self.sender, "to": self.receiver, "value": hex(self.amount_units)}
+        data = f"0x{TRANSFER_SELECTOR}{_word(self.receiver)}{self.amount_units:064x}"
+        return {"from": self.sender, "to": self.contract, "data": data}
+
+    def arrived(self, receipt: SentReceipt) -> bool:
+        """Whether a transaction that was not reverted has moved it: some tokens return false instead of reverting."""
+        expected = (TRANSFER_TOPIC, f"0x{_word(self.sender)}", f"0x{_word(self.receiver)}")
+        return self.contract is None or any(
+            (log.address.lower(), tuple(map(str.lower, log.topics))) == (self.contract.lower(), expected)
+            for log in receipt.logs
+        )
+
+
+class GasPrice(Struct, frozen=True):
+    """In wei for a unit of gas: the most in all, and the validator's part."""
+
+    fee_per_gas: int
+    tip_per_gas: int
+
+
+class WouldRevert(Exception):
+    """The node says that the transfer fails, for example since the token's issuer blocks the receiver."""
+
+
+async def read_price(node: EvmNode) -> GasPrice:
+    """Enough for the next blocks, even if the base fee doubles. Raises `NodeError`."""
+    header = await node.call(FeeHeader, "eth_getBlockByNumber", "latest", False)
+    try:
+        tip = await node.quantity("eth_maxPriorityFeePerGas")
+    except NodeCallError:
+        tip = USUAL_TIP
+    return GasPrice(max(2 * number_of(header.base_fee_per_gas) + tip, 1), tip)
+
+
+async def estimate_gas(node: EvmNode, transfer: ChainTransfer) -> int:
+    """The gas to allow. Raises `WouldRevert` and `NodeError`."""
+    try:
+        gas = await node.quantity("eth_estimateGas", transfer.call)
+    except NodeCallError as error:
+        if _says(error, REVERTED):
+            raise WouldRevert(error.message) from None
+        raise
+    return gas if gas == 21_000 else gas * (100 + GAS_RESERVE_PERCENT) // 100  # noqa: PLR2004 - a transfer to no contract
+
+
+async def read_balance(node: EvmNode, address: str, contract: str | None) -> int:
+    """What an address has in the newest block, in the smallest unit. Raises `NodeError`."""
+    if contract is None:
+        return await node.quantity("eth_getBalance", address, "latest")
+    call = {"to": contract, "data": f"0x{BALANCE_SELECTOR}{_word(address)}"}
+    found = await node.call(str, "eth_call", call, "latest")
+    return int(found, 16) if len(found) > len("0x") else 0
+
+
+async def count_sent(node: EvmNode, address: str, block: str) -> int:
+    """The next nonce of an address: in a block, or with the ones that wait as `pending`. Raises `NodeError`."""
+    return await node.quantity("eth_getTransactionCount", address, block)
+
+
+async def send(node: EvmNode, raw: str) -> Sent:
+    """Give signed bytes to the node. Raises `NodeError` where it is unknown whether the node has them."""
+    try:
+        await node.call(str, "eth_sendRawTransaction", raw)
+    except NodeCallError as error:
+        if _says(error, KNOWN):
+            return "sent"
+        if _says(error, SPENT):
+            return "nonce_used"
+        if _says(error, UNDERPRICED):
+            return "underpriced"
+        return "insufficient_funds" if _says(error, POOR) else "refused"
+    return "sent"
+
+
+async def find_receipts(node: EvmNode, tx_hashes: Sequence[str]) -> list[SentReceipt]:
+    """The receipts of those that are in a block. Raises `NodeError`."""
+    calls = [RpcCall("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in tx_hashes]
+    return [receipt for receipt in await node.batch(SentReceipt, calls) if receipt is not None]
+
+
+async def final_block(node: EvmNode, finality: Literal["finalized"] | int) -> int:
+    """The number of the newest block that is final: as the chain says, or by confirmations. Raises `NodeError`."""
+    if finality == "finalized":
+        return number_of((await node.call(FeeHeader, "eth_getBlockByNumber", "finalized", False)).number)
+    return await node.quantity("eth_blockNumber") - finality + 1
+
+
+async def is_on_chain(node: EvmNode, receipt: SentReceipt) -> bool:
+    """Whether its block is the one that the chain has at its number. Raises `NodeError`."""
+    header = await node.find(FeeHeader, "eth_getBlockByNumber", receipt.block_number, False)
+    return header is not None and header.hash == receipt.block_hash
+
+
+def _word(address: str) -> str:
+    return address[2:].lower().rjust(64, "0")
+
+
+def _says(error: NodeCallError, words: Sequence[str]) -> bool:
+    return any(word in error.message.lower() for word in words)

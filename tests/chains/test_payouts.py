@@ -1,0 +1,352 @@
+"""Payouts on a real node: signed once, sent until they are final, on the chain once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+import msgspec
+import pytest
+
+from tests.cast import Actor
+from tests.chains.anvil import Anvil, Contract
+from tollhouse.chains import payout_checks
+from tollhouse.chains import payouts_store as store
+from tollhouse.chains.payouts import ChainPayouts
+from tollhouse.chains.payouts_model import ChainPayout
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id
+from tollhouse.rails.evm import sending
+from tollhouse.rails.evm.node import EvmNode, NodeUnreachableError
+from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.provider import PayoutOrder, Submission
+from tollhouse.rails.settings import EvmSettings, TokenSettings
+from tollhouse.signer.client import SignerClient, SignerUnavailable
+from tollhouse.signer.journal import SigningJournal, create_journal
+from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
+from tollhouse.signer.rules import Signer
+from tollhouse.signer.server import serve
+from tollhouse.signer.wallet import Wallet
+
+WORDS = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+ETHER, MINOR = 10**18, 10**10
+LATER = timedelta(minutes=10)
+RELEASED = """
+    INSERT INTO outgoing_transfers (id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, review,
+                                    approvals_needed, created_at)
+    VALUES ($1, $2, $3::uuid, 'live', $4, $5, $6, $7, 'required', 1, now())
+"""
+APPROVE = """
+    UPDATE outgoing_transfers SET review = 'approved', approvals = '{olga}', reviewed_at = now(), released_at = now()
+    WHERE id = $1
+"""
+
+
+class Payer:
+    """A rail of this test's own on the node, with a signer and a token, and orders for it."""
+
+    def __init__(self, actor: Actor, services: Services, chain: Anvil, signer: Signer, token: Contract) -> None:
+        self.actor, self.services, self.chain, self.signer, self.token = actor, services, chain, signer, token
+        self.receiver = "0x" + uuid4().hex.ljust(40, "0")
+        [self.name] = signer.policy.networks
+        settings = EvmSettings(
+            chain_id=31337, node_url=chain.url, tokens={"USDC": TokenSettings(token.address, 6)}, signer_socket="unused"
+        )
+        self.network = EvmNetwork(self.name, settings)
+        client = SignerClient(signer.policy.socket)
+        self.payouts = ChainPayouts(services.db, services.catalogue, self.network, chain.url, client)
+        self.network.payouts = self.payouts
+
+    async def order(self, amount_minor: int, currency: str = "ETH", receiver: str | None = None) -> PayoutOrder:
+        """A released withdrawal."""
+        order = PayoutOrder(new_id(), "m", currency, amount_minor, receiver or self.receiver, {}, clock.now())
+        values = (self.actor.merchant_id, self.name, currency, amount_minor, order.receiver)
+        await self.services.db.execute(RELEASED, order.id, "withdrawal", *values)
+        await self.services.db.execute(APPROVE, order.id)
+        return order
+
+    async def pay(self, order: PayoutOrder) -> Submission:
+        return await self.network.payout(order)
+
+    async def stored(self, order: PayoutOrder) -> ChainPayout:
+        found = await store.get(self.services.db, order.id)
+        assert found is not None
+        return found
+
+    async def hashes(self, order: PayoutOrder) -> list[str]:
+        return [one.tx_hash for one in await store.list_transactions(self.services.db, order.id)]
+
+    async def check(self, order: PayoutOrder, later: timedelta = timedelta()) -> str:
+        """Let the job look after it, and say its status."""
+        await payout_checks.check(self.payouts, await self.stored(order), clock.now() + later)
+        return (await self.stored(order)).status
+
+    async def settle(self) -> None:
+        """Let what waits be mined, and become final."""
+        await self.chain.mine()
+        await self.chain.finalize()
+
+    async def received_wei(self) -> int:
+        return await self.chain.balance_wei(self.receiver)
+
+
+@pytest.fixture
+async def payer(alice: Actor, services: Services, chain: Anvil, tmp_path: Path) -> AsyncIterator[Payer]:
+    """The wallet has 10 ether and 1,000 dollars."""
+    token = await chain.deploy("Token", "USD Coin", "USDC", 6)
+    wallet, name = Wallet(WORDS), f"t{uuid4().hex[:10]}"
+    assets = {
+        "ETH": AssetPolicy(per_transfer="5", per_day="50", others_per_transfer="5", others_per_day="50"),
+        "USDC": AssetPolicy(
+            contract=token.address,
+            decimals=6,
+            per_transfer="500",
+            per_day="5000",
+            others_per_transfer="500",
+            others_per_day="5000",
+        ),
+    }
+    network = NetworkPolicy(chain_id=31337, assets=assets, fees_per_day="1")
+    policy = SigningPolicy(
+        socket=tmp_path / "s", journal=tmp_path / "j", mnemonic_file=tmp_path / "m", networks={name: network}
+    )
+    create_journal(policy.journal, wallet.address)
+    signer, stop = Signer(policy, wallet, SigningJournal(policy.journal)), asyncio.Event()
+    await chain.sent(wallet.address, 10 * ETHER)
+    await chain.transact(token, "mint", wallet.address, 1000 * 10**6)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve(signer, policy.socket, stop))
+        payer = Payer(alice, services, chain, signer, token)
+        while not isinstance(await _described(payer), str):
+            await asyncio.sleep(0.01)
+        yield payer
+        stop.set()
+    signer.journal.close()
+
+
+async def _described(payer: Payer) -> object:
+    try:
+        return getattr(await payer.payouts.signer.describe_wallet(payer.name), "address", None)
+    except SignerUnavailable:
+        return None
+
+
+async def test_a_payout_is_completed_when_its_block_is_final(payer: Payer) -> None:
+    order = await payer.order(150_000_000)  # 1.5 ether
+    assert (await payer.network.payout_state(order, clock.now())).outcome == "absent"
+    accepted = await payer.pay(order)
+    assert accepted == Submission("accepted", (await payer.hashes(order))[0])
+    assert (await payer.network.payout_state(order, clock.now())).outcome == "pending"
+    await payer.chain.mine()
+    assert await payer.check(order) == "mined"
+    assert await payer.pay(order) == accepted  # again, by a second worker
+    await payer.settle()
+    assert await payer.check(order) == "completed"
+    assert await payer.received_wei() == 150_000_000 * MINOR
+    state, stored = await payer.network.payout_state(order, clock.now()), await payer.stored(order)
+    assert (state.outcome, state.tx_hash) == ("succeeded", accepted.provider_reference)
+    assert stored.fee_wei is not None
+    assert state.network_fee_minor == -(-stored.fee_wei // MINOR) > 0
+    assert len(payer.signer.journal.entries) == 1
+
+
+async def test_a_token_is_paid_and_a_refused_one_is_not(payer: Payer) -> None:
+    """The node's estimate shows what would be reverted; what is reverted all the same fails when it is final."""
+    order = await payer.order(123_000_000, "USDC")
+    await payer.pay(order)
+    await payer.settle()
+    assert await payer.check(order) == "completed"
+    assert await payer.chain.read(payer.token, "balanceOf", payer.receiver) == 123_000_000
+    state = await payer.network.payout_state(order, clock.now())
+    assert (state.outcome, state.network_fee_minor) == ("succeeded", 0)
+    late = await payer.order(1_000_000, "USDC")
+    await payer.pay(late)
+    price = {"maxFeePerGas": hex(10**12), "maxPriorityFeePerGas": hex(10**11)}  # more, so it comes first in the block
+    data, sender = payer.token.data("setBlocked", payer.receiver, True), payer.chain.accounts[0]
+    order_of_issuer = {"from": sender, "to": payer.token.address, "data": data, "gas": hex(100_000), **price}
+    await payer.chain.rpc("eth_sendTransaction", order_of_issuer)
+    await payer.settle()
+    assert await payer.check(late) == "failed"
+    assert (await payer.network.payout_state(late, clock.now())).failure_code == "payout_declined"
+    assert (await payer.stored(late)).fee_wei
+    silent = await payer.order(1_000_000, "USDC")
+    assert await payer.pay(silent) == Submission("rejected", failure_code="payout_declined")
+    assert not await payer.hashes(silent)
+    await payer.chain.transact(payer.token, "setBlocked", payer.receiver, False)
+    await payer.chain.transact(payer.token, "setTransfers", 1)  # returns false and moves nothing
+    lies = await payer.order(2_000_000, "USDC")
+    await payer.pay(lies)
+    await payer.settle()
+    assert await payer.check(lies) == "mined"  # perhaps the money moved, so nobody gets it back by itself
+    assert (await payer.network.payout_state(lies, clock.now())).outcome == "pending"
+    assert "reports no transfer" in str((await payer.stored(lies)).reason)
+
+
+async def test_killed_at_any_line_the_same_bytes_are_sent(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P-163, by an exception: what is committed stays, as after a kill."""
+
+    class KilledError(BaseException):
+        """The process ends here."""
+
+    async def kill(*_: object) -> None:
+        raise KilledError
+
+    orders: list[PayoutOrder] = []
+    for place, line in (
+        (payer.payouts.signer, "find_signed"),
+        (payer.payouts.signer, "sign"),
+        (store, "reserve"),
+        (store, "add_transaction"),
+        (sending, "send"),
+        (store, "record_sent"),
+    ):
+        order = await payer.order(1_000_000)
+        orders.append(order)
+        with monkeypatch.context() as patched:
+            patched.setattr(place, line, kill)
+            with pytest.raises(KilledError):
+                await payer.pay(order)
+        if line == "add_transaction":  # signed, and not stored
+            assert len(payer.signer.journal.by_order[order.id]) == 1
+            assert not await payer.hashes(order)
+        before = [entry.tx_hash for entry in payer.signer.journal.by_order.get(order.id, [])]
+        assert (await payer.pay(order)).outcome == "accepted"
+        assert (await payer.hashes(order))[: len(before)] == before
+    await payer.settle()
+    assert [await payer.check(order) for order in orders] == ["completed"] * 6
+    assert await payer.received_wei() == 6 * 1_000_000 * MINOR
+    assert sorted([(await payer.stored(order)).nonce or 0 for order in orders]) == list(range(6))
+
+
+async def test_two_workers_at_once_send_each_order_once(payer: Payer) -> None:
+    orders = [await payer.order(1_000_000) for _ in range(4)]
+    for _ in range(20):
+        await asyncio.gather(*(payer.pay(order) for order in orders * 2))
+        if all([(await payer.stored(order)).status == "signed" for order in orders]):
+            break
+    await payer.settle()
+    assert [await payer.check(order) for order in orders] == ["completed"] * 4
+    assert await payer.received_wei() == 4 * 1_000_000 * MINOR
+    assert len(payer.signer.journal.entries) == 4
+
+
+async def test_a_stuck_payout_is_replaced_and_the_order_of_nonces_is_kept(payer: Payer) -> None:
+    first, second = await payer.order(1_000_000), await payer.order(2_000_000)
+    await payer.pay(first)
+    await payer.pay(second)
+    assert await payer.check(second, LATER) == "signed"
+    assert await payer.check(first, LATER) == "signed"
+    assert (len(await payer.hashes(first)), len(await payer.hashes(second))) == (2, 1)
+    await payer.settle()
+    assert [await payer.check(first), await payer.check(second)] == ["completed", "completed"]
+    assert (await payer.stored(first)).tx_hash == (await payer.hashes(first))[1]
+    assert await payer.received_wei() == 3_000_000 * MINOR
+
+
+async def test_a_reorganized_payout_is_sent_again(payer: Payer) -> None:
+    order = await payer.order(1_000_000)
+    await payer.pay(order)
+    await payer.chain.mine()
+    assert await payer.check(order) == "mined"
+    await payer.chain.reorganize(1)
+    assert await payer.received_wei() == 0
+    assert await payer.check(order) == "signed"
+    await payer.settle()
+    assert await payer.check(order) == "completed"
+    assert await payer.received_wei() == 1_000_000 * MINOR
+    assert len(await payer.hashes(order)) == 1
+
+
+async def test_an_order_that_the_signer_refuses_leaves_no_gap(payer: Payer) -> None:
+    """It waits, and is paid when the limits allow it. Its nonce is the next one's."""
+    large, token = await payer.order(600_000_000), await payer.order(1_000_000, receiver=payer.token.address)
+    assert (await payer.pay(large)).outcome == "unknown"
+    assert (await payer.network.payout_state(large, clock.now())).outcome == "absent"
+    stored = await payer.stored(large)
+    assert (stored.status, stored.nonce) == ("waiting", None)
+    assert stored.reason is not None
+    assert "limited to 5" in stored.reason
+    assert await payer.pay(token) in {
+        Submission("rejected", failure_code="receiver_invalid"),
+        Submission("rejected", failure_code="payout_declined"),
+    }
+    small = await payer.order(1_000_000)
+    await payer.pay(small)
+    assert (await payer.stored(small)).nonce == 0
+    poor = await payer.order(2_000_000_000)
+    assert (await payer.pay(poor)).outcome == "unknown"
+    assert "too little ETH" in str((await payer.stored(poor)).reason)
+
+
+async def test_a_node_that_does_not_answer_changes_nothing(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transaction arrives and its answer is lost; then the node forgets it."""
+    order, send = await payer.order(1_000_000), sending.send
+
+    async def lose(node: EvmNode, raw: str) -> None:
+        await send(node, raw)
+        raise NodeUnreachableError("no answer")
+
+    monkeypatch.setattr(sending, "send", lose)
+    assert (await payer.pay(order)).outcome == "accepted"
+    monkeypatch.undo()
+    await payer.chain.rpc("anvil_dropAllTransactions")
+    assert await payer.check(order) == "signed"
+    await payer.settle()
+    assert await payer.check(order) == "completed"
+    assert len(await payer.hashes(order)) == 1
+
+
+async def test_a_database_that_was_restored_finds_what_was_signed(payer: Payer) -> None:
+    """The signer's journal is newer: the same bytes are sent, and the next order does not get their nonce."""
+    order = await payer.order(1_000_000)
+    await payer.pay(order)
+    before = await payer.hashes(order)
+    await _forget(payer, order)
+    assert (await payer.pay(order)).outcome == "accepted"
+    assert await payer.hashes(order) == before
+    await _forget(payer, order)
+    other = await payer.order(1_000_000)
+    await payer.pay(other)
+    assert (await payer.stored(other)).nonce == 1
+    await payer.pay(order)
+    await payer.settle()
+    assert await payer.check(order) == await payer.check(other) == "completed"
+    assert await payer.received_wei() == 2_000_000 * MINOR
+
+
+async def _forget(payer: Payer, order: PayoutOrder) -> None:
+    """Be a database from before this payout."""
+    connection = await asyncpg.connect(payer.services.settings.database_url)
+    async with connection.transaction():
+        await connection.execute("ALTER TABLE chain_payouts DISABLE TRIGGER never_deleted")
+        await connection.execute("ALTER TABLE chain_transactions DISABLE TRIGGER never_deleted")
+        await connection.execute("DELETE FROM chain_transactions WHERE payout_id = $1", order.id)
+        await connection.execute("DELETE FROM chain_payouts WHERE id = $1", order.id)
+        await connection.execute("UPDATE chain_wallets SET next_nonce = 0 WHERE rail = $1", payer.name)
+        await connection.execute("ALTER TABLE chain_payouts ENABLE TRIGGER never_deleted")
+        await connection.execute("ALTER TABLE chain_transactions ENABLE TRIGGER never_deleted")
+    await connection.close()
+
+
+async def test_the_database_keeps_what_was_signed(payer: Payer) -> None:
+    order = await payer.order(1_000_000)
+    await payer.pay(order)
+    for statement in (
+        "UPDATE chain_transactions SET tx_hash = '0x' || repeat('1', 64) WHERE payout_id = $1",
+        "UPDATE chain_transactions SET raw = '0x11' WHERE payout_id = $1",
+        "DELETE FROM chain_transactions WHERE payout_id = $1",
+        "UPDATE chain_payouts SET receiver = '0x' || repeat('1', 40) WHERE id = $1",
+        "UPDATE chain_payouts SET amount_units = 1 WHERE id = $1",
+        "UPDATE chain_payouts SET nonce = 7 WHERE id = $1",
+        "UPDATE chain_payouts SET status = 'waiting' WHERE id = $1",
+        "DELETE FROM chain_payouts WHERE id = $1",
+    ):
+        with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+            await payer.services.db.execute(statement, order.id)
+    unreleased = await payer.order(1_000_000)
+    other = msgspec.structs.replace(unreleased, receiver="0x" + "44" * 20)
+    with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
+        await payer.pay(other)
