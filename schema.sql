@@ -520,6 +520,27 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.outgoing_refuse_unsaved() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    present timestamptz;
+    off_at timestamptz;
+BEGIN
+    SELECT coalesce(s.turns_off_at, 'infinity') INTO off_at FROM withdrawal_settings s
+    WHERE s.merchant_id = NEW.merchant_id AND s.mode = NEW.mode AND s.saved_recipients_only;
+    IF NOT FOUND OR NEW.receiver = NEW.payer_account THEN
+        RETURN NEW;
+    END IF;
+    present := time_of_environment(NEW.merchant_id, NEW.mode, NEW.created_at);
+    IF present < off_at AND NOT EXISTS (
+        SELECT FROM withdrawal_recipients r
+        WHERE (r.merchant_id, r.mode, r.rail, r.account) = (NEW.merchant_id, NEW.mode, NEW.rail, NEW.receiver)
+          AND r.active_at <= present) THEN
+        RAISE EXCEPTION 'money leaves only to saved recipients' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.outgoing_transfers_refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1311,6 +1332,7 @@ CREATE TABLE public.withdrawals (
     updated_at timestamp with time zone NOT NULL,
     processing_at timestamp with time zone,
     completed_at timestamp with time zone,
+    recipient_id uuid,
     CONSTRAINT withdrawals_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT withdrawals_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
     CONSTRAINT withdrawals_check1 CHECK (((processing_at IS NOT NULL) = (submission IS NOT NULL))),
@@ -1336,6 +1358,7 @@ CASE network_fee_mode
 END)) AND (receive_minor = ((debit_minor - system_fee_minor) - network_fee_minor))))
 )
 WITH (fillfactor='85');
+COMMENT ON COLUMN public.withdrawals.recipient_id IS 'the saved recipient it was created for, which may be deleted since';
 CREATE FUNCTION public.row_digest(public.withdrawals) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
@@ -1540,6 +1563,11 @@ CREATE FUNCTION public.tax_total(lines jsonb) RETURNS numeric
 BEGIN
     RETURN (SELECT coalesce(sum((line ->> 'amount_minor')::numeric), 0) FROM jsonb_array_elements(lines) line);
 END $$;
+CREATE FUNCTION public.time_of_environment(p_merchant uuid, p_mode text, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT p_now + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = (p_merchant, p_mode)), '0')
+$$;
 CREATE FUNCTION public.transactions_change(p_merchant uuid, p_mode text, p_id uuid, p_version integer, p_status text, p_received bigint, p_credited bigint, p_unapplied bigint, p_fee bigint, p_refunded bigint, p_returning bigint, p_returning_unapplied bigint, p_charged_back bigint, p_confirmations integer, p_required_confirmations integer, p_failure_code text, p_reason text, p_late boolean, p_succeeded_at timestamp with time zone, p_at timestamp with time zone, p_detail text) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1701,6 +1729,19 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the limit of the day is exceeded' USING ERRCODE = 'serialization_failure';
     END IF;
+END $$;
+CREATE FUNCTION public.withdrawals_refuse_inactive_recipient() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM withdrawal_recipients r
+        WHERE r.id = NEW.recipient_id AND (r.merchant_id, r.mode, r.method_id, r.receiver)
+                                          = (NEW.merchant_id, NEW.mode, NEW.method_id, NEW.receiver)
+          AND r.active_at <= time_of_environment(NEW.merchant_id, NEW.mode, NEW.created_at)) THEN
+        RAISE EXCEPTION 'this recipient cannot be paid' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN NEW;
 END $$;
 CREATE TABLE public.api_key_activity (
     api_key_id uuid NOT NULL,
@@ -2214,7 +2255,7 @@ CREATE TABLE public.mails (
     shown_at timestamp with time zone,
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -3003,6 +3044,35 @@ CREATE TABLE public.withdrawal_quotes (
     CONSTRAINT withdrawal_quotes_network_fee_mode_check CHECK ((network_fee_mode = ANY (ARRAY['deduct'::text, 'add'::text]))),
     CONSTRAINT withdrawal_quotes_system_fee_minor_check CHECK ((system_fee_minor >= 0))
 );
+CREATE TABLE public.withdrawal_recipients (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    name text NOT NULL,
+    method_id text NOT NULL,
+    rail text NOT NULL,
+    receiver text NOT NULL,
+    account text NOT NULL,
+    provider_fields jsonb NOT NULL,
+    active_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT withdrawal_recipients_check CHECK ((active_at >= created_at)),
+    CONSTRAINT withdrawal_recipients_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT withdrawal_recipients_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 80))),
+    CONSTRAINT withdrawal_recipients_provider_fields_check CHECK ((jsonb_typeof(provider_fields) = 'object'::text))
+);
+COMMENT ON COLUMN public.withdrawal_recipients.account IS 'the receiver in the notation of the rail';
+COMMENT ON COLUMN public.withdrawal_recipients.active_at IS 'when it can be paid; in test mode by the test clock';
+CREATE TABLE public.withdrawal_settings (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    saved_recipients_only boolean NOT NULL,
+    turns_off_at timestamp with time zone,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT withdrawal_settings_check CHECK (((turns_off_at IS NULL) OR saved_recipients_only)),
+    CONSTRAINT withdrawal_settings_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+COMMENT ON COLUMN public.withdrawal_settings.turns_off_at IS 'from then on saved_recipients_only no longer counts; in test mode by the test clock';
 CREATE UNLOGGED TABLE public.worker_signs (
     worker_id uuid NOT NULL,
     host text NOT NULL,
@@ -3276,6 +3346,10 @@ ALTER TABLE ONLY public.withdrawal_days
     ADD CONSTRAINT withdrawal_days_pkey PRIMARY KEY (merchant_id, mode, method_id, day);
 ALTER TABLE ONLY public.withdrawal_quotes
     ADD CONSTRAINT withdrawal_quotes_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.withdrawal_recipients
+    ADD CONSTRAINT withdrawal_recipients_pkey PRIMARY KEY (id, merchant_id);
+ALTER TABLE ONLY public.withdrawal_settings
+    ADD CONSTRAINT withdrawal_settings_pkey PRIMARY KEY (merchant_id, mode);
 ALTER TABLE ONLY public.withdrawals
     ADD CONSTRAINT withdrawals_external_id UNIQUE (merchant_id, mode, external_id);
 ALTER TABLE ONLY public.withdrawals
@@ -3413,6 +3487,9 @@ CREATE UNIQUE INDEX webhook_redelivery_runs_one ON public.webhook_redelivery_run
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
 CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (created_at);
+CREATE INDEX withdrawal_recipients_by_account ON public.withdrawal_recipients USING btree (merchant_id, mode, rail, account);
+CREATE INDEX withdrawal_recipients_of_merchant ON public.withdrawal_recipients USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE UNIQUE INDEX withdrawal_recipients_once ON public.withdrawal_recipients USING btree (merchant_id, mode, method_id, account);
 CREATE INDEX withdrawals_by_amount ON public.withdrawals USING btree (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
 CREATE INDEX withdrawals_by_currency ON public.withdrawals USING btree (merchant_id, mode, currency, created_at DESC, id DESC);
 CREATE INDEX withdrawals_by_method ON public.withdrawals USING btree (merchant_id, mode, method_id, created_at DESC, id DESC);
@@ -3463,6 +3540,7 @@ CREATE TRIGGER digested AFTER INSERT ON public.transactions FOR EACH ROW EXECUTE
 CREATE TRIGGER digested AFTER INSERT ON public.webhook_events FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('event');
 CREATE TRIGGER digested AFTER INSERT ON public.withdrawals FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('withdrawal');
 CREATE TRIGGER fulfillments_transition BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER keeps_recipient BEFORE UPDATE OF recipient_id ON public.withdrawals FOR EACH ROW WHEN ((old.recipient_id IS DISTINCT FROM new.recipient_id)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
@@ -3473,6 +3551,7 @@ CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales F
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.state_transitions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.withdrawal_recipients FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3508,6 +3587,8 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATE
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.state_transitions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words, receiver_bic, receiver_address ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER only_active_recipients BEFORE INSERT ON public.withdrawals FOR EACH ROW WHEN ((new.recipient_id IS NOT NULL)) EXECUTE FUNCTION public.withdrawals_refuse_inactive_recipient();
+CREATE TRIGGER only_saved_recipients BEFORE INSERT ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_refuse_unsaved();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
 CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.mode = 'live'::text)) EXECUTE FUNCTION public.conversion_positions_follow();
@@ -3696,6 +3777,10 @@ ALTER TABLE ONLY public.withdrawal_days
     ADD CONSTRAINT withdrawal_days_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_quotes
     ADD CONSTRAINT withdrawal_quotes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawal_recipients
+    ADD CONSTRAINT withdrawal_recipients_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawal_settings
+    ADD CONSTRAINT withdrawal_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawals
     ADD CONSTRAINT withdrawals_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
 ALTER TABLE ONLY public.withdrawals

@@ -91,6 +91,8 @@ class Standing:
             "refund_owned_balance_payment": lambda: self._do(self._reserve(capture=True)),
             "cancel_withdrawal": lambda: {"withdrawal_id": self._do(self._withdrawn())},
             "simulate_withdrawal": lambda: {"withdrawal_id": self._do(self._withdrawn())},
+            "read_recipient": lambda: {"recipient_id": self._do(self._saved_recipient())},
+            "delete_recipient": lambda: {"recipient_id": self._do(self._saved_recipient())},
             "make_rule": lambda: self._do(self._without_rules()),
             "change_rule": lambda: {"rule_id": self._do(self._ruled())},
             "read_rule": lambda: {"rule_id": self._do(self._ruled())},
@@ -257,8 +259,13 @@ class Standing:
 
     async def _withdrawn(self) -> str:
         await self._paid()
+        await self._alice.sql("DELETE FROM withdrawal_settings WHERE merchant_id = $1::uuid", self._alice.merchant_id)
         asked = {"method_id": "sandbox:EUR", "amount": "0.10", "receiver": "Nina"}
         return (await self._alice.post("/withdrawals", asked, key=str(uuid4()))).ok(201).body["id"]
+
+    async def _saved_recipient(self) -> str:
+        new = {"name": "Nina", "method_id": "sandbox:EUR", "receiver": f"Nina {uuid4()}"}
+        return (await self._alice.post("/withdrawal-recipients", new)).ok(201).body["id"]
 
     async def _converted(self) -> str:
         await self._paid()

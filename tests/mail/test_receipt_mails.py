@@ -22,8 +22,8 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.mail.names import mail_name
 from tollhouse.receipts import jobs, mails_store
-from tollhouse.receipts.mail_names import mail_name
 from tollhouse.sandbox.simulator import Simulated
 
 MAILS = "SELECT recipient, language, facts FROM mails WHERE about = 'receipt' ORDER BY created_at, id"

@@ -15,7 +15,7 @@ from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked, fund
 from tests.withdrawals.test_terms import priced
 from tollhouse.catalogue.methods import Fees
 from tollhouse.catalogue.withdrawal_methods import BUILT_IN, FeeMode, WithdrawalMethod
-from tollhouse.dashboard.withdrawal_recipients import mask
+from tollhouse.withdrawals.masking import mask
 from tollhouse.withdrawals.model import largest_amount, terms_of
 
 NEW = "/test/withdrawals/new/sandbox:EUR"

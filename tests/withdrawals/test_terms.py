@@ -276,7 +276,7 @@ async def test_everything_that_is_wrong_is_reported_at_once(shop: Actor) -> None
         "amount", "provider_fields.iban", "webhook_url", "external_id", "description", "metadata",
     }  # fmt: skip
     assert (await withdraw(shop, {"receiver": None, "cheque": True})).field_errors() == {
-        "receiver": "invalid_type",
+        "receiver": "missing",
         "cheque": "unknown_field",
     }
     for receiver in ("", "a\tb", "x" * 257, "sandbox-invalid"):

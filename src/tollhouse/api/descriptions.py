@@ -29,6 +29,8 @@ MEMBERS: Mapping[str, str] = {
     "method_id": "ID of a method from the list of methods.",
     "payment_method_ids": "Payment methods to offer. If omitted, every available method is offered.",
     "receiver": "Account that receives the money, such as an IBAN or an address.",
+    "recipient_id": "ID of a saved recipient, instead of `receiver`.",
+    "saved_recipients_only": "Whether withdrawals go only to saved recipients.",
     "network_fee_mode": "`deduct` takes fees from the amount, `add` adds them to it. Default: `deduct`.",
     "provider_fields": "Further members, described by the JSON Schema `provider_fields` of the method.",
     "quote_id": "ID of a quote to use. A quote can be used once.",
@@ -83,6 +85,7 @@ OF_TYPES: Mapping[str, str] = {
     "ConversionRuleUpdate.percent": RULE_PERCENT,
     "NewFulfillment.product_id": "ID of a product from the list of products.",
     "NewFulfillment.quantity": "Number of units to deliver.",
+    "NewRecipient.name": "Name under which the recipient is listed.",
     "NewFulfillment.recipient": "The player, as the JSON Schema `recipient_schema` of the product describes.",
     "NewSettings.payment_methods": "Methods to offer at checkout.",
     "NewSettings.link_expiry_minutes": "Lifetime of new payment links that do not set one, in minutes.",
@@ -172,5 +175,6 @@ PATH: Mapping[str, str] = {
     "rule_id": "ID of the conversion rule.",
     "transaction_id": "ID of the transaction.",
     "withdrawal_id": "ID of the withdrawal.",
+    "recipient_id": "ID of the recipient.",
 }
 USUAL = UsualDescriptions(members=MEMBERS, of_types=OF_TYPES, parameters={"query": QUERY, "path": PATH})

@@ -55,6 +55,10 @@ AuditEventType = Literal[
     "withdrawal.canceled",
     "withdrawal.approved",
     "withdrawal.rejected",
+    "recipient.added",
+    "recipient.deleted",
+    "recipient.only_saved_on",
+    "recipient.only_saved_off",
     "conversion.made",
     "rule.made",
     "rule.changed",
@@ -70,6 +74,6 @@ TOPICS: dict[Topic, tuple[str, ...]] = {
     "applications": ("application", "grant"),
     "webhooks": ("webhooks",),
     "settings": ("settings", "project"),
-    "money": ("payment", "refund", "dispute", "withdrawal", "conversion", "rule", "fulfillment", "balance"),
+    "money": ("payment", "refund", "dispute", "withdrawal", "recipient", "conversion", "rule", "fulfillment", "balance"),
 }
 """The topics of the filter, and the first words of their event types."""

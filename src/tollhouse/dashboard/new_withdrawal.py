@@ -14,7 +14,13 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.provider_fields import MEMBER
 from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
-from tollhouse.dashboard.withdrawal_recipients import OF_THE_TRANSFER, Recipient, get_recipient, list_recipients
+from tollhouse.dashboard.withdrawal_recipients import (
+    OF_THE_TRANSFER,
+    Recipient,
+    RecipientChoices,
+    get_recipient,
+    list_choices,
+)
 from tollhouse.dashboard.withdrawal_summary import summarize
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
@@ -89,25 +95,32 @@ class TypedWithdrawal(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WithdrawalForm(Struct, frozen=True):
-    """The values of the form, with those of the method's own fields. `to` is an earlier withdrawal to the same recipient."""
+    """The values of the form, with those of the method's own fields.
+
+    `to` is a saved recipient, or an earlier withdrawal to the same recipient. `saved_id` is set for a saved one.
+    """
 
     values: dict[str, str]
     method: WithdrawalMethod
+    saved_id: UUID | None = None
 
     @property
-    def has_earlier_recipient(self) -> bool:
-        """Whether the recipient is that of an earlier withdrawal."""
+    def has_chosen_recipient(self) -> bool:
+        """Whether the recipient is a saved one, or that of an earlier withdrawal."""
         return self.values["to"] not in {"", NEW_RECIPIENT}
 
     def new(self, catalogue: Catalogue, quote_id: UUID | None = None) -> NewWithdrawal:
         """The withdrawal that they describe."""
-        values = self.values
+        values, fields = self.values, form_fields(self.method.provider_fields, MEMBER)
+        is_saved = self.saved_id is not None
+        sent = [one for one in fields if one.name in OF_THE_TRANSFER] if is_saved else fields
         return NewWithdrawal(
             method_id=self.method.method_id,
             amount=read_amount(values["amount"], catalogue.currencies[self.method.currency]),
-            receiver=values["receiver"],
+            receiver=None if is_saved else values["receiver"],
+            recipient_id=self.saved_id,
             network_fee_mode=cast("FeeMode | None", values["network_fee_mode"] or None),  # validated by `parse`
-            provider_fields=to_object(form_fields(self.method.provider_fields, MEMBER), values),
+            provider_fields=to_object(sent, values),
             quote_id=quote_id,
             description=values["description"] or None,
             external_id=values["external_id"] or None,
@@ -139,7 +152,7 @@ async def choose(request: Request, caller: Person, mode: str) -> Response:
 async def fill_in(request: Request, caller: Person, mode: str, method_id: str, query: TypedWithdrawal) -> Response:
     """The form of a method."""
     env = caller.env(mode)
-    method = _method(method_id, env, request.services.catalogue)
+    method = method_of(method_id, env, request.services.catalogue)
     form = _read_form(Form([]), method)
     typed = {"amount": query.amount, "network_fee_mode": query.network_fee_mode, "to": query.to}
     return await _form(request, caller, env, method, WithdrawalForm(form.values | typed, method))
@@ -149,7 +162,7 @@ async def fill_in(request: Request, caller: Person, mode: str, method_id: str, q
 async def review(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """The costs to confirm, or the form with its errors."""
     env = caller.env(mode)
-    posted, method = request.form(), _method(method_id, env, request.services.catalogue)
+    posted, method = request.form(), method_of(method_id, env, request.services.catalogue)
     form = await _parse_form(request, env, posted, method)
     if posted.one("change"):
         return await _form(request, caller, env, method, form)
@@ -162,7 +175,7 @@ async def review(request: Request, caller: Person, mode: str, method_id: str) ->
 async def confirm(request: Request, caller: Person, mode: str, method_id: str) -> Response:
     """Create the withdrawal that was quoted."""
     env, services = caller.env(mode), request.services
-    posted, method = request.form(), _method(method_id, env, request.services.catalogue)
+    posted, method = request.form(), method_of(method_id, env, request.services.catalogue)
     quote_id = parse_id(posted.one("quote_id") or "")
     form = await _parse_form(request, env, posted, method)
     if quote_id is None:
@@ -188,7 +201,8 @@ def _choice(
     return MethodOption(method, catalogue.format_amount(available_minor, method.currency), message, available_minor > 0)
 
 
-def _method(method_id: str, env: MerchantEnv, catalogue: Catalogue) -> WithdrawalMethod:
+def method_of(method_id: str, env: MerchantEnv, catalogue: Catalogue) -> WithdrawalMethod:
+    """A method of this environment, available or not. Raises `NotFound`."""
     method = catalogue.withdrawal_methods.get(method_id)
     if method is None or method not in methods.list_methods(env.mode, catalogue):
         raise NotFound
@@ -211,15 +225,15 @@ async def _largest_amounts(
 
 
 async def _parse_form(request: Request, env: MerchantEnv, posted: Form, method: WithdrawalMethod) -> WithdrawalForm:
-    """The form, with the values of an earlier recipient. Raises `NotFound` if there is no such withdrawal."""
+    """The form, with the values of the recipient that was chosen. Raises `NotFound` if there is none."""
     form = _read_form(posted, method)
-    if not form.has_earlier_recipient:
+    if not form.has_chosen_recipient:
         return form
-    withdrawal_id = parse_id(form.values["to"])
-    if withdrawal_id is None:
+    recipient_id = parse_id(form.values["to"])
+    if recipient_id is None:
         raise NotFound
-    recipient = await get_recipient(request.services.db, env, method, withdrawal_id)
-    return WithdrawalForm(form.values | recipient.values, method)
+    recipient = await get_recipient(request.services.db, env, method, recipient_id, request.now)
+    return WithdrawalForm(form.values | recipient.values, method, recipient.id if recipient.is_saved else None)
 
 
 def _read_form(posted: Form, method: WithdrawalMethod) -> WithdrawalForm:
@@ -266,12 +280,12 @@ async def _form(
     currency = catalogue.currencies[method.currency]
     available_minor = (await get_balance(request.services.db, env, method.currency)).available_minor
     choice = _choice(method, env, available_minor, request.services.rails, catalogue)
-    recipients = await list_recipients(request.services.db, env, method)
+    choices = await list_choices(request.services.db, env, method, request.now)
     largest = await _largest_amounts(request, env, method, available_minor)
     values = form.values
     if with_largest_amount:
         values = values | {"amount": largest.get(values["network_fee_mode"]) or largest[method.network_fee_modes[0]]}
-    chosen = _chosen(recipients, form)
+    chosen = _chosen(choices, form)
     if chosen is not None:
         values = values | dict.fromkeys(chosen.values, "")
     label, hint = RECEIVERS[method.receiver_type]
@@ -291,7 +305,8 @@ async def _form(
         receiver_hint=hint,
         fee_modes=[(mode, FEE_MODES[mode]) for mode in method.network_fee_modes],
         own_fields=_own_fields(method),
-        recipients=recipients,
+        recipients=choices.recipients,
+        saved_only=choices.saved_only,
         chosen=chosen,
         symbol=currency.symbol,
         largest=largest,
@@ -313,20 +328,21 @@ def _own_fields(method: WithdrawalMethod) -> dict[str, list[SchemaField]]:
     }
 
 
-def _chosen(recipients: list[Recipient], form: WithdrawalForm) -> Recipient | None:
+def _chosen(choices: RecipientChoices, form: WithdrawalForm) -> Recipient | None:
     """The recipient to select: that of the form, also if a later withdrawal names it; in an empty form the latest."""
     to, receiver = form.values["to"], form.values["receiver"]
+    recipients = [one for one in choices.recipients if one.active_at is None]
     if not to and not receiver:
         return recipients[0] if recipients else None
-    if not form.has_earlier_recipient:
+    if not form.has_chosen_recipient:
         return None
-    return next((one for one in recipients if to == str(one.withdrawal_id) or receiver == one.values["receiver"]), None)
+    return next((one for one in recipients if to == str(one.id) or receiver == one.values["receiver"]), None)
 
 
 def _form_errors(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) -> FormErrors:
     found = _errors_at_fields(error, form, catalogue)
     of_recipient = found.field_errors.keys() - OTHER_FIELDS
-    if not form.has_earlier_recipient or not of_recipient:
+    if not form.has_chosen_recipient or not of_recipient:
         return found
     others = {name: message for name, message in found.field_errors.items() if name not in of_recipient}
     return FormErrors(found.message, {"to": CHOOSE_RECIPIENT} | others, found.status)

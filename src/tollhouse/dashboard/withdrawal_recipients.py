@@ -1,75 +1,115 @@
-"""The recipients of earlier withdrawals, to choose from in the form of a new one.
+"""The recipients to choose from in the form of a withdrawal: saved ones, and those of earlier withdrawals.
 
-The form names the withdrawal, so that the page of the form never has a whole account number.
+The form names the saved recipient or the withdrawal, so that the page of the form never has a whole account number.
 """
 
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.catalogue.provider_fields import MEMBER
-from tollhouse.catalogue.withdrawal_methods import ReceiverType, WithdrawalMethod
+from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.http.paging import all_rows
 from tollhouse.http.schema_fields import form_fields, to_values
+from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
+from tollhouse.orders.store import clock_offset
+from tollhouse.outgoing import recipients_store
+from tollhouse.outgoing.recipients_model import SavedRecipient
+from tollhouse.outgoing.recipients_store import RecipientsQuery
 from tollhouse.platform.db import Pool
 from tollhouse.withdrawals import store
+from tollhouse.withdrawals.masking import mask
 from tollhouse.withdrawals.model import Withdrawal
+from tollhouse.withdrawals.new_withdrawal import OF_THE_TRANSFER as TRANSFER_MEMBERS
 from tollhouse.withdrawals.store import WithdrawalsQuery
 
-SEARCHED, SHOWN_MAX = 50, 4
-"""The latest withdrawals that are looked at, and the most recipients that are shown."""
-OF_THE_TRANSFER = frozenset({f"{MEMBER}.reference"})
+SEARCHED, SHOWN_MAX, SAVED_SHOWN_MAX = 50, 4, 20
+"""The latest withdrawals that are looked at, and the most recipients of them and saved ones that are shown."""
+OF_THE_TRANSFER = frozenset(f"{MEMBER}.{name}" for name in TRANSFER_MEMBERS)
 """The fields of a method that describe one transfer and not its recipient."""
-SPELLED_OUT, GROUP, END = 12, 4, 2
-HIDDEN = "\N{BULLET}"
 
 
 class Recipient(Struct, frozen=True):
-    """The recipient of the withdrawal `withdrawal_id`: the values of the form's fields, and what is shown of them."""
+    """A recipient to choose: the values of the form's fields, and what is shown of them.
 
-    withdrawal_id: UUID
+    `id` is that of the saved recipient or of an earlier withdrawal. `active_at`: it cannot be paid before.
+    """
+
+    id: UUID
+    is_saved: bool
     name: str
     account: str
     values: dict[str, str]
+    active_at: Timestamp | None = None
 
 
-async def list_recipients(db: Pool, env: MerchantEnv, method: WithdrawalMethod) -> list[Recipient]:
-    """The latest recipients by this method, each once. Those that the provider did not recognize are left out."""
+class RecipientChoices(Struct, frozen=True):
+    """The recipients of a method. `saved_only`: there are no others."""
+
+    recipients: list[Recipient]
+    saved_only: bool
+
+
+async def list_choices(db: Pool, env: MerchantEnv, method: WithdrawalMethod, now: datetime) -> RecipientChoices:
+    """The latest saved recipients, then those of the latest withdrawals, each once, if the merchant can pay others.
+
+    Recipients that the provider did not recognize are left out.
+    """
+    present = now + await clock_offset(db, env)
+    rule = (await recipients_store.get_rule(db, env)).at(present)
+    query = RecipientsQuery(method_id=method.method_id)
+    saved = await recipients_store.list_recipients(db, env, query, all_rows(SAVED_SHOWN_MAX))
+    choices = [_saved(one, method, present) for one in saved]
+    if not rule.saved_recipients_only:
+        known = {_normalized(one.receiver) for one in saved}
+        choices += (await _list_earlier(db, env, method, known))[:SHOWN_MAX]
+    return RecipientChoices(choices, rule.saved_recipients_only)
+
+
+async def get_recipient(
+    db: Pool, env: MerchantEnv, method: WithdrawalMethod, recipient_id: UUID, now: datetime
+) -> Recipient:
+    """The saved recipient of this method and ID, or the recipient of that withdrawal. Raises `NotFound`."""
+    try:
+        found: SavedRecipient | Withdrawal = await recipients_store.get(db, env, recipient_id)
+    except NotFound:
+        found = await store.get(db, env, recipient_id)
+    if found.method_id != method.method_id:
+        raise NotFound
+    if isinstance(found, Withdrawal):
+        return _earlier(found, method)
+    return _saved(found, method, now + await clock_offset(db, env))
+
+
+async def _list_earlier(db: Pool, env: MerchantEnv, method: WithdrawalMethod, but: set[str]) -> list[Recipient]:
     latest = await store.list_withdrawals(db, env, WithdrawalsQuery(method_id=method.method_id), all_rows(SEARCHED))
     found: dict[str, Recipient] = {}
     for withdrawal in latest:
-        if withdrawal.failure_code != "receiver_invalid":
-            found.setdefault(_normalized(withdrawal.receiver), _recipient(withdrawal, method))
-    return list(found.values())[:SHOWN_MAX]
+        account = _normalized(withdrawal.receiver)
+        if withdrawal.failure_code != "receiver_invalid" and account not in but:
+            found.setdefault(account, _earlier(withdrawal, method))
+    return list(found.values())
 
 
-async def get_recipient(db: Pool, env: MerchantEnv, method: WithdrawalMethod, withdrawal_id: UUID) -> Recipient:
-    """The recipient of a withdrawal by this method. Raises `NotFound`."""
-    withdrawal = await store.get(db, env, withdrawal_id)
-    if withdrawal.method_id != method.method_id:
-        raise NotFound
-    return _recipient(withdrawal, method)
-
-
-def mask(receiver: str, kind: ReceiverType) -> str:
-    """`DE12 7605 0101 •••• •••• 42`; an address as `0x71C7…976F01`."""
-    if kind == "sandbox":
-        return receiver
-    account = _normalized(receiver)
-    if kind != "iban":
-        return f"{account[:6]}…{account[-6:]}"
-    shown = min(SPELLED_OUT, (len(account) - GROUP - END) // GROUP * GROUP)
-    spelled = account[:shown] + HIDDEN * (len(account) - shown - END) + account[-END:]
-    return " ".join(spelled[at : at + GROUP] for at in range(0, len(spelled), GROUP))
-
-
-def _recipient(withdrawal: Withdrawal, method: WithdrawalMethod) -> Recipient:
-    fields = [one for one in form_fields(method.provider_fields, MEMBER) if one.name not in OF_THE_TRANSFER]
-    values = to_values(fields, withdrawal.provider_fields) | {"receiver": withdrawal.receiver}
+def _earlier(withdrawal: Withdrawal, method: WithdrawalMethod) -> Recipient:
+    values = _values(method, withdrawal.receiver, withdrawal.provider_fields)
     name = values.get(f"{MEMBER}.account_holder_name", "")
-    return Recipient(withdrawal.id, name, mask(withdrawal.receiver, method.receiver_type), values)
+    return Recipient(withdrawal.id, False, name, mask(withdrawal.receiver, method.receiver_type), values)
+
+
+def _saved(saved: SavedRecipient, method: WithdrawalMethod, present: datetime) -> Recipient:
+    values = _values(method, saved.receiver, saved.provider_fields)
+    active_at = stamp(saved.active_at) if saved.active_at > present else None
+    return Recipient(saved.id, True, saved.name, mask(saved.receiver, method.receiver_type), values, active_at)
+
+
+def _values(method: WithdrawalMethod, receiver: str, provider_fields: dict[str, Any]) -> dict[str, str]:
+    fields = [one for one in form_fields(method.provider_fields, MEMBER) if one.name not in OF_THE_TRANSFER]
+    return to_values(fields, provider_fields) | {"receiver": receiver}
 
 
 def _normalized(receiver: str) -> str:

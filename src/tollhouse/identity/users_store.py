@@ -44,6 +44,7 @@ CHANGE = """
 """
 CHANGED_AT = "SELECT password_changed_at FROM users WHERE id = $1"
 # Codes first: the grant of a code that is exchanged concurrently is visible to the next statement.
+OF_MERCHANT = "SELECT id, email, language FROM users WHERE merchant_id = $1 ORDER BY id"
 DELETE_CODES = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL"
 REVOKE_GRANTS = """
     UPDATE oauth_grants g SET revoked_at = $2, revoked_because = 'password_reset'
@@ -95,6 +96,11 @@ async def lock(tx: Tx, user_id: UUID) -> Row | None:
 async def reset_password(tx: Tx, user_id: UUID, password_hash: str, now: datetime) -> None:
     """Set a new password after the use of a reset link."""
     await tx.execute(RESET, user_id, password_hash, now)
+
+
+async def list_of_merchant(tx: Tx, merchant_id: MerchantId) -> list[Row]:
+    """The users of a merchant: `id`, `email` and `language`."""
+    return await tx.fetch(OF_MERCHANT, merchant_id)
 
 
 async def change_password(tx: Tx, user_id: UUID, password_hash: str, now: datetime, seen: datetime | None) -> bool:

@@ -139,6 +139,54 @@ def _receipt(values: EmailValues) -> EmailContent:
     )
 
 
+def _recipient_added(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    rows = (
+        (Text("Name"), facts["name"]),
+        (Text("Account"), facts["account"]),
+        (Text("Method"), facts["method"]),
+        (Text("Can be paid from"), facts["active_at"]),
+    )
+    return EmailContent(
+        Text("A withdrawal recipient was added"),
+        (
+            Text("A recipient of withdrawals was added to your account on %(moment)s:", moment=values.created_at),
+            Facts(rows),
+            _actor(facts),
+            Text("If you do not recognize it, delete it before it can be paid, and change your password and API keys:"),
+            Button(Text("View recipients"), values.base_url + facts["path"]),
+        ),
+    )
+
+
+def _recipients_only_off(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    return EmailContent(
+        Text("Withdrawals to any recipient will be allowed"),
+        (
+            Text(
+                "The limit to saved recipients was turned off for your account on %(moment)s. Until %(end)s, withdrawals "
+                "still go only to saved recipients.",
+                moment=values.created_at,
+                end=facts["turns_off_at"],
+            ),
+            _actor(facts),
+            Text("If you do not recognize this, turn the limit on again at once, and change your password and API keys:"),
+            Button(Text("View recipients"), values.base_url + facts["path"]),
+        ),
+    )
+
+
+def _actor(facts: Mapping[str, str]) -> Text:
+    match facts["by_kind"]:
+        case "person":
+            return Text("%(email)s did this in the dashboard.", email=facts["by"])
+        case "application":
+            return Text("The application %(client_id)s did this.", client_id=facts["by"])
+        case _:
+            return Text("An API key did this.")
+
+
 def _not_you(values: EmailValues) -> tuple[Text | Button, ...]:
     if values.is_operator:
         return (Text("If this was not you, contact the operator of this server immediately."),)
@@ -163,5 +211,7 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "factor_on": _factor_on,
     "factor_off": _factor_off,
     "receipt": _receipt,
+    "recipient_added": _recipient_added,
+    "recipients_only_off": _recipients_only_off,
 }
 """The content of each kind."""

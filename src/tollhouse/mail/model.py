@@ -10,7 +10,17 @@ from msgspec import Struct
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.limits import MAIL_NOTICE_S, MAIL_RETRY_AFTER_S, RESET_LINK_S, VERIFY_LINK_S
 
-EmailKind = Literal["verify", "reset", "password_changed", "new_device", "factor_on", "factor_off", "receipt"]
+EmailKind = Literal[
+    "verify",
+    "reset",
+    "password_changed",
+    "new_device",
+    "factor_on",
+    "factor_off",
+    "receipt",
+    "recipient_added",
+    "recipients_only_off",
+]
 LinkKind = Literal["verify", "reset"]
 LINK_KINDS: tuple[LinkKind, ...] = ("verify", "reset")
 LIFETIMES_S: dict[EmailKind, int] = {
@@ -21,6 +31,8 @@ LIFETIMES_S: dict[EmailKind, int] = {
     "factor_on": MAIL_NOTICE_S,
     "factor_off": MAIL_NOTICE_S,
     "receipt": MAIL_NOTICE_S,
+    "recipient_added": MAIL_NOTICE_S,
+    "recipients_only_off": MAIL_NOTICE_S,
 }
 Status = Literal["waiting", "sent", "shown", "given_up"]
 

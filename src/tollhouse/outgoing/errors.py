@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from tollhouse.kernel import messages
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.outgoing.model import Review
@@ -25,6 +26,29 @@ class DailyLimitExceeded(ApiError):
 
     def __init__(self, remaining_minor: int, resets_at: datetime) -> None:
         super().__init__(members={"details": {"remaining_minor": remaining_minor, "resets_at": stamp(resets_at)}})
+
+
+class RecipientNotSaved(ApiError):
+    """422: the merchant withdraws only to saved recipients, and this is none."""
+
+    code, status = "recipient_not_saved", 422
+    message = "This account withdraws only to saved recipients. Add the recipient first."
+
+    def __init__(self) -> None:
+        super().__init__(field_errors=[FieldError("receiver", self.code, messages.A_SAVED_RECIPIENT)])
+
+
+class RecipientNotActive(ApiError):
+    """422: the saved recipient was added a short time ago; `details.active_at` is when it can be paid."""
+
+    code, status, message = "recipient_not_active", 422, "This recipient was added recently and cannot be paid yet."
+
+    def __init__(self, active_at: datetime) -> None:
+        super().__init__(members={"details": {"active_at": stamp(active_at)}})
+
+
+RECIPIENT_ERRORS = (RecipientNotSaved, RecipientNotActive)
+"""The errors of money that leaves to another account than that of a payer."""
 
 
 class NotReleased(ApiError):

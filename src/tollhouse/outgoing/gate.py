@@ -12,10 +12,11 @@ import msgspec
 from tollhouse.approvals import rules
 from tollhouse.approvals import store as approvals_store
 from tollhouse.approvals.model import Approvals, Reviewer
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.ledger.model import Account, rail
-from tollhouse.outgoing import store
-from tollhouse.outgoing.errors import MerchantSuspended, NotReleased
+from tollhouse.outgoing import recipients_store, store
+from tollhouse.outgoing.errors import MerchantSuspended, NotReleased, RecipientNotActive, RecipientNotSaved
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 
@@ -24,9 +25,25 @@ MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
 
 
 async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
-    """Insert a transfer, in the transaction that holds its money."""
+    """Insert a transfer, in the transaction that holds its money.
+
+    Raises `RecipientNotSaved` and `RecipientNotActive`. Money to the account that paid is free of them.
+    """
+    if new.receiver != new.payer_account:
+        await ensure_recipient(tx, new.env, new.rail, new.receiver, new.created_at)
     await store.insert(tx, new)
     return new
+
+
+async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> None:
+    """Raises `RecipientNotSaved` and `RecipientNotActive` where money leaves only to saved recipients."""
+    obstacle = await recipients_store.get_obstacle(tx, env, rail_name, account, now)
+    if obstacle is None:
+        return
+    if obstacle["active_at"] is None:
+        raise RecipientNotSaved
+    if obstacle["active_at"] > obstacle["present"]:
+        raise RecipientNotActive(obstacle["active_at"])
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:

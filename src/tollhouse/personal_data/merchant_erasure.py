@@ -19,6 +19,7 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.text import Text
 from tollhouse.mail import store as mail_store
 from tollhouse.merchants import business_store
+from tollhouse.outgoing import recipients_store
 from tollhouse.payment_links import store as links_store
 from tollhouse.personal_data import obstacles_store as store
 from tollhouse.personal_data.model import MerchantErasure
@@ -79,6 +80,7 @@ async def close_merchant(
             deleted[table] = deleted.get(table, 0) + number
     await api_keys_store.revoke_all(tx, merchant_id, work.now)
     deleted["logos"] = await environments_store.erase(tx, merchant_id, work.now)
+    deleted["withdrawal_recipients"] = await recipients_store.delete_of_merchant(tx, merchant_id)
     await webhooks_store.disable_all(tx, merchant_id, work.now)
     await business_store.close(tx, merchant_id, work.now)
     action = await record_action(work, context, "merchant_erased", merchant_id, subject_id=merchant_id)

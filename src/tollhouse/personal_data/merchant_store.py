@@ -72,9 +72,16 @@ RECEIPTS = """
 """
 WITHDRAWALS = """
     SELECT id, mode, status, method_id, currency, amount_minor, network_fee_mode, system_fee_minor, network_fee_minor,
-           network_paid_minor, debit_minor, receive_minor, receiver, provider_fields, tx_hash, failure_code, webhook_url,
-           external_id, description, metadata, created_at, updated_at, processing_at, completed_at
+           network_paid_minor, debit_minor, receive_minor, receiver, recipient_id, provider_fields, tx_hash, failure_code,
+           webhook_url, external_id, description, metadata, created_at, updated_at, processing_at, completed_at
     FROM withdrawals WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+WITHDRAWAL_RECIPIENTS = """
+    SELECT id, mode, name, method_id, receiver, provider_fields, active_at, created_at FROM withdrawal_recipients
+    WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+WITHDRAWAL_SETTINGS = """
+    SELECT mode, saved_recipients_only, turns_off_at, updated_at FROM withdrawal_settings WHERE merchant_id = $1
 """
 CONVERSIONS = """
     SELECT id, mode, status, from_currency, to_currency, rate, rate_as_of, from_amount_minor, fee_minor, to_amount_minor,
@@ -139,6 +146,8 @@ TABLES: Mapping[str, str] = {
     "chargebacks": CHARGEBACKS,
     "receipts": RECEIPTS,
     "withdrawals": WITHDRAWALS,
+    "withdrawal_recipients": WITHDRAWAL_RECIPIENTS,
+    "withdrawal_settings": WITHDRAWAL_SETTINGS,
     "conversions": CONVERSIONS,
     "conversion_rules": CONVERSION_RULES,
     "balance_payments": BALANCE_PAYMENTS,

@@ -43,6 +43,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     datev_client: int | None
     datev_accounts: tuple[tuple[str, str], ...]
     bank_address: PostalAddress | None
+    recipient_cooling: int
     catalogue_file: Path | None
     rails_file: Path | None
     signup_open: bool

@@ -157,6 +157,13 @@ SETTINGS: tuple[Setting, ...] = (
         _or_none(setting_values.file),
     ),
     Setting(
+        "TOLLHOUSE_RECIPIENT_COOLING",
+        "recipient_cooling",
+        "seconds until a new recipient of withdrawals can be paid, and until a merchant's limit to saved recipients ends",
+        str(limits.RECIPIENT_COOLING_S),
+        setting_values.between(0, limits.RECIPIENT_COOLING_S_MAX, "seconds"),
+    ),
+    Setting(
         "TOLLHOUSE_SIGNUP",
         "signup_open",
         "open or closed; whether anyone can sign up",

@@ -15,8 +15,8 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.zones import zone_of
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Email
+from tollhouse.mail.names import mail_name
 from tollhouse.receipts import mails_store
-from tollhouse.receipts.mail_names import mail_name
 from tollhouse.receipts.mails_store import MAILS_MAX, RequestedBy
 from tollhouse.receipts.model import Receipt
 

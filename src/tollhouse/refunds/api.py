@@ -14,7 +14,7 @@ from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
-from tollhouse.outgoing.errors import DailyLimitExceeded
+from tollhouse.outgoing.errors import RECIPIENT_ERRORS, DailyLimitExceeded
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.platform.db import Pool
 from tollhouse.refunds import actions, store
@@ -63,6 +63,7 @@ class RefundList(Struct, frozen=True):
         AmountBelowMinimum,
         AmountAboveMaximum,
         DailyLimitExceeded,
+        *RECIPIENT_ERRORS,
         InsufficientFunds,
     ),
 )

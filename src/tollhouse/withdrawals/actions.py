@@ -1,17 +1,20 @@
 """Actions of merchants on withdrawals: quote, request and cancel."""
 
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
-from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.provider_fields import fields_errors
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.http.services import Work
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id
@@ -20,8 +23,9 @@ from tollhouse.ledger.model import Source
 from tollhouse.orders import quotes
 from tollhouse.orders.funds import ensure_funds
 from tollhouse.orders.quotes import Quote
-from tollhouse.orders.store import ensure_external_id_unused
-from tollhouse.outgoing import gate, limits
+from tollhouse.orders.store import clock_offset, ensure_external_id_unused
+from tollhouse.outgoing import gate, limits, recipients_store
+from tollhouse.outgoing.errors import RecipientNotActive
 from tollhouse.outgoing.model import DailyCount, OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.rails.configured import Rails
@@ -41,6 +45,14 @@ TEST_REVIEW_DELAY = timedelta(seconds=2)
 """How long a withdrawal of test mode waits before it is sent."""
 
 
+class Payee(Struct, frozen=True):
+    """Who is paid: as the request says, or as a saved recipient has it."""
+
+    receiver: str
+    provider_fields: dict[str, Any]
+    recipient_id: UUID | None = None
+
+
 async def quote(work: Work, env: MerchantEnv, new: NewWithdrawalQuote) -> Quote[WithdrawalTerms]:
     """Quote a withdrawal. Raises `ValidationFailed`, `WithdrawalMethodUnavailable` and the errors of amounts."""
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
@@ -52,7 +64,11 @@ async def quote(work: Work, env: MerchantEnv, new: NewWithdrawalQuote) -> Quote[
 async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[WithdrawalTerms]:
     """Quote a complete withdrawal. Raises every error of `request` but `DailyLimitExceeded`."""
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
-    await _ensure_acceptable(work.tx, env, new, method, terms, work.services.rails, work.services.catalogue)
+    payee = await _payee(work, env, new, method)
+    await _ensure_acceptable(work, env, new, payee, method, terms)
+    provider = work.services.rails.find(method.rail, env.mode)
+    if provider is not None:
+        await gate.ensure_recipient(work.tx, env, method.rail, provider.account_of(payee.receiver), work.now)
     return await _insert_quote(work.tx, env, terms, work.now)
 
 
@@ -61,7 +77,8 @@ async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawa
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
     quoted = None if new.quote_id is None else await _lock_matching_quote(work.tx, env, new.quote_id, new, terms, work.now)
     terms = terms if quoted is None else quoted.terms
-    await _ensure_acceptable(work.tx, env, new, method, terms, work.services.rails, work.services.catalogue)
+    payee = await _payee(work, env, new, method)
+    await _ensure_acceptable(work, env, new, payee, method, terms)
     # The database checks the quote, limit, balance and external id again below; any error rolls everything back.
     if quoted is not None:
         await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
@@ -69,7 +86,7 @@ async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawa
     withdrawal_id = new_id()
     source = Source(notify.SOURCE, withdrawal_id)
     hold, posted = await holds.reserve(work, env, source, method.currency, terms.debit_minor)
-    withdrawal = _withdrawal(withdrawal_id, env, new, method, terms, hold.id, work.now)
+    withdrawal = _withdrawal(withdrawal_id, env, new, payee, method, terms, hold.id, work.now)
     await gate.admit(work.tx, _transfer(withdrawal, counted, work.services.rails))
     if not await store.insert(work.tx, withdrawal):
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
@@ -119,19 +136,29 @@ async def _lock_matching_quote(
     return found
 
 
+async def _payee(work: Work, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod) -> Payee:
+    """Who is to be paid. Raises `NotFound`, `ValidationFailed` and `RecipientNotActive` for a saved recipient."""
+    if new.recipient_id is None:
+        return Payee(new.receiver or "", new.provider_fields)
+    saved = await recipients_store.get(work.tx, env, new.recipient_id)
+    if saved.method_id != method.method_id:
+        raise ValidationFailed(FieldError("method_id", "recipient_mismatch", messages.METHOD_OF_RECIPIENT))
+    if saved.active_at > work.now + await clock_offset(work.tx, env):
+        raise RecipientNotActive(saved.active_at)
+    fields = saved.provider_fields | new.provider_fields
+    if field_errors := list(fields_errors(method.provider_fields, fields)):
+        raise ValidationFailed(*field_errors)
+    return Payee(saved.receiver, fields, saved.id)
+
+
 async def _ensure_acceptable(
-    tx: Tx,
-    env: MerchantEnv,
-    new: NewWithdrawal,
-    method: WithdrawalMethod,
-    terms: WithdrawalTerms,
-    rails: Rails,
-    catalogue: Catalogue,
+    work: Work, env: MerchantEnv, new: NewWithdrawal, payee: Payee, method: WithdrawalMethod, terms: WithdrawalTerms
 ) -> None:
     """Raises `DuplicateExternalId`, `InsufficientFunds`, and the errors of methods, receivers and amounts."""
+    tx, services = work.tx, work.services
     await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
-    ensure_method_available(method, env.mode, rails, catalogue)
-    ensure_receiver(method, env.mode, new.receiver, rails)
+    ensure_method_available(method, env.mode, services.rails, services.catalogue)
+    ensure_receiver(method, env.mode, payee.receiver, services.rails)
     ensure_limits(method, terms)
     await ensure_funds(tx, env, terms.currency, terms.debit_minor)
 
@@ -140,6 +167,7 @@ def _withdrawal(
     withdrawal_id: UUID,
     env: MerchantEnv,
     new: NewWithdrawal,
+    payee: Payee,
     method: WithdrawalMethod,
     terms: WithdrawalTerms,
     hold_id: UUID,
@@ -153,8 +181,9 @@ def _withdrawal(
         rail=method.rail,
         debit_minor=terms.debit_minor,
         receive_minor=terms.receive_minor,
-        receiver=new.receiver,
-        provider_fields=new.provider_fields,
+        receiver=payee.receiver,
+        recipient_id=payee.recipient_id,
+        provider_fields=payee.provider_fields,
         quote_id=new.quote_id,
         hold_id=hold_id,
         status="pending_review" if env.livemode else "approved",

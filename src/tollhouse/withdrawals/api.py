@@ -19,7 +19,7 @@ from tollhouse.orders.errors import (
     InvalidState,
 )
 from tollhouse.orders.quotes import QUOTE_ERRORS
-from tollhouse.outgoing.errors import DailyLimitExceeded, WithdrawalMethodUnavailable
+from tollhouse.outgoing.errors import RECIPIENT_ERRORS, DailyLimitExceeded, WithdrawalMethodUnavailable
 from tollhouse.platform.db import Pool
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
@@ -90,6 +90,7 @@ async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work)
         DuplicateExternalId,
         WithdrawalMethodUnavailable,
         InvalidReceiver,
+        *RECIPIENT_ERRORS,
         *AMOUNT_ERRORS,
         DailyLimitExceeded,
         InsufficientFunds,

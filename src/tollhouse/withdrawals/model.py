@@ -67,6 +67,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     debit_minor: int
     receive_minor: int
     receiver: str
+    recipient_id: UUID | None = None
     provider_fields: Json[dict[str, Any]]
     quote_id: UUID | None
     failure_code: FailureCode | None = None

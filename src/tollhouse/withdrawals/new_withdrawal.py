@@ -31,6 +31,9 @@ from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
 from tollhouse.withdrawals.methods import unavailable_reason
 from tollhouse.withdrawals.model import WithdrawalTerms, terms_of
 
+OF_THE_TRANSFER = frozenset({"reference"})
+"""The provider fields that describe one transfer and not its recipient."""
+
 
 class NewWithdrawalQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The amount and method to quote. The fee mode defaults to `deduct` where the method has it."""
@@ -45,11 +48,16 @@ class NewWithdrawalQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A withdrawal to create. With `quote_id` the fees are those of the quote, whose method and amount must be the same."""
+    """A withdrawal to create. With `quote_id` the fees are those of the quote, whose method and amount must be the same.
+
+    It has either a `receiver`, or the `recipient_id` of a saved one. `provider_fields` then has only what belongs to the
+    transfer, such as `reference`.
+    """
 
     method_id: str
     amount: Amount
-    receiver: str
+    receiver: Annotated[str | None, example("Nina Nowak")] = None
+    recipient_id: UUID | None = None
     network_fee_mode: FeeMode | None = None
     provider_fields: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     quote_id: UUID | None = None
@@ -114,14 +122,24 @@ def _field_errors(
     if method is not None and new.network_fee_mode not in {None, *method.network_fee_modes}:
         yield FieldError("network_fee_mode", "invalid_value", messages.one_of(method.network_fee_modes))
     if isinstance(new, NewWithdrawal):
-        if method is not None:
-            yield from fields_errors(method.provider_fields, new.provider_fields)
-            yield from _bic_errors(method, new.receiver, new.provider_fields.get("bic"))
+        yield from _receiver_errors(new, method)
         yield from destination_errors(new.webhook_url, env, settings)
         yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
 
 
-def _bic_errors(method: WithdrawalMethod, receiver: str, bic: object) -> Iterator[FieldError]:
+def _receiver_errors(new: NewWithdrawal, method: WithdrawalMethod | None) -> Iterator[FieldError]:
+    if new.recipient_id is None and new.receiver is None:
+        yield FieldError("receiver", "missing", messages.REQUIRED)
+    if new.recipient_id is None and method is not None:
+        yield from fields_errors(method.provider_fields, new.provider_fields)
+        yield from bic_errors(method, new.receiver or "", new.provider_fields.get("bic"))
+    if new.recipient_id is not None:
+        of_recipient = [f"provider_fields.{member}" for member in new.provider_fields.keys() - OF_THE_TRANSFER]
+        for member in ["receiver", *of_recipient] if new.receiver is not None else of_recipient:
+            yield FieldError(member, "invalid_value", messages.OF_A_RECIPIENT)
+
+
+def bic_errors(method: WithdrawalMethod, receiver: str, bic: object) -> Iterator[FieldError]:
     """The bank must be one of the country of the account."""
     iban = parse_iban(receiver) if method.receiver_type == "iban" else None
     if iban is None or not isinstance(bic, str) or parse_bic(bic) != bic or is_bic_of(bic, iban):

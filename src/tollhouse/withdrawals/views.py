@@ -13,6 +13,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.quotes import Quote
+from tollhouse.outgoing.recipients_model import SavedRecipient, WithdrawalSettings
 from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals.methods import UnavailableReason, unavailable_reason
 from tollhouse.withdrawals.model import FAILURES, Withdrawal, WithdrawalTerms
@@ -97,6 +98,34 @@ class WithdrawalView(RecordView, frozen=True, kw_only=True):
     review: Annotated[ReviewView, After("tx_hash")]
     cancelable: Annotated[bool, After("review")]
     estimated_arrival: Annotated[Timestamp | None, After("cancelable")]
+
+
+@view_of(SavedRecipient)
+class SavedRecipientView(RecordView, frozen=True, kw_only=True):
+    """GET /withdrawal-recipients/{id}. It can be paid from `active_at` on: in test mode by the test clock."""
+
+    object: Annotated[Literal["withdrawal_recipient"], After("id")] = "withdrawal_recipient"
+
+
+class WithdrawalSettingsView(Struct, frozen=True, kw_only=True):
+    """GET /settings/withdrawals. `turns_off_at`: from then on, withdrawals can go to any recipient."""
+
+    object: Literal["withdrawal_settings"] = "withdrawal_settings"
+    saved_recipients_only: Annotated[bool, example(True)]
+    turns_off_at: Timestamp | None
+    mode: Mode
+    livemode: bool
+
+
+def withdrawal_settings_view(settings: WithdrawalSettings) -> WithdrawalSettingsView:
+    """The settings of an environment."""
+    env, rule = settings.env, settings.rule
+    return WithdrawalSettingsView(
+        saved_recipients_only=rule.saved_recipients_only,
+        turns_off_at=stamp_or_none(rule.turns_off_at),
+        mode=env.mode,
+        livemode=env.livemode,
+    )
 
 
 def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails, catalogue: Catalogue) -> WithdrawalMethodView:

@@ -1,0 +1,50 @@
+"""Emails to every user of a merchant about its saved recipients. Test mode sends none."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.http.local_formats import Formats
+from tollhouse.http.services import Work
+from tollhouse.http.texts import Texts
+from tollhouse.identity import users_store
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.text import as_text
+from tollhouse.mail import outbox
+from tollhouse.mail.model import Email, EmailKind
+from tollhouse.mail.names import mail_name
+from tollhouse.outgoing.recipients_model import SavedRecipient
+from tollhouse.withdrawals.masking import mask
+
+PATH = "/live/withdrawals/recipients"
+
+
+async def recipient_added(work: Work, recipient: SavedRecipient, method: WithdrawalMethod) -> None:
+    """Report a new recipient: its name, account and method, when it can be paid, and who added it."""
+
+    def facts(language: str) -> dict[str, str]:
+        label = method.label
+        return {
+            "name": mail_name(recipient.name),
+            "account": mail_name(mask(recipient.receiver, method.receiver_type)),
+            "method": Texts(language).translate(as_text(label) if isinstance(label, str) else label),
+            "active_at": Formats(language).moment(recipient.active_at),
+        }
+
+    await _send(work, recipient.env, "recipient_added", facts)
+
+
+async def limit_turned_off(work: Work, env: MerchantEnv, turns_off_at: datetime) -> None:
+    """Report that withdrawals to any recipient will be allowed from this time on."""
+    await _send(work, env, "recipients_only_off", lambda language: {"turns_off_at": Formats(language).moment(turns_off_at)})
+
+
+async def _send(work: Work, env: MerchantEnv, kind: EmailKind, facts: Callable[[str], dict[str, str]]) -> None:
+    if not env.livemode:
+        return
+    users = await users_store.list_of_merchant(work.tx, env.merchant_id)
+    emails = {str(user["id"]): user["email"] for user in users}
+    by = {"by_kind": work.actor.kind, "by": mail_name(emails.get(work.actor.id) or work.actor.id), "path": PATH}
+    for user in users:
+        email = Email(kind, user["email"], user["language"], user["id"], facts(user["language"]) | by)
+        await outbox.enqueue(work.tx, email, work.now)
