@@ -132,7 +132,7 @@ BEGIN
         INSERT INTO conversion_positions AS p (currency, position_minor) VALUES (v.currency, v.change)
         ON CONFLICT (currency) DO UPDATE SET position_minor = p.position_minor + excluded.position_minor
         RETURNING p.position_minor, p.limit_minor INTO v_position, v_limit;
-        IF abs(v_position) > v_limit AND abs(v_position) > abs(v_position - v.change) THEN
+        IF NEW.transaction_id IS NULL AND abs(v_position) > v_limit AND abs(v_position) > abs(v_position - v.change) THEN
             RAISE EXCEPTION 'the position in % would exceed its limit', v.currency
                 USING ERRCODE = 'check_violation', TABLE = 'conversion_positions', CONSTRAINT = 'conversion_positions_limit';
         END IF;
@@ -917,6 +917,8 @@ CREATE TABLE public.conversions (
     metadata jsonb NOT NULL,
     version integer DEFAULT 1 NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    transaction_id uuid,
+    reversal_id uuid,
     CONSTRAINT conversions_check CHECK ((to_currency <> from_currency)),
     CONSTRAINT conversions_check1 CHECK (((fee_minor >= 0) AND (fee_minor <= (from_amount_minor - 1)))),
     CONSTRAINT conversions_check2 CHECK (((rule_id IS NULL) = (rule_step IS NULL))),
@@ -928,9 +930,14 @@ CREATE TABLE public.conversions (
 CREATE FUNCTION public.row_digest(public.conversions) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
-    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.from_currency, $1.to_currency, $1.rate,
-                                  $1.from_amount_minor, $1.fee_minor, $1.to_amount_minor, $1.quote_id, $1.rule_id,
-                                  $1.rule_step, $1.created_at)))
+    SELECT CASE WHEN $1.transaction_id IS NULL
+        THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.from_currency, $1.to_currency, $1.rate,
+                                    $1.from_amount_minor, $1.fee_minor, $1.to_amount_minor, $1.quote_id, $1.rule_id,
+                                    $1.rule_step, $1.created_at)))
+        ELSE sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.from_currency, $1.to_currency, $1.rate,
+                                    $1.from_amount_minor, $1.fee_minor, $1.to_amount_minor, $1.transaction_id, $1.reversal_id,
+                                    $1.created_at)))
+    END
 $_$;
 CREATE TABLE public.fulfillments (
     id uuid NOT NULL,
@@ -1236,6 +1243,14 @@ CREATE TABLE public.transactions (
     updated_at timestamp with time zone NOT NULL,
     succeeded_at timestamp with time zone,
     payer_language text,
+    price_currency text,
+    price_minor bigint,
+    rate numeric(38,18),
+    rate_as_of timestamp with time zone,
+    rate_source text,
+    rate_margin_bps integer,
+    rate_expires_at timestamp with time zone,
+    settlement text,
     CONSTRAINT transactions_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT transactions_charged_back_minor_check CHECK ((charged_back_minor >= 0)),
     CONSTRAINT transactions_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
@@ -1267,8 +1282,14 @@ WITH (fillfactor='85');
 CREATE FUNCTION public.row_digest(public.transactions) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
-    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
-                                  $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at)))
+    SELECT CASE WHEN $1.price_currency IS NULL
+        THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
+                                    $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at)))
+        ELSE sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
+                                    $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at, $1.price_currency,
+                                    $1.price_minor, $1.rate, $1.rate_as_of, $1.rate_source, $1.rate_margin_bps,
+                                    $1.rate_expires_at, $1.settlement)))
+    END
 $_$;
 CREATE TABLE public.webhook_events (
     id uuid NOT NULL,
@@ -2016,9 +2037,11 @@ CREATE TABLE public.conversion_prices (
     per_euro numeric(38,18) NOT NULL,
     operator text NOT NULL,
     at timestamp with time zone NOT NULL,
+    source text DEFAULT 'operator'::text NOT NULL,
     CONSTRAINT conversion_prices_currency_check CHECK ((currency ~ '^[A-Z0-9]{2,12}$'::text)),
     CONSTRAINT conversion_prices_operator_check CHECK ((operator <> ''::text)),
-    CONSTRAINT conversion_prices_per_euro_check CHECK ((per_euro > (0)::numeric))
+    CONSTRAINT conversion_prices_per_euro_check CHECK ((per_euro > (0)::numeric)),
+    CONSTRAINT conversion_prices_source_check CHECK ((source = ANY (ARRAY['operator'::text, 'feed'::text])))
 );
 CREATE TABLE public.conversion_quotes (
     id uuid NOT NULL,
@@ -2278,6 +2301,8 @@ CREATE TABLE public.merchant_settings (
     branding jsonb NOT NULL,
     confirmations jsonb NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    additional_currencies text[] DEFAULT '{}'::text[] NOT NULL,
+    settlement text DEFAULT 'convert'::text NOT NULL,
     CONSTRAINT merchant_settings_branding_check CHECK ((jsonb_typeof(branding) = 'object'::text)),
     CONSTRAINT merchant_settings_confirmations_check CHECK ((jsonb_typeof(confirmations) = 'object'::text)),
     CONSTRAINT merchant_settings_default_currency_check CHECK ((default_currency ~ '^[A-Z0-9]{2,12}$'::text)),
@@ -2287,6 +2312,7 @@ CREATE TABLE public.merchant_settings (
     CONSTRAINT merchant_settings_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT merchant_settings_overpayment_check CHECK ((overpayment = ANY (ARRAY['credit'::text, 'refund_required'::text]))),
     CONSTRAINT merchant_settings_payment_methods_check CHECK ((jsonb_typeof(payment_methods) = 'array'::text)),
+    CONSTRAINT merchant_settings_settlement_check CHECK ((settlement = ANY (ARRAY['convert'::text, 'keep'::text]))),
     CONSTRAINT merchant_settings_underpayment_tolerance_bps_check CHECK (((underpayment_tolerance_bps >= 0) AND (underpayment_tolerance_bps <= 500))),
     CONSTRAINT merchant_settings_version_check CHECK ((version > 1))
 );
@@ -2988,6 +3014,14 @@ CREATE VIEW public.whole_transactions AS
     t.updated_at,
     t.succeeded_at,
     t.payer_language,
+    t.price_currency,
+    t.price_minor,
+    t.rate,
+    t.rate_as_of,
+    t.rate_source,
+    t.rate_margin_bps,
+    t.rate_expires_at,
+    t.settlement,
     l.status AS link_status,
     l.expires_at AS link_expires_at,
     l.project_id,
@@ -3162,6 +3196,8 @@ ALTER TABLE ONLY public.conversion_rules
     ADD CONSTRAINT conversion_rules_one_from UNIQUE (merchant_id, mode, from_currency);
 ALTER TABLE ONLY public.conversion_rules
     ADD CONSTRAINT conversion_rules_pkey PRIMARY KEY (id);
+ALTER TABLE public.conversions
+    ADD CONSTRAINT conversions_of_payment CHECK ((((reversal_id IS NULL) OR (transaction_id IS NOT NULL)) AND ((transaction_id IS NULL) OR ((quote_id IS NULL) AND (rule_id IS NULL))))) NOT VALID;
 ALTER TABLE ONLY public.conversions
     ADD CONSTRAINT conversions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.conversions
@@ -3316,6 +3352,8 @@ ALTER TABLE public.transactions
     ADD CONSTRAINT transactions_payer_language CHECK ((payer_language ~ '^[a-z]{2}$'::text)) NOT VALID;
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_pkey PRIMARY KEY (id);
+ALTER TABLE public.transactions
+    ADD CONSTRAINT transactions_price CHECK (((num_nonnulls(price_currency, price_minor, rate, rate_as_of, rate_source, rate_margin_bps, rate_expires_at, settlement) = 0) OR ((num_nulls(price_currency, price_minor, rate, rate_as_of, rate_source, rate_margin_bps, rate_expires_at, settlement) = 0) AND (price_currency ~ '^[A-Z0-9]{2,12}$'::text) AND (price_currency <> currency) AND (price_minor >= 0) AND (rate > (0)::numeric) AND (rate_source ~ '^[a-z]{1,16}$'::text) AND ((rate_margin_bps >= 0) AND (rate_margin_bps <= 5000)) AND (settlement = ANY (ARRAY['convert'::text, 'keep'::text]))))) NOT VALID;
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_rail_mode_rail_reference_key UNIQUE (rail, mode, rail_reference);
 ALTER TABLE ONLY public.users
@@ -3402,6 +3440,7 @@ CREATE INDEX conversions_by_from_currency ON public.conversions USING btree (mer
 CREATE INDEX conversions_by_to_currency ON public.conversions USING btree (merchant_id, mode, to_currency, created_at DESC, id DESC);
 CREATE INDEX conversions_external_prefix ON public.conversions USING btree (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX conversions_of_merchant ON public.conversions USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX conversions_of_transaction ON public.conversions USING btree (transaction_id, created_at, id) WHERE (transaction_id IS NOT NULL);
 CREATE INDEX fulfillments_by_currency ON public.fulfillments USING btree (merchant_id, mode, currency, created_at DESC, id DESC);
 CREATE INDEX fulfillments_by_product ON public.fulfillments USING btree (merchant_id, mode, product_id, created_at DESC, id DESC);
 CREATE INDEX fulfillments_by_status ON public.fulfillments USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'completed'::text);

@@ -14,7 +14,7 @@ COLUMN = re.compile(r'^ +"?(\w+)"? (?:text|jsonb?|bytea|inet|cidr|xml|character)
 CODES = """
     cancel_url challenge client_id created_by_client_id created_by_type currency failure_code from_currency id_hash
     key_hash key_id kind mac_key_id method_id mode network_fee_mode outcome provider_reference rail redirect_uri
-    revoked_because side source_type status success_url to_currency trigger type webhook_url
+    revoked_because settlement side source_type status success_url to_currency trigger type webhook_url
 """
 """Codes, settings of applications and hashes, whatever the table."""
 NOT_PERSONAL: Mapping[str, str] = {
@@ -37,6 +37,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "chain_wallets": "address",
     "chargebacks": "reason response",
     "check_state": "again_kind",
+    "conversion_prices": "source",
     "currency_scales": "code",
     "database_identity": "identity",
     "fulfillments": "product_id server",
@@ -49,7 +50,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "ledger_transaction_applications": "oauth_client_id",
     "logos": "digest media_type",
     "mails": "about error",
-    "merchant_settings": "default_currency payment_methods overpayment late_payments confirmations",
+    "merchant_settings": "default_currency payment_methods overpayment late_payments confirmations additional_currencies",
     "merchants": "time_zone",
     "oauth_access_tokens": "token_hash",
     "oauth_clients": "id client_type redirect_uris secret_hash secret_hint",
@@ -71,7 +72,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "secret_keys": "check_value",
     "state_transitions": "record from_status to_status",
     "transaction_steps": "detail",
-    "transactions": "method_type rail_reference instructions refund_required_reason",
+    "transactions": "method_type rail_reference instructions refund_required_reason price_currency rate_source",
     "webhook_attempts": "error",
     "webhook_deliveries": "sending",
     "webhook_environments": "url event_types",

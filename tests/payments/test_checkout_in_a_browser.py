@@ -131,3 +131,30 @@ async def test_without_scripts_nothing_is_missing(browser: Browser, alice: Actor
     await expect(page.locator("main")).to_contain_text("Payment received")
     await context.close()
     assert link["status"] == "active"
+
+
+@by_look(NARROW)
+async def test_paying_in_another_currency(look: Look, browser: Browser, service: Service, alice: Actor) -> None:
+    settings = await body(alice, additional_currencies=["ETH", "USDC"])
+    (await alice.call("PUT", "/settings", settings)).ok()
+    link = await open_link(alice, amount="64.90")
+    async with visitor(browser, look, service.url) as someone:
+        page = someone.page
+        await page.goto(link["url"])
+        await someone.see("checkout-currencies")
+        await page.get_by_role("radio", name="Test payment in USDC").check()
+        await page.get_by_role("button", name="Continue").click()
+        await expect(page.locator("time[data-rate]")).to_have_text(re.compile(r"^1[45]:\d\d$"))
+        await expect(page.locator(".figure")).to_have_text("€64.90")
+        await someone.see("checkout-rate")
+        await page.goto(NOWHERE)
+        (await alice.post("/test/clock/advance", {"seconds": 900})).ok()
+        await page.goto(link["url"])
+        await someone.see("checkout-rate-expired")
+        await page.get_by_role("button", name="Get a new rate").click()
+        await expect(page.locator("time[data-rate]")).to_have_text(re.compile(r"^1[45]:\d\d$"))
+        await page.goto(NOWHERE)
+        await simulate(link)
+        await page.goto(link["url"])
+        await expect(page.get_by_role("heading", name="Payment received")).to_be_visible()
+        await someone.see("checkout-rate-paid")

@@ -21,7 +21,7 @@ FIELDS = {
     "id", "object", "type", "payment_link_id", "project_id", "external_id", "status", "amount", "amount_minor", "currency",
     "amount_received", "amount_received_minor", "fee", "fee_minor", "net", "net_minor", "amount_refunded",
     "amount_refunded_minor", "overpaid", "overpaid_minor", "refundable", "refundable_amount", "refundable_amount_minor",
-    "refund_unavailable_reason", "method_id", "method_type", "payment_details", "failure_code", "failure_message",
+    "refund_unavailable_reason", "method_id", "method_type", "payment_details", "price", "failure_code", "failure_message",
     "refund_required_reason", "refund_required_amount", "refund_required_amount_minor", "late", "chargeback", "refunds",
     "timeline", "metadata", "mode", "livemode", "created_at", "updated_at", "succeeded_at", "version",
 }  # fmt: skip

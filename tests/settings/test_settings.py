@@ -12,6 +12,7 @@ READ_ONLY = ("object", "updated_at", "supported_payment_methods", "webhook_signi
 FIELDS = {
     "object", "default_currency", "payment_methods", "link_expiry_minutes", "underpayment_tolerance_bps", "overpayment",
     "late_payments", "late_monitoring_days", "success_url", "cancel_url", "branding", "confirmations", "version",
+    "additional_currencies", "settlement",
     "updated_at", "supported_payment_methods", "webhook_signing_secret_configured", "mode", "livemode",
 }  # fmt: skip
 

@@ -88,6 +88,7 @@ EVENTS: Mapping[AuditEventType, str] = {
     "balance.adjusted": "Balance adjusted",
 }
 FIELDS: Mapping[str, str] = {
+    "additional_currencies": "Additional currencies",
     "events": "Events",
     "amount": "Amount",
     "active_at": "Active from",
@@ -126,6 +127,7 @@ FIELDS: Mapping[str, str] = {
     "redirect_uris": "Redirect URIs",
     "scopes": "Permissions",
     "sessions": "Sessions",
+    "settlement": "Money in another currency",
     "status": "Status",
     "success_url": "Success URL",
     "threshold": "Threshold",

@@ -23,6 +23,7 @@ UnavailableReason = Literal[
     "currency_not_supported",
     "amount_out_of_range",
     "project_not_allowed",
+    "rate_unavailable",
 ]
 
 
@@ -50,7 +51,10 @@ class Fees(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A payment method. `push`: the customer sends the money; it is not collected."""
+    """A payment method. `push`: the customer sends the money; it is not collected.
+
+    `rate_margin_basis_points` is the platform's share of money that is converted to the currency of the price.
+    """
 
     method_id: str
     name: Words
@@ -60,6 +64,7 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     minimum_minor: Annotated[int, Meta(ge=1, le=MINOR_MAX)] = 1
     maximum_minor: Annotated[int, Meta(ge=1, le=MINOR_MAX)] | None = None
     fees: Fees = Fees()
+    rate_margin_basis_points: Annotated[int, Meta(ge=0, le=5_000)] = 0
     push: bool = True
     refundable: bool = True
     confirmation: Literal["instant", "minutes", "days"]

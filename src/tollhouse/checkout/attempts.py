@@ -1,16 +1,19 @@
 """Starts attempts to pay a link."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+from msgspec import Struct
+
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.methods import Method
-from tollhouse.environments.payment_settings import PaymentSettings
+from tollhouse.conversions.payment_model import PricedAmount
 from tollhouse.kernel.ids import new_id
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.payment_links.model import PaymentLink
-from tollhouse.payment_links.offers import offers_for
+from tollhouse.payment_links.offers import LinkOffer
 from tollhouse.platform.db import Tx
 from tollhouse.rails.configured import Rails
 from tollhouse.rails.provider import Attempt, Instructions
@@ -20,48 +23,49 @@ OPEN_ATTEMPTS_MAX = 100
 """Open attempts per link. Visitors without an account create them."""
 
 
+class NewAttempt(Struct, frozen=True):
+    """An attempt that its rail has started. `priced` is set if it is paid in another currency than that of the link."""
+
+    id: UUID
+    method: Method
+    instructions: Instructions
+    priced: PricedAmount | None
+
+
 async def start(
-    link: PaymentLink, settings: PaymentSettings, method_id: str, rails: Rails, catalogue: Catalogue
-) -> tuple[UUID, Method, Instructions]:
+    link: PaymentLink, offers: Sequence[LinkOffer], method_id: str, rails: Rails, catalogue: Catalogue
+) -> NewAttempt:
     """Get payment instructions from the method's rail; no transaction is open. Raises `MethodUnavailable`."""
-    offer = next(
-        (offer for offer in offers_for(link, settings, rails, catalogue) if offer.method.method_id == method_id), None
-    )
+    offer = next((offer for offer in offers if offer.method.method_id == method_id), None)
     if offer is None or not offer.available:
         raise MethodUnavailable(None if offer is None else offer.unavailable_reason)
     provider = rails.find(offer.method.rail, link.env.mode)
     if provider is None:
         raise AssertionError("an available offer has a rail")
-    decimals = catalogue.currencies[link.currency].decimals
-    attempt = Attempt(new_id(), method_id, link.currency, link.amount_minor, decimals)
-    return attempt.id, offer.method, await provider.start_payment(attempt)
+    amount_minor = link.amount_minor if offer.priced is None else offer.priced.amount_minor
+    attempt = Attempt(
+        new_id(), method_id, offer.method.asset, amount_minor, catalogue.currencies[offer.method.asset].decimals
+    )
+    return NewAttempt(attempt.id, offer.method, await provider.start_payment(attempt), offer.priced)
 
 
-async def begin(
-    tx: Tx,
-    shown: PaymentLink,
-    attempt_id: UUID,
-    method: Method,
-    instructions: Instructions,
-    now: datetime,
-    payer_language: str,
-) -> UUID | None:
+async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, payer_language: str) -> UUID | None:
     """Insert an attempt and return its id; None if the link is no longer active.
 
-    A single-payment link has one open attempt, which all visitors share. Other links have one per visitor, up to a limit;
-    above it, visitors share the newest attempt of the same method. The link is locked, so that paying, canceling and
-    expiring cannot interleave.
+    A single-payment link has one open attempt, which all visitors share, unless its rate has expired. Other links have
+    one per visitor, up to a limit; above it, visitors share the newest attempt of the same method. The link is locked, so
+    that paying, canceling and expiring cannot interleave.
     """
     link = await link_store.lock(tx, shown.env, shown.id)
     if link is None or link.status_at(now) != "active":
         return None
-    open_ones = await transaction_store.list_newest_open(tx, link, OPEN_ATTEMPTS_MAX)
+    open_ones = await transaction_store.list_newest_open(tx, link, now, OPEN_ATTEMPTS_MAX)
     if link.max_payments == 1 and open_ones:
         return open_ones[0][0]
     if len(open_ones) >= OPEN_ATTEMPTS_MAX:
-        shared = next((one_id for one_id, method_id in open_ones if method_id == method.method_id), None)
+        shared = next((one_id for one_id, method_id in open_ones if method_id == new.method.method_id), None)
         if shared is not None:
             return shared
-    await transaction_store.insert(tx, link, attempt_id, method, instructions, now, payer_language)
-    await link_store.record_attempt(tx, link, attempt_id, now)
-    return attempt_id
+    await transaction_store.insert(tx, link, new.id, new.method, new.instructions, now, payer_language, new.priced)
+    await link_store.record_attempt(tx, link, new.id, now)
+    return new.id

@@ -18,6 +18,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.typed_amounts import read_amount
 from tollhouse.checkout import attempts, branding
 from tollhouse.checkout.payment_uri import payment_uri
+from tollhouse.checkout.shown_rate import shown_rate
 from tollhouse.checkout.state import (
     CHOOSING,
     PAID,
@@ -45,7 +46,7 @@ from tollhouse.kernel.money import parse_amount
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import LinkCanceled, LinkExpired, MethodUnavailable
-from tollhouse.payment_links.offers import Offer, offers_for
+from tollhouse.payment_links.offers import LinkOffer, load_prices, offers_for
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX, Rails
 from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
@@ -58,6 +59,7 @@ REASONS = {
     "provider_not_configured": "This payment method is not set up yet.",
     "provider_down": "This payment method is temporarily unavailable.",
     "amount_out_of_range": "This payment method does not support this amount.",
+    "rate_unavailable": "There is no current exchange rate for this payment method.",
 }
 ACTIONS = {
     "card": "Enter your card details.",
@@ -72,6 +74,7 @@ DURATIONS = {
     "days": "Takes up to two business days.",
 }
 WORDS: dict[str, Any] = {"reasons": REASONS, "actions": ACTIONS, "durations": DURATIONS}
+WALLET_SCHEMES = ("bitcoin:", "ethereum:")
 CHOOSE_AGAIN = "Choose one of the payment methods below."
 
 
@@ -119,15 +122,16 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
         return see_other(found.path)
     if found.attempt is not None and found.state in WAITING:
         return see_other(found.path)
+    offers = await _offers(request, found, now)
     try:
-        attempt_id, method, instructions = await attempts.start(
-            link, found.settings, request.form().one("method_id") or "", request.services.rails, request.services.catalogue
+        new = await attempts.start(
+            link, offers, request.form().one("method_id") or "", request.services.rails, request.services.catalogue
         )
     except MethodUnavailable as error:
         return await render(request, found, now, error)
 
     async def action(tx: Tx) -> UUID | None:
-        return await attempts.begin(tx, link, attempt_id, method, instructions, now, language_of(request))
+        return await attempts.begin(tx, link, new, now, language_of(request))
 
     begun = await db.transact(action)
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
@@ -141,14 +145,14 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
         raise NotFound
     link = shown.link
     form = request.form()
-    currency = request.services.catalogue.currencies[link.currency]
+    attempt = await find_simulated_attempt(db, link, named_attempt(request))
+    currency = request.services.catalogue.currencies[link.currency if attempt is None else attempt.currency]
     outcome, amount = form.one("outcome"), read_amount(form.one("amount") or "", currency)
     amount_minor = parse_amount(amount, currency.decimals) if amount else None
     if outcome not in OUTCOMES:
         raise ValidationFailed(FieldError("outcome", "invalid_value", messages.A_CHOICE))
     if amount and amount_minor is None:
         raise ValidationFailed(amount_error(currency))
-    attempt = await find_simulated_attempt(db, link, named_attempt(request))
     if attempt is None or attempt.rail != SANDBOX.name:
         return see_other(f"/pay/{token}")
 
@@ -172,13 +176,14 @@ async def status(request: Request, token: str, db: Pool, now: datetime) -> Respo
     _require_open(found)
     link, attempt = found.link, found.attempt
     received_minor = attempt.received_minor if attempt else 0
+    currency = found.due_currency
     body = CheckoutStatus(
         status=found.state,
-        amount_due=request.services.catalogue.format_amount(found.due_minor, link.currency),
+        amount_due=request.services.catalogue.format_amount(found.due_minor, currency),
         amount_due_minor=found.due_minor,
-        amount_received=request.services.catalogue.format_amount(received_minor, link.currency),
+        amount_received=request.services.catalogue.format_amount(received_minor, currency),
         amount_received_minor=received_minor,
-        currency=link.currency,
+        currency=currency,
         confirmations=attempt.confirmations if attempt else None,
         required_confirmations=attempt.required_confirmations if attempt else None,
         expires_at=stamp(link.expires_at),
@@ -226,18 +231,22 @@ async def render(
         link=link,
         **await _receipt_values(request, found, now, mail_form),
         amount=request.services.catalogue.format_amount(link.amount_minor, link.currency),
-        due=request.services.catalogue.format_amount(found.due_minor, link.currency),
+        due=request.services.catalogue.format_amount(found.due_minor, found.due_currency),
+        due_currency=found.due_currency,
         state=state if error is None else "open",
         attempt=attempt,
         link_currency=request.services.catalogue.currencies[link.currency],
         currency=request.services.catalogue.currencies[attempt.currency if attempt else link.currency],
         failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,
-        offers=_offers(request, found) if showing_offers else [],
+        offers=await _offers(request, found, now) if showing_offers else [],
         **WORDS,
         method_name=None if attempt is None else request.services.catalogue.label_of(attempt.method_id),
         qr=_qr(found, request.services.catalogue),
-        waiting=state in WAITING,
+        waiting=state in WAITING or state == "rate_expired",
+        rate=shown_rate(attempt, request.services.catalogue),
+        catalogue=request.services.catalogue,
+        wallet_uri=_wallet_uri(found, request.services.catalogue),
         here=found.path,
         query=found.path.partition("?")[2],
         simulator=_simulator(found),
@@ -265,8 +274,10 @@ def _brand_values(found: Checkout) -> dict[str, Any]:
     }
 
 
-def _offers(request: Request, found: Checkout) -> list[Offer]:
-    return offers_for(found.link, found.settings, request.services.rails, request.services.catalogue)
+async def _offers(request: Request, found: Checkout, now: datetime) -> list[LinkOffer]:
+    services = request.services
+    current = await load_prices(services.db, found.link, found.settings, now)
+    return offers_for(found.link, found.settings, services.rails, services.catalogue, current)
 
 
 async def _receipt_values(request: Request, found: Checkout, now: datetime, mail_form: ReceiptMailForm) -> dict[str, Any]:
@@ -290,13 +301,24 @@ def _may_be_on_its_way(found: Checkout, rails: Rails, now: datetime) -> bool:
     return found.state == "expired" and passed < _settlement(found, rails)
 
 
-def _qr(found: Checkout, catalogue: Catalogue) -> str | None:
-    """The QR code while a push payment is awaited."""
+def _payment_uri(found: Checkout, catalogue: Catalogue) -> str | None:
+    """The payment URI while a push payment is awaited."""
     attempt = found.attempt
     if attempt is None or found.state not in {"pending", "underpaid"}:
         return None
     decimals = catalogue.currencies[attempt.currency].decimals
-    return qr_image(payment_uri(attempt.instructions, attempt.method_id, found.due_minor, decimals))
+    return payment_uri(attempt.instructions, attempt.method_id, found.due_minor, decimals)
+
+
+def _qr(found: Checkout, catalogue: Catalogue) -> str | None:
+    uri = _payment_uri(found, catalogue)
+    return None if uri is None else qr_image(uri)
+
+
+def _wallet_uri(found: Checkout, catalogue: Catalogue) -> str | None:
+    """The payment URI, if wallets open it."""
+    uri = _payment_uri(found, catalogue)
+    return uri if uri is not None and uri.startswith(WALLET_SCHEMES) else None
 
 
 def _simulator(found: Checkout) -> str | None:
@@ -304,7 +326,7 @@ def _simulator(found: Checkout) -> str | None:
     attempt = found.attempt
     if attempt is None or found.link.env.livemode or attempt.rail != SANDBOX.name:
         return None
-    if found.state in WAITING:
+    if found.state in {*WAITING, "rate_expired"}:
         return "open"
     if attempt.is_open and found.own and found.state == "completed":
         return "twice"

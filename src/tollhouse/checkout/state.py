@@ -32,6 +32,7 @@ State = Literal[
     "expired",
     "canceled",
     "paused",
+    "rate_expired",
 ]
 DECIDING = frozenset({"processing", "refund_required", "refunded", "chargeback"})
 """Statuses of an attempt that decide the state, whatever the link's status."""
@@ -66,9 +67,14 @@ class Checkout(Struct, frozen=True):
         """The amount still to pay."""
         if self.state in CHOOSING:
             return self.link.amount_minor
-        if self.state in WAITING and self.attempt is not None:
+        if (self.state in WAITING or self.state == "rate_expired") and self.attempt is not None:
             return max(0, self.attempt.amount_minor - self.attempt.received_minor)
         return 0
+
+    @property
+    def due_currency(self) -> str:
+        """The currency of the amount still to pay: that of the attempt, once a method is chosen."""
+        return self.link.currency if self.attempt is None or self.state in CHOOSING else self.attempt.currency
 
     @property
     def return_url(self) -> str | None:
@@ -123,9 +129,16 @@ def _state(shown: CheckoutLink, attempt: Transaction | None, now: datetime, *, o
     if attempt is not None and attempt.status in CREDITED and (own or effective_status in {"expired", "canceled"}):
         return "succeeded"
     if attempt is not None and attempt.status == "pending" and effective_status == "active":
-        return "underpaid" if attempt.received_minor > 0 else "pending"
+        return _awaited(attempt, now)
     if effective_status != "active":
         return effective_status
     if shown.suspended:
         return "paused"
     return "failed" if attempt is not None and attempt.status == "failed" else "open"
+
+
+def _awaited(attempt: Transaction, now: datetime) -> State:
+    """The state of a pending attempt of an active link."""
+    if attempt.is_rate_over(now):
+        return "rate_expired"
+    return "underpaid" if attempt.received_minor > 0 else "pending"

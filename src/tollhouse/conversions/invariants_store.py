@@ -3,12 +3,14 @@
 from tollhouse.platform.invariants import Invariant
 
 # What was got is never more than the rate gives; and never less by a unit, but for what a unit of the other one is worth.
+# Payments at their fixed rate, and refunds, share what the payment was worth: I30.
 I9_RATE = """
     SELECT format('conversion %s gave %s %s less a fee of %s for %s %s at %s', c.id, c.from_amount_minor, c.from_currency,
                   c.fee_minor, c.to_amount_minor, c.to_currency, c.rate) AS line
     FROM conversions c JOIN currency_scales f ON f.code = c.from_currency JOIN currency_scales t ON t.code = c.to_currency
     CROSS JOIN LATERAL (SELECT c.rate * 10::numeric ^ (t.decimals - f.decimals) AS unit) u
-    WHERE c.id = ANY ($1::uuid[]) AND (
+    WHERE c.id = ANY ($1::uuid[]) AND c.reversal_id IS NULL AND NOT EXISTS (
+          SELECT FROM transactions t WHERE t.id = c.transaction_id AND (t.rate, t.rate_as_of) = (c.rate, c.rate_as_of)) AND (
           c.to_amount_minor > (c.from_amount_minor - c.fee_minor) * u.unit
        OR c.to_amount_minor < (c.from_amount_minor - c.fee_minor) * u.unit - 1 - 2 * u.unit)
 """

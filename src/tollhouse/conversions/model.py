@@ -84,7 +84,11 @@ class Exchange(Struct, frozen=True):
 
 
 class Conversion(Struct, frozen=True, kw_only=True):
-    """A completed conversion. The platform is the counterparty, so it completes at once."""
+    """A completed conversion. The platform is the counterparty, so it completes at once.
+
+    `transaction_id` is the payment whose money was converted; with `reversal_id`, it was
+    converted back for that refund or chargeback, or again after it.
+    """
 
     id: UUID
     status: ConversionStatus = "completed"
@@ -92,6 +96,8 @@ class Conversion(Struct, frozen=True, kw_only=True):
     quote_id: UUID | None
     rule_id: UUID | None
     rule_step: Internal[int | None]
+    transaction_id: UUID | None = None
+    reversal_id: UUID | None = None
     webhook_url: str | None
     external_id: str | None
     metadata: Json[dict[str, str]]
@@ -166,6 +172,14 @@ def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int, catalogu
     from_minor = -(-net_minor * BASIS_POINTS // (BASIS_POINTS - pair.fee_basis_points))
     fee_minor = percentage(from_minor, pair.fee_basis_points)
     return Exchange(pair.from_currency, from_minor, pair.to_currency, to_amount_minor, rate, fee_minor)
+
+
+def exchange_of_amounts(given: tuple[str, int], received: tuple[str, int], now: datetime, catalogue: Catalogue) -> Exchange:
+    """The exchange of one amount (currency and minor units) for another, with the rate that results, rounded down."""
+    (from_currency, from_amount_minor), (to_currency, to_amount_minor) = given, received
+    from_one, to_one = (10 ** catalogue.currencies[code].decimals for code in (from_currency, to_currency))
+    rate = Rate(max(1, to_amount_minor * from_one * ONE // (from_amount_minor * to_one)), now)
+    return Exchange(from_currency, from_amount_minor, to_currency, to_amount_minor, rate, 0)
 
 
 def _scales(pair: ConversionPair, rate: Rate, catalogue: Catalogue) -> tuple[int, int]:

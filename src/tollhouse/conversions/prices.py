@@ -6,6 +6,7 @@ Every price is per euro, so all rates derive from one list and no chain of conve
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
+from typing import Literal
 
 from msgspec import Struct
 
@@ -17,6 +18,8 @@ from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.platform.db import Pool, Tx
 
 EURO = "EUR"
+PriceSource = Literal["operator", "feed", "sandbox"]
+"""Who a price is from. That of the euro is always one."""
 
 
 class Price(Struct, frozen=True):
@@ -25,6 +28,7 @@ class Price(Struct, frozen=True):
     per_euro: Fraction
     as_of: datetime
     position: CurrencyPosition = NO_POSITION
+    source: PriceSource = "operator"
 
 
 class PostedPrice(Struct, frozen=True):
@@ -39,11 +43,14 @@ class PostedPrice(Struct, frozen=True):
 async def list_prices(db: Pool | Tx, mode: Mode, codes: frozenset[str], now: datetime) -> Mapping[str, Price]:
     """The current prices of these currencies; those without a price are missing."""
     if mode == "test":
-        return {code: Price(sandbox_price(code), now) for code in codes}
+        return {code: Price(sandbox_price(code), now, source="sandbox") for code in codes}
     posted = await prices_store.latest(db, sorted(codes - {EURO}))
     positions = await positions_store.list_positions(db, sorted(codes | {EURO}))
-    found = [(EURO, Fraction(1), now), *((row["currency"], Fraction(row["per_euro"]), row["at"]) for row in posted)]
-    return {code: Price(per_euro, as_of, positions.get(code, NO_POSITION)) for code, per_euro, as_of in found}
+    known = {EURO: Price(Fraction(1), now, positions.get(EURO, NO_POSITION))}
+    for row in posted:
+        position = positions.get(row["currency"], NO_POSITION)
+        known[row["currency"]] = Price(Fraction(row["per_euro"]), row["at"], position, row["source"])
+    return known
 
 
 def rate_of_pair(pair: ConversionPair, known: Mapping[str, Price], now: datetime) -> PairRate:
@@ -75,6 +82,6 @@ async def list_posted(db: Pool | Tx, *codes: str) -> list[PostedPrice]:
     return [PostedPrice(row["currency"], row["per_euro"], row["operator"], stamp(row["at"])) for row in rows]
 
 
-async def post(tx: Tx, currency: str, per_euro: str, operator: str, now: datetime) -> None:
+async def post(tx: Tx, currency: str, per_euro: str, operator: str, now: datetime, source: PriceSource = "operator") -> None:
     """Post the price of a currency for live mode."""
-    await prices_store.post(tx, new_id(), currency, per_euro, operator, now)
+    await prices_store.post(tx, new_id(), currency, per_euro, operator, source, now)

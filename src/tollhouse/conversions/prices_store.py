@@ -6,16 +6,19 @@ from uuid import UUID
 
 from tollhouse.platform.db import Pool, Row, Tx
 
-POST = "INSERT INTO conversion_prices (id, currency, per_euro, operator, at) VALUES ($1, $2, $3::text::numeric, $4, $5)"
+POST = """
+    INSERT INTO conversion_prices (id, currency, per_euro, operator, source, at)
+    VALUES ($1, $2, $3::text::numeric, $4, $5, $6)
+"""
 LATEST = """
-    SELECT DISTINCT ON (currency) currency, per_euro::text AS per_euro, operator, at FROM conversion_prices
+    SELECT DISTINCT ON (currency) currency, per_euro::text AS per_euro, operator, source, at FROM conversion_prices
     WHERE $1::text[] IS NULL OR currency = ANY ($1) ORDER BY currency, at DESC, id DESC
 """
 
 
-async def post(tx: Tx, price_id: UUID, currency: str, per_euro: str, operator: str, now: datetime) -> None:
+async def post(tx: Tx, price_id: UUID, currency: str, per_euro: str, operator: str, source: str, now: datetime) -> None:
     """Insert a price."""
-    await tx.execute(POST, price_id, currency, per_euro, operator, now)
+    await tx.execute(POST, price_id, currency, per_euro, operator, source, now)
 
 
 async def latest(db: Pool | Tx, codes: Sequence[str] | None = None) -> list[Row]:

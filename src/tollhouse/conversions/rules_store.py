@@ -53,12 +53,18 @@ LOCK_ENABLED = f"""
     SELECT {RULE.columns} FROM conversion_rules
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND enabled FOR UPDATE SKIP LOCKED
 """
-# One statement, hence one snapshot. Entries of conversions do not trigger conversions.
+# One statement, hence one snapshot. Entries of conversions do not trigger conversions; what a payment was
+# converted to the currency of its link is no longer there to convert.
 GET_BALANCE_CHANGE = """
     SELECT a.balance, a.version, n.paid, n.grew
     FROM ledger_accounts a
     CROSS JOIN LATERAL (
-        SELECT coalesce(sum(e.delta) FILTER (WHERE e.type IN ('payment', 'payment_fee')), 0)::bigint AS paid,
+        SELECT coalesce(sum(e.delta) FILTER (
+                   WHERE e.type IN ('payment', 'payment_fee')
+                      OR (e.type IN ('conversion_out', 'conversion_fee')
+                          AND EXISTS (SELECT FROM ledger_transactions l JOIN conversions c ON c.id = l.source_id
+                                      WHERE l.id = e.transaction_id AND l.mode = e.mode
+                                        AND c.transaction_id IS NOT NULL AND c.reversal_id IS NULL))), 0)::bigint AS paid,
                coalesce(bool_or(e.delta > 0) FILTER (WHERE e.type NOT LIKE 'conversion%'), false) AS grew
         FROM ledger_entries e WHERE e.account_id = a.id AND e.version > $4) n
     WHERE a.owner = $1 AND a.mode = $2 AND a.currency = $3 AND a.code = 'available'

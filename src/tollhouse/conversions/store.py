@@ -16,6 +16,11 @@ from tollhouse.platform.db import Pool, Tx
 
 INSERT = CONVERSION.insert
 GET = f"SELECT {CONVERSION.columns} FROM conversions WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+# The conversions of a payment, oldest first.
+LIST_OF_TRANSACTION = f"""
+    SELECT {CONVERSION.columns} FROM conversions
+    WHERE merchant_id = $1 AND mode = $2 AND transaction_id = $3 ORDER BY created_at, id
+"""
 ID_BY_QUOTE = "SELECT id FROM conversions WHERE merchant_id = $1 AND mode = $2 AND quote_id = $3"
 LIST = f"""
     SELECT {CONVERSION.columns} FROM conversions
@@ -58,6 +63,11 @@ async def insert(tx: Tx, new: Conversion) -> None:
 async def get(db: Pool | Tx, env: MerchantEnv, conversion_id: UUID) -> Conversion:
     """A conversion of a merchant and mode. Raises `NotFound`."""
     return await fetch_one(db, CONVERSION.read, GET, env.merchant_id, env.mode, conversion_id)
+
+
+async def list_of_transaction(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> list[Conversion]:
+    """The conversions of a payment, oldest first."""
+    return [CONVERSION.read(row) for row in await db.fetch(LIST_OF_TRANSACTION, env.merchant_id, env.mode, transaction_id)]
 
 
 async def id_by_quote(db: Pool, env: MerchantEnv, quote_id: UUID) -> UUID | None:

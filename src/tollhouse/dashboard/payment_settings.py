@@ -24,11 +24,20 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.text import Translatable
+from tollhouse.payment_links.choices import currency_choices
 from tollhouse.settings import actions
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
 OPERATIONS = Operations(PAGES)
-PLAIN = ("default_currency", "overpayment", "late_payments", "late_monitoring_days", "success_url", "cancel_url")
+PLAIN = (
+    "default_currency",
+    "settlement",
+    "overpayment",
+    "late_payments",
+    "late_monitoring_days",
+    "success_url",
+    "cancel_url",
+)
 CONVERTED = ("link_expiry", "link_expiry_unit", "underpayment_tolerance")
 UNIT_MINUTES = {"days": 1440, "hours": 60, "minutes": 1}
 FIELDS_OF_API = {"link_expiry_minutes": "link_expiry", "underpayment_tolerance_bps": "underpayment_tolerance"}
@@ -49,6 +58,7 @@ class PaymentSettingsForm(Struct, frozen=True):
 
     values: dict[str, str]
     methods: frozenset[str]
+    currencies: frozenset[str]
     version: int
 
 
@@ -95,7 +105,8 @@ def _read_form(fields: Form, catalogue: Catalogue) -> PaymentSettingsForm:
         *(f"confirmations.{network}" for network in _networks(catalogue)),
     )
     values = {name: (fields.one(name) or "").strip() for name in names}
-    return PaymentSettingsForm(values, frozenset(fields.all("method")), _number(fields.one("version") or ""))
+    methods, currencies = (frozenset(fields.all(name)) for name in ("method", "additional_currency"))
+    return PaymentSettingsForm(values, methods, currencies, _number(fields.one("version") or ""))
 
 
 def form_of(current: SettingsView, catalogue: Catalogue) -> PaymentSettingsForm:
@@ -107,7 +118,7 @@ def form_of(current: SettingsView, catalogue: Catalogue) -> PaymentSettingsForm:
     values |= {f"branding.{name}": getattr(current.branding, name) or "" for name in BRANDING}
     values |= {f"confirmations.{network}": str(current.confirmations.get(network, "")) for network in _networks(catalogue)}
     selected = frozenset(choice.method_id for choice in current.payment_methods if choice.enabled)
-    return PaymentSettingsForm(values, selected, current.version)
+    return PaymentSettingsForm(values, selected, frozenset(current.additional_currencies), current.version)
 
 
 def _to_settings(form: PaymentSettingsForm, current: SettingsView, catalogue: Catalogue) -> NewSettings:
@@ -132,6 +143,8 @@ def _to_settings(form: PaymentSettingsForm, current: SettingsView, catalogue: Ca
         cancel_url=values["cancel_url"] or None,
         branding=Branding(**{name: values[f"branding.{name}"] or None for name in BRANDING}),
         confirmations=confirmations,
+        additional_currencies=[code for code in catalogue.currencies if code in form.currencies],
+        settlement="keep" if values["settlement"] == "keep" else "convert",
         version=form.version,
     )
 
@@ -188,6 +201,7 @@ async def settings_page(
         going_live=await go_live_state(request.services.db, person.env(current.mode), person),
         methods=[_method_row(choice.method_id, request.services.catalogue) for choice in current.payment_methods],
         currencies=[(one.code, one.label) for one in request.services.catalogue.currencies.values()],
+        payment_currencies=currency_choices(request.services.catalogue),
         networks=_networks(request.services.catalogue),
     )
 

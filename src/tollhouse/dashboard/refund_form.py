@@ -102,7 +102,8 @@ async def show(
         except ApiError as error:
             refused = error
     payer = None if preview else await find_payer(services.db, payment, services.rails)
-    available_minor = (await get_balance(services.db, env, payment.currency)).available_minor
+    currency_of_cost = preview.cost[0] if preview else payment.currency
+    available_minor = (await get_balance(services.db, env, currency_of_cost)).available_minor
     if preview:
         template, status = "dashboard/refunds/refund_review.html", 409 if message else 200
         context = _review_context(preview, filled, available_minor, message, request.services.catalogue)
@@ -154,20 +155,21 @@ def _review_context(
         preview.payment.currency,
         catalogue,
         refunded=preview.amount_minor,
-        of_merchant=preview.credited_minor,
         of_waiting=preview.unapplied_minor,
         fee=preview.payment.fee_minor,
-        available_after=available_minor - preview.credited_minor,
         left_after=preview.payment.refundable_minor - preview.amount_minor,
     )
+    cost_currency, cost_minor = preview.cost
+    cost = {"of_merchant": cost_minor, "available_after": available_minor - cost_minor}
     return {
+        "cost_currency": cost_currency,
         "seen": preview.payment.version,
         "key": new_id_text(),
         "reason": REFUND_REASONS[filled.reason],
         "typed": filled.values,
         "message": message,
         "destination": preview.destination,
-        "amounts": amounts,
+        "amounts": amounts | _amounts(cost_currency, catalogue, **cost),
     }
 
 

@@ -24,6 +24,9 @@ Blocks = Annotated[int, documented(minimum=BLOCKS_MIN, maximum=BLOCKS_MAX)]
 Finality = Blocks | Literal["finalized"]
 """Confirmations required: a number of blocks, or the finality of the chain."""
 
+Settlement = Literal["convert", "keep"]
+"""What happens with money in another currency than its link's: it is converted to that currency, or kept."""
+
 ShopName = Annotated[
     str, Meta(description="Replaces the business name."), documented(minLength=1, maxLength=BRAND_CHARS_MAX)
 ]
@@ -91,6 +94,8 @@ class PaymentSettings(Struct, frozen=True, kw_only=True):
     cancel_url: str | None = None
     branding: Branding = Branding()
     confirmations: dict[str, Finality] = {}
+    additional_currencies: tuple[str, ...] = ()
+    settlement: Settlement = "convert"
     version: int = 1
     updated_at: datetime | None = None
 
@@ -129,6 +134,8 @@ async def save(tx: Tx, env: MerchantEnv, new: PaymentSettings, now: datetime) ->
             _json(new.branding),
             _json(new.confirmations),
             now,
+            new.additional_currencies,
+            new.settlement,
         ),
     )
     return None if version is None else msgspec.structs.replace(new, version=version, updated_at=now)
@@ -150,6 +157,8 @@ def of_row(row: Row) -> PaymentSettings:
         cancel_url=row["cancel_url"],
         branding=msgspec.json.decode(row["branding"], type=Branding),
         confirmations=msgspec.json.decode(row["confirmations"], type=dict[str, Finality]),
+        additional_currencies=tuple(row["additional_currencies"]),
+        settlement=row["settlement"],
         version=row["version"],
         updated_at=row["updated_at"],
     )

@@ -6,14 +6,16 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Row, Tx
 
 COLUMNS = """version, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
-           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at"""
+           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at,
+           additional_currencies, settlement"""
 SETTINGS = f"SELECT {COLUMNS} FROM merchant_settings WHERE merchant_id = $1 AND mode = $2"
 # $3 is the version that was read; 1 without a row. Both branches are compare-and-set.
 SAVE = """
     INSERT INTO merchant_settings AS s (merchant_id, mode, version, default_currency, payment_methods, link_expiry_minutes,
                                    underpayment_tolerance_bps, overpayment, late_payments, late_monitoring_days,
-                                   success_url, cancel_url, branding, confirmations, updated_at)
-    SELECT $1, $2, 2, $4, $5::jsonb, $6, $7, $8, $9, $10, $11, $12, $13::jsonb, $14::jsonb, $15
+                                   success_url, cancel_url, branding, confirmations, updated_at, additional_currencies,
+                                   settlement)
+    SELECT $1, $2, 2, $4, $5::jsonb, $6, $7, $8, $9, $10, $11, $12, $13::jsonb, $14::jsonb, $15, $16, $17
     WHERE $3 = 1 OR EXISTS (SELECT FROM merchant_settings WHERE merchant_id = $1 AND mode = $2)
     ON CONFLICT (merchant_id, mode) DO UPDATE SET
         version = s.version + 1, default_currency = excluded.default_currency,
@@ -21,7 +23,8 @@ SAVE = """
         underpayment_tolerance_bps = excluded.underpayment_tolerance_bps, overpayment = excluded.overpayment,
         late_payments = excluded.late_payments, late_monitoring_days = excluded.late_monitoring_days,
         success_url = excluded.success_url, cancel_url = excluded.cancel_url, branding = excluded.branding,
-        confirmations = excluded.confirmations, updated_at = excluded.updated_at
+        confirmations = excluded.confirmations, updated_at = excluded.updated_at,
+        additional_currencies = excluded.additional_currencies, settlement = excluded.settlement
     WHERE s.version = $3
     RETURNING version
 """

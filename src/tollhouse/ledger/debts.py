@@ -21,6 +21,11 @@ class Charge(Struct, frozen=True):
     credit: Account
 
 
+async def get_debt(tx: Tx, env: MerchantEnv, currency: str) -> int:
+    """What the merchant owes in a currency. It is repaid from the next money that is credited."""
+    return await store.get_debt(tx, env, currency)
+
+
 async def charge_postings(tx: Tx, env: MerchantEnv, currency: str, charges: Sequence[Charge]) -> tuple[Posting, ...]:
     """Lock the available balance and split the charges, in order, into postings from it and from debt."""
     left_minor = await store.lock_available(tx, env, currency)

@@ -103,6 +103,9 @@ LOCK_AVAILABLE = """
     SELECT balance FROM ledger_accounts
     WHERE owner = $1 AND mode = $2 AND currency = $3 AND code = 'available' FOR NO KEY UPDATE
 """
+GET_DEBT = """
+    SELECT balance FROM ledger_accounts WHERE owner = $1 AND mode = $2 AND currency = $3 AND code = 'debt'
+"""
 LOCK_HEADROOM = "SELECT ledger_room($1, $2, $3)"
 INSERT_HOLD = """
     INSERT INTO ledger_holds (id, merchant_id, mode, currency, source_type, source_id, amount, status, created_at)
@@ -282,6 +285,11 @@ async def list_changes_by_source(
         )
         for row in await db.fetch(CHANGES_BY_SOURCE, env.merchant_id, env.mode, types, ids, limit)
     ]
+
+
+async def get_debt(tx: Tx, env: MerchantEnv, currency: str) -> int:
+    """The debt in a currency, in minor units."""
+    return await tx.fetchval(GET_DEBT, env.merchant_id, env.mode, currency) or 0
 
 
 async def lock_available(tx: Tx, env: MerchantEnv, currency: str) -> int:

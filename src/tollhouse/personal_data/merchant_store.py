@@ -17,7 +17,8 @@ SAVED_FILTERS = """
 """
 SETTINGS = """
     SELECT mode, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
-           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at
+           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at,
+           additional_currencies, settlement
     FROM merchant_settings WHERE merchant_id = $1
 """
 LOGOS = """

@@ -34,7 +34,7 @@ from tollhouse.platform.db import Tx
 from tollhouse.refunds import store
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.refunds.preview import RefundPreview, preview_refund
-from tollhouse.transactions import notify, settlement, verdict
+from tollhouse.transactions import notify, priced, settlement, verdict
 from tollhouse.transactions.model import REFUND_FAILED, Refund, RefundStatus, Transaction
 
 SOURCE = "refund"
@@ -52,6 +52,7 @@ async def request(
     transfer = await _admit(work.tx, preview, refund_id, work.now)
     hold_id, posted = None, None
     if of_merchant:
+        await priced.convert_back(work, current, refund_id, preview.exchange)
         hold, posted = await holds.reserve(work, env, Source(SOURCE, refund_id), current.currency, of_merchant)
         hold_id = hold.id
     refund = Refund(
@@ -151,7 +152,14 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     posted = await defer_post(work, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings))
     await gate.close_by_id(work.tx, refund.id, work.now)
     await _notify_balance(work, changed, refund, posted)
+    await _convert_again(work, changed, refund)
     return refund
+
+
+async def _convert_again(work: Work, payment: Transaction, refund: Refund) -> None:
+    """Convert money that returned from a failed refund, as it was before."""
+    if payment.price is not None:
+        await priced.convert_again(work, payment, refund.id, refund.amount_minor - refund.unapplied_minor)
 
 
 async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
@@ -234,6 +242,7 @@ async def _give_back(work: Work, changed: Transaction, refund: Refund) -> None:
     if refund.hold_id is not None:
         _, posted = await holds.release(work, changed.env, refund.hold_id)
         await _notify_balance(work, changed, refund, posted)
+        await _convert_again(work, changed, refund)
 
 
 def _from_unapplied(current: Transaction, refund: Refund, out: Account) -> tuple[Posting, ...]:

@@ -16,7 +16,7 @@ from tollhouse.ledger.post import defer_post
 from tollhouse.orders.errors import InvalidState
 from tollhouse.refunds import actions, store
 from tollhouse.refunds.errors import ChargedBack
-from tollhouse.transactions import notify, settlement, verdict
+from tollhouse.transactions import notify, priced, settlement, verdict
 from tollhouse.transactions.model import CREDITED, Chargeback, ChargebackStatus, Transaction
 
 SOURCE = "chargeback"
@@ -63,6 +63,8 @@ async def open_chargeback(
     charges = [Charge("chargeback", taken_minor, rail(current.rail))]
     if chargeback.fee_minor:
         charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
+    if current.price is not None:
+        await priced.convert_back_affordable(work, current, chargeback.id, sum(charge.amount_minor for charge in charges))
     postings = await debts.charge_postings(work.tx, env, current.currency, charges)
     await notify.payment(work, "payment.chargeback", changed, chargeback=chargeback)
     await _post(work, changed, chargeback, "chargeback", postings)
@@ -89,6 +91,8 @@ async def decide(work: Work, env: MerchantEnv, transaction_id: UUID, *, won: boo
     if won:
         posting = Posting("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
         await _post(work, changed, closed, "chargeback_reversal", (posting,))
+        if current.price is not None:
+            await priced.convert_again(work, changed, closed.id, closed.amount_minor)
     return changed
 
 

@@ -2,8 +2,10 @@
 
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
+from tollhouse.conversions.model import Exchange
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.orders.errors import RefundTooLarge
@@ -11,17 +13,27 @@ from tollhouse.orders.funds import ensure_funds
 from tollhouse.outgoing import limits
 from tollhouse.refunds.destination import Destination, destination, find_obstacle
 from tollhouse.refunds.new_refund import NewRefund, check
-from tollhouse.transactions import settlement
+from tollhouse.transactions import priced, settlement
 from tollhouse.transactions.model import Transaction
 
 
 class RefundPreview(Struct, frozen=True):
-    """A refund that can be requested now. `unapplied_minor` of it was never credited to the merchant."""
+    """A refund that can be requested now. `unapplied_minor` of it was never credited to the merchant.
+
+    `exchange` is how its money is converted back, if the payment was converted to another currency.
+    """
 
     payment: Transaction
     destination: Destination
     amount_minor: int
     unapplied_minor: int
+    exchange: Exchange | None = None
+
+    @property
+    def cost(self) -> tuple[str, int]:
+        """The currency and amount that leave the merchant's balance."""
+        back = self.exchange
+        return (self.payment.currency, self.credited_minor) if back is None else (back.from_currency, back.from_amount_minor)
 
     @property
     def credited_minor(self) -> int:
@@ -53,5 +65,7 @@ async def preview_refund(
         limits.ensure_amount(target.method, amount_minor)
     preview = RefundPreview(current, target, amount_minor, min(amount_minor, current.unapplied_refundable_minor))
     if preview.credited_minor:
-        await ensure_funds(work.tx, env, current.currency, preview.credited_minor)
+        exchange = await priced.exchange_back(work, current, preview.credited_minor)
+        preview = msgspec.structs.replace(preview, exchange=exchange)
+        await ensure_funds(work.tx, env, *preview.cost)
     return preview

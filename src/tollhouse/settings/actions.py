@@ -81,6 +81,8 @@ async def _view(
         cancel_url=settings.cancel_url,
         branding=msgspec.structs.replace(settings.branding, logo_url=logo_url),
         confirmations=settings.confirmations,
+        additional_currencies=list(settings.additional_currencies),
+        settlement=settings.settlement,
         version=settings.version,
         updated_at=stamp_or_none(settings.updated_at),
         supported_payment_methods=[method.method_id for method in methods],

@@ -20,6 +20,7 @@ from tollhouse.environments.payment_settings import (
     Finality,
     MethodChoice,
     PaymentSettings,
+    Settlement,
 )
 from tollhouse.http.bodies import ValidationContext, documented
 from tollhouse.kernel import messages
@@ -45,6 +46,11 @@ CONFIRMATIONS = (
     "Confirmations required by network: a number of blocks, or `finalized`. Networks that are not listed use the default of "
     "GET /currencies. The sandbox simulates the first network of a currency."
 )
+CURRENCIES = (
+    "Currencies in which customers can pay links of another currency, at a rate that is fixed for 15 minutes. Methods by "
+    "bank transfer are not offered for them."
+)
+SETTLEMENT = "What happens with such a payment: it is converted to the currency of the link, or kept in the currency paid."
 
 
 Minutes = Annotated[int, documented(minimum=EXPIRY_MINUTES[0], maximum=EXPIRY_MINUTES[1]), example(1440)]
@@ -53,6 +59,8 @@ Days = Annotated[
     int, Meta(description=MONITORING), documented(minimum=MONITORING_DAYS[0], maximum=MONITORING_DAYS[1]), example(14)
 ]
 Confirmations = Annotated[dict[str, Finality], Meta(description=CONFIRMATIONS), example({})]
+AdditionalCurrencies = Annotated[list[str], Meta(description=CURRENCIES), documented(uniqueItems=True), example([])]
+SettlementChoice = Annotated[Settlement, Meta(description=SETTLEMENT), example("convert")]
 
 
 class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -69,6 +77,8 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     cancel_url: Address | None = None
     branding: Branding
     confirmations: Confirmations
+    additional_currencies: AdditionalCurrencies = []
+    settlement: SettlementChoice = "convert"
     version: Annotated[int, Meta(ge=-VERSION_MAX, le=VERSION_MAX)]
 
     def rule_errors(self, context: ValidationContext) -> list[FieldError]:
@@ -99,6 +109,8 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             cancel_url=self.cancel_url,
             branding=msgspec.structs.replace(self.branding, logo_url=stored_url(self.branding.logo_url, base_url)),
             confirmations=self.confirmations,
+            additional_currencies=tuple(self.additional_currencies),
+            settlement=self.settlement,
             version=self.version,
         )
 
@@ -112,6 +124,12 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             elif choice.method_id in seen:
                 yield FieldError(f"payment_methods.{place}.method_id", "duplicate", messages.NO_REPEAT)
             seen.add(choice.method_id)
+        for place, code in enumerate(self.additional_currencies):
+            currency = catalogue.currencies.get(code)
+            if currency is None or not currency.operations.payments:
+                yield FieldError(f"additional_currencies.{place}", "invalid_currency", messages.A_CURRENCY)
+            elif code in self.additional_currencies[:place]:
+                yield FieldError(f"additional_currencies.{place}", "duplicate", messages.NO_REPEAT)
 
     def _number_errors(self) -> Iterator[FieldError]:
         bounded = (
@@ -144,6 +162,8 @@ class SettingsView(Struct, frozen=True, kw_only=True):
     cancel_url: str | None
     branding: Branding
     confirmations: Confirmations
+    additional_currencies: AdditionalCurrencies
+    settlement: SettlementChoice
     version: int
     updated_at: Timestamp | None
     supported_payment_methods: Annotated[list[str], example(["sandbox:EUR"])]

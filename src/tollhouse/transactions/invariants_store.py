@@ -61,13 +61,14 @@ I7_COUNTED = """
                         WHERE payment_link_id = l.id) t
     WHERE l.id = ANY ($1::uuid[]) AND l.payments_count <> least(coalesce(t.credited, 0), l.max_payments)
 """
-# A link counts what its payment was credited first, not an excess that is accepted later.
+# A link counts what its payment was credited first, not an excess that is accepted later: its share of the price, if it was
+# paid in another currency.
 I7_PAID = """
     SELECT format('link %s was paid %s, its payments were credited %s', l.id, l.amount_paid_minor, coalesce(t.credited, 0))
                AS line
     FROM payment_links l
     CROSS JOIN LATERAL (
-        SELECT sum(first.credited) AS credited
+        SELECT sum(coalesce(div(first.credited::numeric * t.price_minor, t.amount_minor), first.credited)) AS credited
         FROM transactions t
         CROSS JOIN LATERAL (SELECT sum(e.delta) AS credited
                             FROM ledger_transactions p JOIN ledger_entries e ON e.transaction_id = p.id AND e.mode = p.mode
@@ -77,6 +78,38 @@ I7_PAID = """
         WHERE t.payment_link_id = l.id
     ) t
     WHERE l.id = ANY ($1::uuid[]) AND l.amount_paid_minor <> coalesce(t.credited, 0)
+"""
+# What is credited at the fixed rate yields its share of the price. Late money has the current one.
+I30_FIXED = """
+    SELECT format('payment %s: %s %s were converted to %s %s, its price is %s %s for %s', t.id, c.from_amount_minor,
+                  c.from_currency, c.to_amount_minor, c.to_currency, t.price_minor, t.price_currency, t.amount_minor) AS line
+    FROM transactions t JOIN conversions c ON c.transaction_id = t.id AND c.reversal_id IS NULL
+    WHERE t.id = ANY ($1::uuid[])
+      AND ((c.from_currency, c.to_currency, c.mode, c.merchant_id)
+           IS DISTINCT FROM (t.currency, t.price_currency, t.mode, t.merchant_id)
+           OR ((c.rate, c.rate_as_of) = (t.rate, t.rate_as_of)
+               AND c.to_amount_minor <> div(c.from_amount_minor::numeric * t.price_minor, t.amount_minor)))
+"""
+# A merchant that keeps the money has no conversions; of the others, none converts more than was credited.
+I30_CONVERTED = """
+    SELECT format('payment %s (%s) credited %s for a fee of %s, %s were converted', t.id, t.settlement, t.credited_minor,
+                  t.fee_minor, c.converted) AS line
+    FROM transactions t
+    CROSS JOIN LATERAL (SELECT coalesce(sum(from_amount_minor), 0) AS converted FROM conversions
+                        WHERE transaction_id = t.id AND reversal_id IS NULL) c
+    WHERE t.id = ANY ($1::uuid[])
+      AND c.converted > CASE WHEN t.settlement = 'convert' THEN t.credited_minor - t.fee_minor ELSE 0 END
+"""
+# What a refund gives back was converted back before.
+I30_REFUNDED = """
+    SELECT format('refund %s is %s and needs %s %s, %s were converted back', r.id, r.status,
+                  r.amount_minor - r.unapplied_minor, r.currency, coalesce(c.converted, 0)) AS line
+    FROM refunds r JOIN transactions t ON t.id = r.transaction_id
+    CROSS JOIN LATERAL (SELECT sum(to_amount_minor) AS converted FROM conversions
+                        WHERE transaction_id = t.id AND reversal_id = r.id AND to_currency = r.currency) c
+    WHERE r.id = ANY ($1::uuid[]) AND t.settlement = 'convert' AND r.hold_id IS NOT NULL
+      AND EXISTS (SELECT FROM conversions WHERE transaction_id = t.id AND reversal_id IS NULL AND created_at <= r.created_at)
+      AND coalesce(c.converted, 0) <> r.amount_minor - r.unapplied_minor
 """
 I7_HELD = """
     SELECT format('refund %s is %s and holds %s', r.id, r.status, h.amount - h.captured - h.released) AS line
@@ -130,6 +163,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I7", "disputed amounts are in the ledger", I7_DISPUTED, "chargeback"),
     Invariant("I7", "a link counts its payments", I7_COUNTED, "link"),
     Invariant("I7", "a link is paid by its payments", I7_PAID, "link"),
+    Invariant("I30", "payments are converted at their rate", I30_FIXED, "payment"),
+    Invariant("I30", "no more is converted than was credited", I30_CONVERTED, "payment"),
+    Invariant("I30", "refunds of converted payments are converted back", I30_REFUNDED, "refund"),
     Invariant("I7", "a pending refund has its hold", I7_HELD, "refund"),
     Invariant("I14", "every status change of a payment has an event", I14_STATES, "payment"),
     Invariant("I15", "the ledger agrees with the rails", I15_RAILS, costly=True),

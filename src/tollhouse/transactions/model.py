@@ -8,12 +8,13 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.catalogue.record_views import ShownAs
+from tollhouse.conversions.payment_model import PaymentPrice
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.text import Text, Translatable, as_text
 from tollhouse.outgoing.model import Review
 from tollhouse.payment_links.model import LinkStatus, effective_status
-from tollhouse.platform.records import Internal, Json, Record, Selected
+from tollhouse.platform.records import Columns, Internal, Json, Record, Selected
 from tollhouse.rails.provider import Instructions
 
 TransactionStatus = Literal[
@@ -116,12 +117,26 @@ class Chargeback(Struct, frozen=True, kw_only=True):
     closed_at: datetime | None
 
 
+PRICE_COLUMNS = Columns(
+    {
+        "price_currency": "currency",
+        "price_minor": "amount_minor",
+        "rate": "rate",
+        "rate_as_of": "as_of",
+        "rate_source": "source",
+        "rate_margin_bps": "margin_bps",
+        "rate_expires_at": "expires_at",
+        "settlement": "settlement",
+    }
+)
+
+
 class Transaction(Struct, frozen=True, kw_only=True):
     """An attempt to pay a link, with all amounts received and returned.
 
     Received money is `credited_minor` (credited to the merchant, ever), `unapplied_minor` (awaiting a decision), or was
     refunded from the unapplied part. `returning_minor` is in pending refunds, and `returning_unapplied_minor` is the
-    unapplied part of it.
+    unapplied part of it. All are in the currency that is paid; `price` is set if that of the link is another one.
     """
 
     id: UUID
@@ -153,6 +168,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     returning_minor: Internal[int] = 0
     returning_unapplied_minor: Internal[int] = 0
     charged_back_minor: Internal[int] = 0
+    price: Internal[Annotated[PaymentPrice | None, PRICE_COLUMNS]] = None
     confirmations: Internal[int | None] = None
     required_confirmations: Internal[int | None] = None
     rail: Internal[str]
@@ -196,6 +212,11 @@ class Transaction(Struct, frozen=True, kw_only=True):
     def link_status_at(self, now: datetime) -> LinkStatus:
         """The link's status at `now`."""
         return effective_status(self.link_status, self.link_expires_at, now + self.clock_offset)
+
+    def is_rate_over(self, now: datetime) -> bool:
+        """Whether the fixed rate expired by `now` before money for it arrived or was seen."""
+        untouched = self.price is not None and self.received_minor == 0 and self.status != "processing"
+        return untouched and self.price is not None and now + self.clock_offset >= self.price.expires_at
 
     def status_at(self, now: datetime) -> TransactionStatus:
         """The status at `now`: a pending attempt without money expires with its link."""

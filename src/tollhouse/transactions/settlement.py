@@ -11,6 +11,7 @@ import msgspec
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.catalogue.methods import Fees
+from tollhouse.conversions.model import Exchange
 from tollhouse.environments import payment_settings
 from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.events.balances import Cause
@@ -29,7 +30,7 @@ from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation
 from tollhouse.receipts import mails_store
 from tollhouse.receipts.mails import is_available
-from tollhouse.transactions import notify, store, verdict
+from tollhouse.transactions import notify, priced, store, verdict
 from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, Transaction
 
 SOURCE = "transaction"
@@ -109,22 +110,28 @@ async def fail(work: Work, current: Transaction, failure_code: str) -> Transacti
 
 
 async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transaction:
-    """Accept unapplied money. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
+    """Accept unapplied money. It is converted at the current rate: what waited for a decision has none.
+
+    Raises `NotFound`, `InvalidState`, `BalanceLimitExceeded`, and `PairUnavailable` if there is no rate for it.
+    """
     current = await lock(work.tx, env, transaction_id)
     if not current.is_acceptable:
         raise InvalidState(current.status_at(work.now))
     # A database constraint enforces the balance limit; its violation rolls everything back.
     accepted = verdict.accept(current)
     fee_minor = max(current.fee_minor, work.services.catalogue.fees_of(current.method_id).of(accepted.credited_minor))
+    net_minor = current.unapplied_minor - (fee_minor - current.fee_minor)
+    exchange = await priced.exchange_of(work, current, net_minor, at_fixed_rate=False)
     accepted = msgspec.structs.replace(accepted, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
     accepted = await change(work.tx, accepted, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
     if current.status == "refund_required":
         in_time = current.link_status_at(work.now) == "active"
-        payment = Credited(current.id, current.unapplied_minor, in_time=in_time)
+        payment = Credited(current.id, priced.counted_minor(current, current.unapplied_minor), in_time=in_time)
         await _count(work, current, payment)
         await notify.payment(work, "payment.succeeded", accepted)
     await _post(work, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)])
+    await priced.convert(work, accepted, exchange)
     about = new_values(amount=work.services.catalogue.priced(current.unapplied_minor, current.currency))
     await record.event(work, env, "payment.accepted", subject=current.id, changed=about)
     return accepted
@@ -164,14 +171,19 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
     env, currency, arrived_minor = current.env, current.currency, observed.amount_minor
     settlement = work.services.rails.times(current.rail, env.mode).settlement
     sent_in_time = verdict.was_sent_in_time(current, observed, settlement, work.now)
-    expected = verdict.is_expected(current, work.now, sent_in_time=sent_in_time)
+    at_fixed_rate = verdict.is_at_fixed_rate(current, observed, work.now)
+    expected = verdict.is_expected(current, work.now, sent_in_time=sent_in_time, at_fixed_rate=at_fixed_rate)
     exact = expected and verdict.is_exact(current, arrived_minor)
-    settings = PaymentSettings() if exact else await payment_settings.of(work.tx, env)
-    judged = verdict.receive(current, arrived_minor, settings, work.now, sent_in_time=sent_in_time)
+    settings = PaymentSettings() if exact else await _settings(work, current, expected=expected)
+    judged = verdict.receive(
+        current, arrived_minor, settings, work.now, sent_in_time=sent_in_time, at_fixed_rate=at_fixed_rate
+    )
     fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
     credited_minor = judged.credited_minor
-    if credited_minor and (in_part or not await _fits(work.tx, env, currency, credited_minor - fee_minor)):
-        judged = verdict.overflow(current, arrived_minor)
+    net_minor = credited_minor - fee_minor
+    exchange = await priced.exchange_of(work, current, net_minor, at_fixed_rate=expected) if credited_minor else None
+    if credited_minor and (in_part or not await _fits(work.tx, env, currency, net_minor, exchange)):
+        judged, exchange = verdict.overflow(current, arrived_minor), None
         credited_minor = fee_minor = 0
     unapplied_minor = judged.unapplied_minor - current.unapplied_minor
     detail = judged.refund_required_reason or (
@@ -190,12 +202,13 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
         if unapplied_minor:
             postings.append(Posting("payment", currency, unapplied_minor, rail(current.rail), unapplied(current.rail)))
     if received.status == "succeeded":
-        payment = Credited(current.id, credited_minor, in_time=expected)
+        payment = Credited(current.id, priced.counted_minor(current, credited_minor), in_time=expected)
         await _count(work, current, payment)
         await notify.payment(work, "payment.succeeded", received)
     if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
         await notify.payment(work, "payment.refund_required", received)
     await _post(work, received, [*postings, *_fee(received, fee_minor)])
+    await priced.convert(work, received, exchange)
     return received
 
 
@@ -221,7 +234,7 @@ async def _follow(tx: Tx, current: Transaction, observation: Observation, now: d
         gone = msgspec.structs.replace(current, status="pending", confirmations=None, required_confirmations=None)
         return await change(tx, gone, "vanished", now) if current.status == "processing" else None
     in_time = current.status == "processing" or (current.status == "pending" and current.link_status_at(now) == "active")
-    if not in_time:
+    if not in_time or not verdict.is_at_fixed_rate(current, observation, now):
         return None
     return await change(tx, msgspec.structs.replace(current, status="processing", **progress), None, now)
 
@@ -241,9 +254,21 @@ async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -
     await notify.moved(work, transaction, posted, cause)
 
 
-async def _fits(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int) -> bool:
-    """Whether the balance limit allows this credit. An optimistic run leaves the question to the constraint."""
-    return tx.is_optimistic or await fits_balance_limit(tx, env, currency, amount_minor)
+async def _settings(work: Work, current: Transaction, *, expected: bool) -> PaymentSettings:
+    """The payment settings. Late money is accepted only while there is a rate at which it can be converted."""
+    settings = await payment_settings.of(work.tx, current.env)
+    if expected or settings.late_payments != "accept" or await priced.can_be_late(work, current):
+        return settings
+    return msgspec.structs.replace(settings, late_payments="refund_required")
+
+
+async def _fits(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int, exchange: Exchange | None) -> bool:
+    """Whether the balance limits allow a credit and its conversion. An optimistic run leaves that to the constraints."""
+    if tx.is_optimistic:
+        return True
+    if not await fits_balance_limit(tx, env, currency, amount_minor):
+        return False
+    return exchange is None or await fits_balance_limit(tx, env, exchange.to_currency, exchange.to_amount_minor)
 
 
 def _fee(transaction: Transaction, fee_minor: int) -> list[Posting]:

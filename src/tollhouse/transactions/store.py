@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.methods import Method
+from tollhouse.conversions.payment_model import PaymentPrice, PricedAmount
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
@@ -18,21 +19,29 @@ from tollhouse.transactions.model import TRANSACTION, RefundRequiredReason, Time
 INSERT = """
     WITH begun AS (
         INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
-                                  instructions, currency, amount_minor, status, created_at, updated_at, payer_language)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $12, $13)
+                                  instructions, currency, amount_minor, status, created_at, updated_at, payer_language,
+                                  price_currency, price_minor, rate, rate_as_of, rate_source, rate_margin_bps,
+                                  rate_expires_at, settlement)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $12, $13, $14, $15, $16, $17, $18, $19,
+                $20, $21)
     )
     INSERT INTO transaction_steps (transaction_id, version, status, at) VALUES ($1, 1, 'pending', $12)
 """
-# A payment of its own for money that matches no open payment.
+# A payment of its own for money that matches no open payment. In the same currency, it has its share of the price.
 INSERT_UNMATCHED = """
     WITH begun AS (
         INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
                                   instructions, currency, amount_minor, received_minor, unapplied_minor, status,
-                                  refund_required_reason, late, created_at, updated_at)
+                                  refund_required_reason, late, created_at, updated_at, price_currency, price_minor, rate,
+                                  rate_as_of, rate_source, rate_margin_bps, rate_expires_at, settlement)
         SELECT $1, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_type, t.rail,
                t.rail_reference || '/' || $5,
-               t.instructions, $6, $7, $7, $7, 'refund_required', $8, $8 = 'late', $9, $9
-        FROM transactions t WHERE t.merchant_id = $2 AND t.mode = $3 AND t.id = $4
+               t.instructions, $6, $7, $7, $7, 'refund_required', $8, $8 = 'late', $9, $9, p.price_currency,
+               CASE WHEN p.price_minor IS NOT NULL
+                    THEN least(div($7::bigint::numeric * p.price_minor, p.amount_minor), 9007199254740991)::bigint END,
+               p.rate, p.rate_as_of, p.rate_source, p.rate_margin_bps, p.rate_expires_at, p.settlement
+        FROM transactions t LEFT JOIN transactions p ON p.id = t.id AND p.currency = $6
+        WHERE t.merchant_id = $2 AND t.mode = $3 AND t.id = $4
     )
     INSERT INTO transaction_steps (transaction_id, version, status, detail, at) VALUES ($1, 1, 'refund_required', $8, $9)
 """
@@ -76,9 +85,11 @@ LIST_OPEN = f"""
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC
 """
+# Without those whose rate has expired before money came.
 LIST_NEWEST_OPEN = """
     SELECT id, method_id FROM transactions
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
+      AND (rate_expires_at IS NULL OR rate_expires_at > $5 OR status = 'processing' OR received_minor > 0)
     ORDER BY created_at DESC, id DESC LIMIT $4
 """
 # An attempt expires with its link, even if no job has recorded it yet: what is shown as expired may be stored as pending.
@@ -101,6 +112,9 @@ CHANGE = f"SELECT transactions_change({', '.join(f'${place}' for place in range(
 REQUIRE = "SELECT transactions_require($1, $2, $3, $4, $5, $6)"
 
 
+NO_PRICE = (None,) * len(PaymentPrice.__struct_fields__)
+
+
 class TransactionFilter(Struct, frozen=True):
     """Filters; None means any. The order is that of the statement's parameters."""
 
@@ -120,12 +134,17 @@ async def insert(
     instructions: Instructions,
     now: datetime,
     payer_language: str | None = None,
+    priced: PricedAmount | None = None,
 ) -> None:
-    """Insert a pending attempt. Its receipt is sent in the language of the payer."""
+    """Insert a pending attempt. Its receipt is sent in the language of the payer.
+
+    `priced` is the amount in the currency of the method, if that is not the one of the link.
+    """
     env = link.env
     how = (method.method_id, method.type, method.rail, instructions.reference, msgspec.json.encode(instructions).decode())
-    price = (link.currency, link.amount_minor)
-    await tx.execute(INSERT, transaction_id, env.merchant_id, env.mode, link.id, *how, *price, now, payer_language)
+    amount = (link.currency, link.amount_minor) if priced is None else (method.asset, priced.amount_minor)
+    price = NO_PRICE if priced is None else msgspec.structs.astuple(priced.price)
+    await tx.execute(INSERT, transaction_id, env.merchant_id, env.mode, link.id, *how, *amount, now, payer_language, *price)
 
 
 async def insert_unmatched(
@@ -202,9 +221,10 @@ async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
     return [TRANSACTION.read(row) for row in rows]
 
 
-async def list_newest_open(tx: Tx, link: PaymentLink, limit: int) -> list[tuple[UUID, str]]:
-    """Ids and methods of the newest open attempts of a link."""
-    rows = await tx.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit)
+async def list_newest_open(tx: Tx, link: PaymentLink, now: datetime, limit: int) -> list[tuple[UUID, str]]:
+    """Ids and methods of the newest open attempts of a link, without those whose rate has expired at `now`."""
+    at = now + link.clock_offset
+    rows = await tx.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit, at)
     return [(row["id"], row["method_id"]) for row in rows]
 
 

@@ -45,8 +45,15 @@ def was_sent_in_time(transaction: Transaction, observation: Observation, settlem
     return min(observation.arrived_at or now, now) < deadline + settlement
 
 
-def is_expected(transaction: Transaction, now: datetime, *, sent_in_time: bool) -> bool:
+def is_at_fixed_rate(transaction: Transaction, observation: Observation, now: datetime) -> bool:
+    """Whether money counts at the rate of the payment, if it has one: it was sent, seen or in part received in time."""
+    return not transaction.is_rate_over(min(observation.sent_at or observation.arrived_at or now, now))
+
+
+def is_expected(transaction: Transaction, now: datetime, *, sent_in_time: bool, at_fixed_rate: bool = True) -> bool:
     """Whether money is credited, if it is enough. Money that was seen in time may be confirmed after the link ended."""
+    if not at_fixed_rate:
+        return False
     status = _link_status(transaction, now)
     if status == "active":
         return transaction.is_open
@@ -61,13 +68,19 @@ def is_exact(transaction: Transaction, arrived_minor: int) -> bool:
 
 
 def receive(
-    transaction: Transaction, arrived_minor: int, settings: PaymentSettings, now: datetime, *, sent_in_time: bool
+    transaction: Transaction,
+    arrived_minor: int,
+    settings: PaymentSettings,
+    now: datetime,
+    *,
+    sent_in_time: bool,
+    at_fixed_rate: bool = True,
 ) -> Transaction:
     """The payment after confirmed money in its currency. Not for payments for which `is_unmatched` is true."""
     received = transaction.received_minor + arrived_minor
     with_unapplied = _unapplied(transaction, arrived_minor)
     enough = received >= sufficient_minor(transaction.amount_minor, settings)
-    expected = is_expected(transaction, now, sent_in_time=sent_in_time)
+    expected = is_expected(transaction, now, sent_in_time=sent_in_time, at_fixed_rate=at_fixed_rate)
     if expected and enough:
         return _credit(with_unapplied, settings, now)
     if transaction.status == "refund_required":

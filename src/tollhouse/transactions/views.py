@@ -9,6 +9,7 @@ from msgspec import Struct
 from tollhouse.catalogue.amounts import pairs
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, RecordView, view_of
+from tollhouse.environments.payment_settings import Settlement
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
@@ -38,6 +39,23 @@ class PaymentDetails(Struct, frozen=True, kw_only=True):
     required_confirmations: int | None = None
     rate: str | None = None
     payer_hint: str | None = None
+
+
+class PriceView(Struct, frozen=True, kw_only=True):
+    """The price of a payment in another currency, and the rate that was fixed for it: before the margin, in major units.
+
+    The amounts of the transaction are in the currency that is paid. Money that comes after `rate_expires_at` is late.
+    """
+
+    amount: str
+    amount_minor: int
+    currency: str
+    rate: Annotated[str, example("2932.38")]
+    rate_as_of: Timestamp
+    rate_source: Annotated[str, example("operator")]
+    rate_expires_at: Timestamp
+    margin_bps: int
+    settlement: Settlement
 
 
 class TimelineEntryView(Struct, frozen=True):
@@ -85,6 +103,7 @@ class TransactionView(RecordView, frozen=True, kw_only=True):
     refundable_amount_minor: Annotated[int, After("refundable")]
     refund_unavailable_reason: Annotated[NotRefundable | None, After("refundable_amount_minor")]
     payment_details: Annotated[PaymentDetails, After("method_type")]
+    price: Annotated[PriceView | None, After("currency")]
     failure_message: Annotated[str | None, After("failure_code")]
     refund_required_amount_minor: Annotated[int, After("refund_required_reason")]
     chargeback: ChargebackView | None
@@ -97,7 +116,7 @@ def transaction_view(transaction: Transaction, now: datetime, catalogue: Catalog
     failure_code, chargeback = transaction.failure_code, transaction.chargeback
     unavailable = _refund_unavailable(transaction, catalogue)
     refunds = [refund_view(one, transaction.env, catalogue) for one in transaction.refunds]
-    details = _payment_details(transaction)
+    details = _payment_details(transaction, catalogue)
     return TransactionView.of(
         transaction,
         catalogue,
@@ -107,6 +126,7 @@ def transaction_view(transaction: Transaction, now: datetime, catalogue: Catalog
         refundable_amount_minor=0 if unavailable else transaction.refundable_minor,
         refund_unavailable_reason=unavailable,
         payment_details=details,
+        price=_price(transaction, catalogue),
         failure_message=None if failure_code is None else FAILURES.get(failure_code, "The payment failed."),
         refund_required_amount_minor=0 if transaction.is_open else transaction.unapplied_minor,
         chargeback=None if chargeback is None else chargeback_view(chargeback, transaction.currency, catalogue),
@@ -140,13 +160,32 @@ def _refund_unavailable(transaction: Transaction, catalogue: Catalogue) -> NotRe
     return None if catalogue.is_refundable(transaction.method_id) else "not_refundable_method"
 
 
-def _payment_details(transaction: Transaction) -> PaymentDetails:
+def _price(transaction: Transaction, catalogue: Catalogue) -> PriceView | None:
+    price = transaction.price
+    if price is None:
+        return None
+    return PriceView(
+        **pairs(price.currency, catalogue, amount=price.amount_minor),
+        currency=price.currency,
+        rate=price.rate_text,
+        rate_as_of=stamp(price.as_of),
+        rate_source=price.source,
+        rate_expires_at=stamp(price.expires_at),
+        margin_bps=price.margin_bps,
+        settlement=price.settlement,
+    )
+
+
+def _payment_details(transaction: Transaction, catalogue: Catalogue) -> PaymentDetails:
+    price = transaction.price
     network, _, asset = transaction.method_id.partition(":")
     return PaymentDetails(
         network=network,
         asset=asset,
-        pay_amount=transaction.instructions.pay_amount,
+        pay_amount=transaction.instructions.pay_amount
+        or (None if price is None else catalogue.format_amount(transaction.amount_minor, transaction.currency)),
         address=transaction.instructions.address,
         confirmations=transaction.confirmations,
         required_confirmations=transaction.required_confirmations,
+        rate=None if price is None else price.rate_text,
     )

@@ -1,0 +1,152 @@
+"""A link in euros that is paid in ether: the rate, the verdict, the conversion, and what comes too late."""
+
+from typing import Any
+
+from tests.cast import Actor
+from tests.conversions.steps import available, conversions
+from tests.invariants import broken_invariants, last_id
+from tests.payments.shop import choose, open_link, simulate, visit
+
+ETHER = "sandbox:ETH"
+COFFEE_IN_ETHER = 143_229
+"""4.20 EUR at 0.00034102 ETH for a euro, which is 0.001432284, rounded up to 8 decimals."""
+READ_ONLY = ("object", "updated_at", "supported_payment_methods", "webhook_signing_secret_configured", "mode", "livemode")
+A_QUARTER_OF_AN_HOUR = {"seconds": 900}
+
+
+async def accept_currencies(actor: Actor, *codes: str, **changes: Any) -> None:
+    """Let customers pay links of other currencies in these."""
+    current = (await actor.get("/settings")).ok().body
+    new = {name: value for name, value in current.items() if name not in READ_ONLY}
+    (await actor.call("PUT", "/settings", new | {"additional_currencies": list(codes)} | changes)).ok()
+
+
+async def transactions(actor: Actor, link: dict[str, Any]) -> list[dict[str, Any]]:
+    """The transactions of a link, newest first."""
+    return (await actor.get(f"/transactions?payment_link_id={link['id']}")).ok().body["transactions"]
+
+
+async def state(actor: Actor, link: dict[str, Any]) -> dict[str, Any]:
+    """What the checkout page polls."""
+    path = link["url"].removeprefix(actor.service.url)
+    return (await actor.anonymously("GET", f"{path}/status")).ok().body
+
+
+async def pay_in_ether(actor: Actor, link: dict[str, Any], outcome: str = "succeed", **fields: str) -> dict[str, Any]:
+    """Choose ether and simulate."""
+    (await choose(link, ETHER)).ok(303)
+    (await simulate(link, outcome, **fields)).ok(303)
+    return (await transactions(actor, link))[0]
+
+
+async def test_a_link_is_paid_in_another_currency(alice: Actor) -> None:
+    since, link = last_id(), await open_link(alice)
+    assert ETHER not in (await visit(link, alice)).text
+    assert (await choose(link, ETHER)).status == 422
+    await accept_currencies(alice, "ETH", "USD")
+    assert ETHER in (await visit(link, alice)).text
+    made = await pay_in_ether(alice, link)
+    assert (made["status"], made["amount_minor"], made["currency"]) == ("succeeded", COFFEE_IN_ETHER, "ETH")
+    assert made["amount_received_minor"] == COFFEE_IN_ETHER
+    price = made["price"]
+    assert (price["amount"], price["currency"], price["margin_bps"], price["settlement"]) == ("4.20", "EUR", 0, "convert")
+    assert (price["rate_source"], price["rate"][:8]) == ("sandbox", "2932.379")
+    assert (made["payment_details"]["pay_amount"], made["payment_details"]["rate"]) == ("0.00143229", price["rate"])
+    [converted] = await conversions(alice)
+    assert (converted["from_amount_minor"], converted["to_amount"], converted["rate"]) == (
+        COFFEE_IN_ETHER,
+        "4.20",
+        price["rate"],
+    )
+    assert (converted["transaction_id"], converted["reversal_id"]) == (made["id"], None)
+    assert (await available(alice, "EUR"), await available(alice, "ETH")) == (420, 0)
+    paid = (await alice.get(f"/payment-links/{link['id']}")).ok().body
+    assert (paid["status"], paid["amount_paid"], paid["payments_count"]) == ("completed", "4.20", 1)
+    assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_amounts_are_judged_in_the_currency_that_is_paid(alice: Actor) -> None:
+    since = last_id()
+    await accept_currencies(alice, "ETH")
+    partly = await open_link(alice)
+    assert (await pay_in_ether(alice, partly, "underpay", amount="0.001"))["status"] == "pending"
+    waiting = await state(alice, partly)
+    assert (waiting["status"], waiting["currency"], waiting["amount_due"]) == ("underpaid", "ETH", "0.00043229")
+    (await alice.post("/test/clock/advance", A_QUARTER_OF_AN_HOUR)).ok()
+    (await simulate(partly, "succeed")).ok(303)  # the rest comes after the rate expired, and is judged by the fixed amount
+    [whole] = await transactions(alice, partly)
+    assert (whole["status"], await available(alice, "EUR")) == ("succeeded", 420)
+    more = await open_link(alice)
+    over = await pay_in_ether(alice, more, "overpay", amount="0.00286458")
+    assert (over["status"], over["overpaid_minor"]) == ("succeeded", COFFEE_IN_ETHER)
+    assert (await available(alice, "EUR"), await available(alice, "ETH")) == (3 * 420, 0)
+    link = (await alice.get(f"/payment-links/{more['id']}")).ok().body
+    assert (link["status"], link["amount_paid"]) == ("completed", "8.40")
+    assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_an_expired_rate_is_replaced_and_money_for_it_is_late(alice: Actor) -> None:
+    since, link = last_id(), await open_link(alice)
+    await accept_currencies(alice, "ETH")
+    (await choose(link, ETHER)).ok(303)
+    [first] = await transactions(alice, link)
+    (await choose(link, ETHER)).ok(303)
+    assert len(await transactions(alice, link)) == 1
+    (await alice.post("/test/clock/advance", A_QUARTER_OF_AN_HOUR)).ok()
+    assert (await state(alice, link))["status"] == "rate_expired"
+    (await choose(link, ETHER)).ok(303)
+    assert [one["id"] for one in await transactions(alice, link)][1] == first["id"]
+    assert (await state(alice, link))["status"] == "pending"
+    (await simulate(link, payment=first["id"])).ok(303)
+    late = (await alice.get(f"/transactions/{first['id']}")).ok().body
+    assert (late["status"], late["refund_required_reason"], late["late"]) == ("refund_required", "late", True)
+    accepted = (await alice.post(f"/transactions/{first['id']}/accept")).ok().body
+    assert (accepted["status"], await available(alice, "EUR")) == ("succeeded", 420)
+    assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_late_money_can_be_accepted_and_what_is_seen_in_time_is_in_time(alice: Actor) -> None:
+    since = last_id()
+    await accept_currencies(alice, "ETH", late_payments="accept")
+    link, seen = await open_link(alice), await open_link(alice)
+    (await choose(link, ETHER)).ok(303)
+    assert (await pay_in_ether(alice, seen, "processing"))["status"] == "processing"
+    (await alice.post("/test/clock/advance", A_QUARTER_OF_AN_HOUR)).ok()
+    (await simulate(link)).ok(303)
+    (await simulate(seen)).ok(303)
+    [late], [in_time] = await transactions(alice, link), await transactions(alice, seen)
+    assert [(one["status"], one["late"]) for one in (late, in_time)] == [("succeeded", True), ("succeeded", False)]
+    assert (await available(alice, "EUR"), await available(alice, "ETH")) == (840, 0)
+    assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_the_currency_can_be_kept(alice: Actor) -> None:
+    since, link = last_id(), await open_link(alice)
+    await accept_currencies(alice, "ETH", settlement="keep")
+    kept = await pay_in_ether(alice, link)
+    assert (kept["status"], kept["price"]["settlement"]) == ("succeeded", "keep")
+    assert (await available(alice, "ETH"), await conversions(alice)) == (COFFEE_IN_ETHER, [])
+    paid = (await alice.get(f"/payment-links/{link['id']}")).ok().body
+    assert (paid["status"], paid["amount_paid"]) == ("completed", "4.20")
+    assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_refunds_and_chargebacks_cost_what_was_credited(alice: Actor) -> None:
+    since = last_id()
+    await accept_currencies(alice, "ETH")
+    link, disputed = await open_link(alice), await open_link(alice)
+    paid, other = await pay_in_ether(alice, link), await pay_in_ether(alice, disputed)
+    refunds = f"/transactions/{paid['id']}/refunds"
+    half = (await alice.post(refunds, {"amount": "0.0007", "reason": "other"}, key="half")).ok(201).body
+    assert (half["currency"], await available(alice, "EUR")) == ("ETH", 840 - 206)
+    back = (await conversions(alice))[0]
+    assert (back["from_amount_minor"], back["to_amount_minor"], back["reversal_id"]) == (206, 70_000, half["id"])
+    (await alice.post(f"/test/refunds/{half['id']}/simulate", {"outcome": "fail"})).ok()
+    assert (await available(alice, "EUR"), await available(alice, "ETH")) == (840, 0)
+    (await simulate(disputed, "chargeback", payment=other["id"])).ok(303)
+    assert (await available(alice, "EUR"), await available(alice, "ETH")) == (420, 0)
+    (await alice.post(refunds, {"reason": "other"}, key="all")).ok(201)
+    assert await available(alice, "EUR") == 0
+    (await simulate(disputed, "chargeback_won", payment=other["id"])).ok(303)
+    assert (await available(alice, "EUR"), await available(alice, "ETH")) == (420, 0)
+    assert await broken_invariants(alice.service.dsn, since) == []
