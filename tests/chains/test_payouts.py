@@ -1,137 +1,72 @@
 """Payouts on a real node: signed once, sent until they are final, on the chain once."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import msgspec
 import pytest
 
 from tests.cast import Actor
-from tests.chains.anvil import Anvil, Contract
+from tests.chains.anvil import Anvil
+from tests.chains.paying import ETHER, MINOR, Payer, make_network, make_payouts, make_signer
+from tests.command import NURSERY
+from tests.invariants import broken_invariants, last_id
+from tests.running import Service
+from tests.withdrawals.steps import review
+from tollhouse.catalogue import extension
 from tollhouse.chains import payout_checks
 from tollhouse.chains import payouts_store as store
-from tollhouse.chains.payouts import ChainPayouts
-from tollhouse.chains.payouts_model import ChainPayout
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
-from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
+from tollhouse.ledger.post import post
+from tollhouse.platform.db import Pool
+from tollhouse.rails.configured import Rails
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode, NodeUnreachableError
-from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.evm.provider import Measured
 from tollhouse.rails.provider import PayoutOrder, Submission
-from tollhouse.rails.settings import EvmSettings, TokenSettings
 from tollhouse.signer.client import SignerClient, SignerUnavailable
-from tollhouse.signer.journal import SigningJournal, create_journal
-from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
-from tollhouse.signer.rules import Signer
+from tollhouse.signer.messages import WalletFacts
 from tollhouse.signer.server import serve
-from tollhouse.signer.wallet import Wallet
+from tollhouse.withdrawals import actions, jobs
+from tollhouse.withdrawals import store as withdrawal_store
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 
-WORDS = "legal winner thank year wave sausage worth useful legal winner thank yellow"
-ETHER, MINOR = 10**18, 10**10
 LATER = timedelta(minutes=10)
-RELEASED = """
-    INSERT INTO outgoing_transfers (id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, review,
-                                    approvals_needed, created_at)
-    VALUES ($1, $2, $3::uuid, 'live', $4, $5, $6, $7, 'required', 1, now())
-"""
-APPROVE = """
-    UPDATE outgoing_transfers SET review = 'approved', approvals = '{olga}', reviewed_at = now(), released_at = now()
-    WHERE id = $1
-"""
-
-
-class Payer:
-    """A rail of this test's own on the node, with a signer and a token, and orders for it."""
-
-    def __init__(self, actor: Actor, services: Services, chain: Anvil, signer: Signer, token: Contract) -> None:
-        self.actor, self.services, self.chain, self.signer, self.token = actor, services, chain, signer, token
-        self.receiver = "0x" + uuid4().hex.ljust(40, "0")
-        [self.name] = signer.policy.networks
-        settings = EvmSettings(
-            chain_id=31337, node_url=chain.url, tokens={"USDC": TokenSettings(token.address, 6)}, signer_socket="unused"
-        )
-        self.network = EvmNetwork(self.name, settings)
-        client = SignerClient(signer.policy.socket)
-        self.payouts = ChainPayouts(services.db, services.catalogue, self.network, chain.url, client)
-        self.network.payouts = self.payouts
-
-    async def order(self, amount_minor: int, currency: str = "ETH", receiver: str | None = None) -> PayoutOrder:
-        """A released withdrawal."""
-        order = PayoutOrder(new_id(), "m", currency, amount_minor, receiver or self.receiver, {}, clock.now())
-        values = (self.actor.merchant_id, self.name, currency, amount_minor, order.receiver)
-        await self.services.db.execute(RELEASED, order.id, "withdrawal", *values)
-        await self.services.db.execute(APPROVE, order.id)
-        return order
-
-    async def pay(self, order: PayoutOrder) -> Submission:
-        return await self.network.payout(order)
-
-    async def stored(self, order: PayoutOrder) -> ChainPayout:
-        found = await store.get(self.services.db, order.id)
-        assert found is not None
-        return found
-
-    async def hashes(self, order: PayoutOrder) -> list[str]:
-        return [one.tx_hash for one in await store.list_transactions(self.services.db, order.id)]
-
-    async def check(self, order: PayoutOrder, later: timedelta = timedelta()) -> str:
-        """Let the job look after it, and say its status."""
-        await payout_checks.check(self.payouts, await self.stored(order), clock.now() + later)
-        return (await self.stored(order)).status
-
-    async def settle(self) -> None:
-        """Let what waits be mined, and become final."""
-        await self.chain.mine()
-        await self.chain.finalize()
-
-    async def received_wei(self) -> int:
-        return await self.chain.balance_wei(self.receiver)
 
 
 @pytest.fixture
 async def payer(alice: Actor, services: Services, chain: Anvil, tmp_path: Path) -> AsyncIterator[Payer]:
     """The wallet has 10 ether and 1,000 dollars."""
-    token = await chain.deploy("Token", "USD Coin", "USDC", 6)
-    wallet, name = Wallet(WORDS), f"t{uuid4().hex[:10]}"
-    assets = {
-        "ETH": AssetPolicy(per_transfer="5", per_day="50", others_per_transfer="5", others_per_day="50"),
-        "USDC": AssetPolicy(
-            contract=token.address,
-            decimals=6,
-            per_transfer="500",
-            per_day="5000",
-            others_per_transfer="500",
-            others_per_day="5000",
-        ),
-    }
-    network = NetworkPolicy(chain_id=31337, assets=assets, fees_per_day="1")
-    policy = SigningPolicy(
-        socket=tmp_path / "s", journal=tmp_path / "j", mnemonic_file=tmp_path / "m", networks={name: network}
-    )
-    create_journal(policy.journal, wallet.address)
-    signer, stop = Signer(policy, wallet, SigningJournal(policy.journal)), asyncio.Event()
-    await chain.sent(wallet.address, 10 * ETHER)
-    await chain.transact(token, "mint", wallet.address, 1000 * 10**6)
+    token, name = await chain.deploy("Token", "USD Coin", "USDC", 6), f"t{uuid4().hex[:10]}"
+    signer, stop = make_signer(tmp_path, name, token.address), asyncio.Event()
+    await chain.sent(signer.wallet.address, 10 * ETHER)
+    await chain.transact(token, "mint", signer.wallet.address, 1000 * 10**6)
+    network = make_network(name, chain.url, token.address)
+    payouts = make_payouts(services.db, services.catalogue, network, signer.policy.socket)
     async with asyncio.TaskGroup() as group:
-        group.create_task(serve(signer, policy.socket, stop))
-        payer = Payer(alice, services, chain, signer, token)
-        while not isinstance(await _described(payer), str):
+        group.create_task(serve(signer, signer.policy.socket, stop))
+        while not await is_listening(payouts.signer, name):
             await asyncio.sleep(0.01)
-        yield payer
+        yield Payer(alice.merchant_id, payouts, chain, signer, token)
         stop.set()
     signer.journal.close()
 
 
-async def _described(payer: Payer) -> object:
+async def is_listening(client: SignerClient, name: str) -> bool:
     try:
-        return getattr(await payer.payouts.signer.describe_wallet(payer.name), "address", None)
+        return isinstance(await client.describe_wallet(name), WalletFacts)
     except SignerUnavailable:
-        return None
+        return False
 
 
 async def test_a_payout_is_completed_when_its_block_is_final(payer: Payer) -> None:
@@ -186,7 +121,7 @@ async def test_a_token_is_paid_and_a_refused_one_is_not(payer: Payer) -> None:
 
 
 async def test_killed_at_any_line_the_same_bytes_are_sent(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """P-163, by an exception: what is committed stays, as after a kill."""
+    """By an exception at each line: what is committed stays, as after a kill."""
 
     class KilledError(BaseException):
         """The process ends here."""
@@ -219,6 +154,44 @@ async def test_killed_at_any_line_the_same_bytes_are_sent(payer: Payer, monkeypa
     assert [await payer.check(order) for order in orders] == ["completed"] * 6
     assert await payer.received_wei() == 6 * 1_000_000 * MINOR
     assert sorted([(await payer.stored(order)).nonce or 0 for order in orders]) == list(range(6))
+
+
+def pay_and_die(dsn: str, network: tuple[str, str, str], socket: str, order: bytes, line: tuple[str, str]) -> None:
+    """Be a worker that is killed at this line."""
+
+    async def kill(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    async def pay() -> None:
+        rail = make_network(*network)
+        payouts = make_payouts(Pool(dsn, 1), extension.load(None), rail, Path(socket))
+        setattr({"store": store, "sending": sending, "signer": payouts.signer}[line[0]], line[1], kill)
+        await rail.payout(msgspec.json.decode(order, type=PayoutOrder))
+
+    asyncio.run(pay())
+
+
+async def test_a_killed_worker_sends_the_same_hash(payer: Payer, service: Service) -> None:
+    """P-163: killed between sign and store, and between store and send."""
+    orders: list[PayoutOrder] = []
+    for line in (("store", "add_transaction"), ("sending", "send")):
+        order = await payer.order(1_000_000)
+        network = (payer.name, payer.chain.url, payer.token.address)
+        words = (service.dsn, network, str(payer.signer.policy.socket), msgspec.json.encode(order), line)
+        process = NURSERY.Process(target=pay_and_die, args=words)
+        process.start()
+        while process.is_alive():  # the signer of this test answers meanwhile
+            await asyncio.sleep(0.01)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        [signed] = payer.signer.journal.by_order[order.id]
+        await payer.pay(order)
+        assert await payer.hashes(order) == [signed.tx_hash]
+        orders.append(order)
+    await payer.settle()
+    assert [await payer.check(order) for order in orders] == ["completed"] * 2
+    assert await payer.received_wei() == 2 * 1_000_000 * MINOR
+    assert len(payer.signer.journal.entries) == 2
 
 
 async def test_two_workers_at_once_send_each_order_once(payer: Payer) -> None:
@@ -299,15 +272,15 @@ async def test_a_node_that_does_not_answer_changes_nothing(payer: Payer, monkeyp
     assert len(await payer.hashes(order)) == 1
 
 
-async def test_a_database_that_was_restored_finds_what_was_signed(payer: Payer) -> None:
+async def test_a_database_that_was_restored_finds_what_was_signed(payer: Payer, service: Service) -> None:
     """The signer's journal is newer: the same bytes are sent, and the next order does not get their nonce."""
     order = await payer.order(1_000_000)
     await payer.pay(order)
     before = await payer.hashes(order)
-    await _forget(payer, order)
+    await _forget(service.dsn, payer, order)
     assert (await payer.pay(order)).outcome == "accepted"
     assert await payer.hashes(order) == before
-    await _forget(payer, order)
+    await _forget(service.dsn, payer, order)
     other = await payer.order(1_000_000)
     await payer.pay(other)
     assert (await payer.stored(other)).nonce == 1
@@ -317,9 +290,9 @@ async def test_a_database_that_was_restored_finds_what_was_signed(payer: Payer) 
     assert await payer.received_wei() == 2_000_000 * MINOR
 
 
-async def _forget(payer: Payer, order: PayoutOrder) -> None:
+async def _forget(dsn: str, payer: Payer, order: PayoutOrder) -> None:
     """Be a database from before this payout."""
-    connection = await asyncpg.connect(payer.services.settings.database_url)
+    connection = await asyncpg.connect(dsn)
     async with connection.transaction():
         await connection.execute("ALTER TABLE chain_payouts DISABLE TRIGGER never_deleted")
         await connection.execute("ALTER TABLE chain_transactions DISABLE TRIGGER never_deleted")
@@ -345,8 +318,43 @@ async def test_the_database_keeps_what_was_signed(payer: Payer) -> None:
         "DELETE FROM chain_payouts WHERE id = $1",
     ):
         with pytest.raises(asyncpg.IntegrityConstraintViolationError):
-            await payer.services.db.execute(statement, order.id)
+            await payer.db.execute(statement, order.id)
     unreleased = await payer.order(1_000_000)
     other = msgspec.structs.replace(unreleased, receiver="0x" + "44" * 20)
     with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
         await payer.pay(other)
+
+
+async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: Actor, services: Services) -> None:
+    """Through the gate and the ledger, with the fee that the network took."""
+    since, env = last_id(), MerchantEnv(MerchantId(UUID(alice.merchant_id)), "live")
+    network = make_network("ethereum", payer.chain.url, payer.token.address)
+    payouts = make_payouts(services.db, services.catalogue, network, payer.signer.policy.socket)
+    payer.signer.policy.networks["ethereum"] = payer.signer.policy.networks[payer.name]
+    network.measured = Measured(True, clock.now(), {})
+    on_chain = msgspec.structs.replace(services, rails=Rails([network]))
+
+    async def fund(work: Work) -> None:
+        posting = Posting("adjustment", "ETH", 200_000_000, equity("adjustment"), available(env))
+        await post(work, JournalEntry("live", "adjustment", Source("test", uuid4()), (posting,)))
+
+    await services.transact(fund, clock.now())
+    new = NewWithdrawal(method_id="ethereum:ETH", amount="1.5", receiver=payer.receiver)
+    asked = await on_chain.transact(lambda work: actions.request(work, env, new), clock.now())
+    await review(services, {"id": str(asked.id)})
+    for status in ("processing", "completed"):
+        withdrawal = await withdrawal_store.get(services.db, env, asked.id)
+        await jobs.advance_one(on_chain, withdrawal, clock.now())
+        assert (await withdrawal_store.get(services.db, env, asked.id)).status == status
+        await payer.settle()
+        current = await store.get(services.db, asked.id)
+        assert current is not None
+        await payout_checks.check(payouts, current, clock.now())
+    completed = await withdrawal_store.get(services.db, env, asked.id)
+    stored = await store.get(services.db, asked.id)
+    assert stored is not None
+    assert completed.tx_hash == stored.tx_hash
+    assert stored.fee_wei is not None
+    assert completed.network_paid_minor == -(-stored.fee_wei // MINOR) > 0
+    assert await payer.received_wei() == 150_000_000 * MINOR
+    assert await broken_invariants(alice.service.dsn, since) == []

@@ -10,7 +10,7 @@ from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode, number_of
 from tollhouse.rails.evm.sending import ChainTransfer, SentReceipt
 
-UNCLEAR = "The token reports no transfer. Compare the balances, and correct the token or its contract."
+UNCLEAR = "the token reports no transfer"
 UNCLEAR_AGAIN_AFTER = timedelta(hours=1)
 SEND_AGAIN_AFTER = timedelta(seconds=60)
 """Nodes forget transactions that wait. Sending the same bytes again changes nothing where they do not."""
@@ -50,7 +50,7 @@ async def _record(payouts: ChainPayouts, payout: ChainPayout, receipt: SentRecei
         next_check_at = now + timedelta(seconds=payouts.network.settings.poll_interval_s)
         await store.record_mined(payouts.db, payout.id, mined, now, next_check_at)
     elif receipt.was_reverted:
-        await store.fail(payouts.db, payout.id, mined, "The transaction was reverted.", now)
+        await store.fail(payouts.db, payout.id, mined, "reverted", now)
         log.warning("payout_reverted", part=payout.rail, detail=f"{payout.id} {mined.tx_hash}")
     elif transfer.arrived(receipt):
         await store.complete(payouts.db, payout.id, mined, now)

@@ -139,11 +139,11 @@ class ChainPayouts:
         if isinstance(wallet, SigningRefused):
             raise CannotPrepare(wallet.message)
         if not payout.chain_id == wallet.chain_id == await node.quantity("eth_chainId"):
-            raise CannotPrepare("The node, the signer and the rails file disagree about the chain.")
+            raise CannotPrepare("node, signer and rails file disagree about the chain")
         transfer = ChainTransfer(wallet.address, payout.receiver, payout.contract, payout.amount_units)
         price = await sending.read_price(node)
         if price.fee_per_gas > self._fee_max:
-            raise CannotPrepare(f"Gas costs {price.fee_per_gas // WEI_PER_GWEI} gwei, more than the maximum.")
+            raise CannotPrepare(f"gas costs {price.fee_per_gas // WEI_PER_GWEI} gwei, more than the maximum")
         await self._ensure_float(node, payout, wallet.address, 0)
         terms = _terms(await sending.estimate_gas(node, transfer), price)
         await self._ensure_float(node, payout, wallet.address, terms.cost)
@@ -151,7 +151,7 @@ class ChainPayouts:
         try:
             await self.db.transact(lambda tx: _reserve(tx, payout.id, wallet.address, nonce_min, terms, now, check_at))
         except asyncpg.UniqueViolationError:
-            raise CannotPrepare("Another payout is being signed.") from None
+            raise CannotPrepare("another payout is being signed") from None
         except asyncpg.CheckViolationError as error:  # paused or suspended meanwhile
             raise CannotPrepare(str(error)) from None
         return await self._get(payout.id)
@@ -167,7 +167,7 @@ class ChainPayouts:
             committed_coins, _ = await store.committed(self.db, payout.rail, payout.mode, wallet, None)
             is_enough = tokens >= payout.amount_units and coins - committed_coins >= cost
         if not is_enough:
-            raise CannotPrepare(f"The wallet {wallet} has too little {payout.currency}, or too little for fees.")
+            raise CannotPrepare(f"the wallet has too little {payout.currency}, or too little for fees")
 
     async def _give_back(self, payout: ChainPayout, refused: SigningRefused, now: datetime) -> None:
         """Nothing was signed for its nonce, so the next payout gets it. Unless its journal failed."""

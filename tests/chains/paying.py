@@ -1,0 +1,108 @@
+"""A wallet with a signer on the node of the tests, a rail for it, and orders that have passed the gate."""
+
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+from tests.chains.anvil import Anvil, Contract
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.chains import payout_checks
+from tollhouse.chains import payouts_store as store
+from tollhouse.chains.payouts import ChainPayouts
+from tollhouse.chains.payouts_model import ChainPayout
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id
+from tollhouse.platform.db import Pool
+from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.provider import PayoutOrder, Submission
+from tollhouse.rails.settings import EvmSettings, TokenSettings
+from tollhouse.signer.client import SignerClient
+from tollhouse.signer.journal import SigningJournal, create_journal
+from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
+from tollhouse.signer.rules import Signer
+from tollhouse.signer.wallet import Wallet
+
+WORDS = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+ETHER, MINOR = 10**18, 10**10
+"""Wei of an ether, and of the smallest part of it that the ledger has."""
+RELEASED = """
+    INSERT INTO outgoing_transfers (id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, review,
+                                    approvals_needed, created_at)
+    VALUES ($1, $2, $3::uuid, 'live', $4, $5, $6, $7, 'required', 1, now())
+"""
+APPROVE = """
+    UPDATE outgoing_transfers SET review = 'approved', approvals = '{olga}', reviewed_at = now(), released_at = now()
+    WHERE id = $1
+"""
+
+
+def make_network(name: str, node_url: str, token: str) -> EvmNetwork:
+    """The rail of the node of the tests."""
+    tokens = {"USDC": TokenSettings(token, 6)}
+    return EvmNetwork(name, EvmSettings(chain_id=31337, node_url=node_url, tokens=tokens, signer_socket="unused"))
+
+
+def make_payouts(db: Pool, catalogue: Catalogue, network: EvmNetwork, socket: Path) -> ChainPayouts:
+    """The payouts of a rail, which its provider has from now on."""
+    payouts = ChainPayouts(db, catalogue, network, network.settings.node_url or "", SignerClient(socket))
+    network.payouts = payouts
+    return payouts
+
+
+def make_signer(folder: Path, name: str, token: str) -> Signer:
+    """A signer for this network. Every receiver gets up to 5 ether or 500 dollars at once."""
+    ether = AssetPolicy(per_transfer="5", per_day="50", others_per_transfer="5", others_per_day="50")
+    dollars = AssetPolicy(
+        contract=token, decimals=6, per_transfer="500", per_day="5000", others_per_transfer="500", others_per_day="5000"
+    )
+    assets = {"ETH": ether, "USDC": dollars}
+    network = NetworkPolicy(chain_id=31337, assets=assets, fees_per_day="1")
+    policy = SigningPolicy(socket=folder / "s", journal=folder / "j", mnemonic_file=folder / "m", networks={name: network})
+    wallet = Wallet(WORDS)
+    create_journal(policy.journal, wallet.address)
+    return Signer(policy, wallet, SigningJournal(policy.journal))
+
+
+class Payer:
+    """A rail with a signer and a token, and orders for it."""
+
+    def __init__(self, merchant_id: str, payouts: ChainPayouts, chain: Anvil, signer: Signer, token: Contract) -> None:
+        self.merchant_id, self.payouts, self.chain, self.signer, self.token = merchant_id, payouts, chain, signer, token
+        self.network, self.db, self.name = payouts.network, payouts.db, payouts.network.name
+        self.receiver = "0x" + uuid4().hex.ljust(40, "0")
+
+    async def order(self, amount_minor: int, currency: str = "ETH", receiver: str | None = None) -> PayoutOrder:
+        """A released withdrawal."""
+        order = PayoutOrder(new_id(), "m", currency, amount_minor, receiver or self.receiver, {}, clock.now())
+        values = (self.merchant_id, self.name, currency, amount_minor, order.receiver)
+        await self.db.execute(RELEASED, order.id, "withdrawal", *values)
+        await self.db.execute(APPROVE, order.id)
+        return order
+
+    async def pay(self, order: PayoutOrder) -> Submission:
+        """Submit the order, as jobs do."""
+        return await self.network.payout(order)
+
+    async def stored(self, order: PayoutOrder) -> ChainPayout:
+        """The payout as it is in the database."""
+        found = await store.get(self.db, order.id)
+        assert found is not None
+        return found
+
+    async def hashes(self, order: PayoutOrder) -> list[str]:
+        """The hashes of what was signed for it."""
+        return [one.tx_hash for one in await store.list_transactions(self.db, order.id)]
+
+    async def check(self, order: PayoutOrder, later: timedelta = timedelta()) -> str:
+        """Let the job look after it, and say its status."""
+        await payout_checks.check(self.payouts, await self.stored(order), clock.now() + later)
+        return (await self.stored(order)).status
+
+    async def settle(self) -> None:
+        """Let what waits be mined, and become final."""
+        await self.chain.mine()
+        await self.chain.finalize()
+
+    async def received_wei(self) -> int:
+        """What the receiver has."""
+        return await self.chain.balance_wei(self.receiver)
