@@ -1939,6 +1939,15 @@ CREATE TABLE public.bank_sendings (
     CONSTRAINT bank_sendings_error_check CHECK ((error <> ''::text)),
     CONSTRAINT bank_sendings_tries_check CHECK ((tries >= 0))
 );
+CREATE TABLE public.chain_payout_health (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    reason text,
+    currencies_down text[] NOT NULL,
+    facts jsonb NOT NULL,
+    checked_at timestamp with time zone NOT NULL,
+    CONSTRAINT chain_payout_health_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
 CREATE TABLE public.chain_payouts (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -1963,6 +1972,7 @@ CREATE TABLE public.chain_payouts (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     check_at timestamp with time zone,
+    waits_for text,
     CONSTRAINT chain_payouts_amount_units_check CHECK ((amount_units > (0)::numeric)),
     CONSTRAINT chain_payouts_chain_id_check CHECK ((chain_id > 0)),
     CONSTRAINT chain_payouts_check CHECK (((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas))),
@@ -1975,7 +1985,9 @@ CREATE TABLE public.chain_payouts (
     CONSTRAINT chain_payouts_nonce_check CHECK ((nonce >= 0)),
     CONSTRAINT chain_payouts_receiver_check CHECK ((receiver ~ '^0x[0-9a-f]{40}$'::text)),
     CONSTRAINT chain_payouts_reserved CHECK ((((wallet IS NULL) = (nonce IS NULL)) AND ((gas IS NULL) = (nonce IS NULL)) AND ((fee_per_gas IS NULL) = (nonce IS NULL)) AND ((tip_per_gas IS NULL) = (nonce IS NULL)) AND ((nonce IS NOT NULL) OR (status = ANY (ARRAY['waiting'::text, 'failed'::text]))) AND ((nonce IS NULL) OR (status <> 'waiting'::text)))),
-    CONSTRAINT chain_payouts_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'reserved'::text, 'signed'::text, 'mined'::text, 'completed'::text, 'failed'::text])))
+    CONSTRAINT chain_payouts_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'reserved'::text, 'signed'::text, 'mined'::text, 'completed'::text, 'failed'::text]))),
+    CONSTRAINT chain_payouts_waits CHECK (((waits_for IS NULL) OR (status = 'waiting'::text))),
+    CONSTRAINT chain_payouts_waits_for_check CHECK ((waits_for = ANY (ARRAY['float'::text, 'gas_price'::text, 'turn'::text, 'operator'::text])))
 );
 CREATE TABLE public.chain_transactions (
     payout_id uuid NOT NULL,
@@ -3168,6 +3180,8 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.chain_payout_health
+    ADD CONSTRAINT chain_payout_health_pkey PRIMARY KEY (rail, mode);
 ALTER TABLE ONLY public.chain_payouts
     ADD CONSTRAINT chain_payouts_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.chain_payouts
@@ -3427,6 +3441,7 @@ CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at)
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX chain_payouts_due ON public.chain_payouts USING btree (check_at) WHERE (check_at IS NOT NULL);
 CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'reserved'::text);
+CREATE INDEX chain_payouts_waiting ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'waiting'::text);
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
 CREATE INDEX chargebacks_of_merchant ON public.chargebacks USING btree (merchant_id, mode, opened_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);

@@ -64,6 +64,7 @@ LOCAL = {
     "bank_reports",
     "bank_sendings",
     "bank_statements",
+    "chain_payout_health",
     "chain_payouts",
     "chain_transactions",
     "chain_wallets",

@@ -13,6 +13,7 @@ from tollhouse.api import OPERATIONS
 from tollhouse.api.reference import event_examples
 from tollhouse.catalogue import extension, scales
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.chains import payout_health
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
 from tollhouse.console import jobs as operator_jobs
 from tollhouse.http.asgi import AsgiApplication
@@ -119,6 +120,9 @@ def build(services: Services, metrics_listener: socket.socket | None = None, tra
         await partitions.create_missing(services.db)
         common_passwords.common()
         recorder.start()
+        if services.rails.chains:
+            await payout_health.refresh(services)
+            watching.append(asyncio.create_task(payout_health.keep_refreshed(services)))
         if has_metrics:
             watching.append(asyncio.create_task(process_metrics.sample((services.db,))))
         if metrics_listener is not None:

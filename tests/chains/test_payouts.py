@@ -20,7 +20,7 @@ from tests.invariants import broken_invariants, last_id
 from tests.running import Service
 from tests.withdrawals.steps import review
 from tollhouse.catalogue import extension
-from tollhouse.chains import payout_checks
+from tollhouse.chains import payout_checks, payout_health
 from tollhouse.chains import payouts_store as store
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
@@ -249,9 +249,6 @@ async def test_an_order_that_the_signer_refuses_leaves_no_gap(payer: Payer) -> N
     small = await payer.order(1_000_000)
     await payer.pay(small)
     assert (await payer.stored(small)).nonce == 0
-    poor = await payer.order(2_000_000_000)
-    assert (await payer.pay(poor)).outcome == "unknown"
-    assert "too little ETH" in str((await payer.stored(poor)).reason)
 
 
 async def test_a_node_that_does_not_answer_changes_nothing(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,7 +329,9 @@ async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: A
     payouts = make_payouts(services.db, services.catalogue, network, payer.signer.policy.socket)
     payer.signer.policy.networks["ethereum"] = payer.signer.policy.networks[payer.name]
     network.measured = Measured(True, clock.now(), {})
+    await payout_health.measure(payouts, clock.now())
     on_chain = msgspec.structs.replace(services, rails=Rails([network]))
+    await payout_health.refresh(on_chain)
 
     async def fund(work: Work) -> None:
         posting = Posting("adjustment", "ETH", 200_000_000, equity("adjustment"), available(env))
@@ -358,3 +357,34 @@ async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: A
     assert completed.network_paid_minor == -(-stored.fee_wei // MINOR) > 0
     assert await payer.received_wei() == 150_000_000 * MINOR
     assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_withdrawals_are_unavailable_while_the_rail_cannot_pay(payer: Payer, services: Services) -> None:
+    """Without a signer, with an empty wallet, while an order waits for more money, and while gas is too expensive."""
+    rails = Rails([payer.network])
+    on_chain = msgspec.structs.replace(services, rails=rails)
+    payer.network.measured = Measured(True, clock.now(), {})
+
+    async def errors() -> tuple[str | None, str | None]:
+        await payout_health.measure(payer.payouts, clock.now())
+        await payout_health.refresh(on_chain)
+        return rails.payout_error(payer.name, "live", "ETH"), rails.payout_error(payer.name, "live", "USDC")
+
+    assert rails.payout_error(payer.name, "live", "ETH") == "provider_down"  # nothing is measured
+    assert await errors() == (None, None)
+    poor = await payer.order(2_000_000_000, "USDC")
+    assert (await payer.pay(poor)).outcome == "unknown"
+    assert "too little USDC" in str((await payer.stored(poor)).reason)
+    assert await errors() == (None, "provider_down")
+    await payer.chain.transact(payer.token, "mint", payer.signer.wallet.address, 5000 * 10**6)
+    assert (await payer.pay(poor)).outcome == "unknown"  # now it waits for the signer, which pays 500 at most
+    assert "limited to 500" in str((await payer.stored(poor)).reason)
+    assert await errors() == (None, None)
+    await payer.chain.rpc("anvil_setNextBlockBaseFeePerGas", hex(150 * 10**9))
+    await payer.chain.mine()
+    waits = await payer.order(1_000_000)
+    assert (await payer.pay(waits)).outcome == "unknown"
+    assert "more than the maximum" in str((await payer.stored(waits)).reason)
+    assert await errors() == ("provider_down", "provider_down")
+    payer.payouts.signer.socket = payer.payouts.signer.socket.with_name("nobody")
+    assert await errors() == ("provider_down", "provider_down")

@@ -12,7 +12,7 @@ import msgspec
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import payouts_store as store
-from tollhouse.chains.payouts_model import ChainPayout, NewChainPayout, PayoutOrderKind
+from tollhouse.chains.payouts_model import ChainPayout, NewChainPayout, PayoutOrderKind, WaitsFor
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
@@ -31,6 +31,10 @@ CONTINUE_AFTER = timedelta(seconds=15)
 
 class CannotPrepare(Exception):
     """Nothing was signed, and nothing can be now. The text says why, for operators."""
+
+    def __init__(self, reason: str, waits_for: WaitsFor = "operator") -> None:
+        super().__init__(reason)
+        self.waits_for: WaitsFor = waits_for
 
 
 class ChainPayouts:
@@ -121,7 +125,7 @@ class ChainPayouts:
             await store.fail_waiting(self.db, payout.id, str(error), now)
         except CannotPrepare as error:
             log.warning("payout_waits", part=payout.rail, detail=str(payout.id), reason=str(error))
-            await store.wait(self.db, payout.id, str(error), now)
+            await store.wait(self.db, payout.id, str(error), error.waits_for, now)
         return await self._get(payout.id)
 
     async def _broadcast_or_later(self, payout: ChainPayout, now: datetime) -> None:
@@ -143,7 +147,7 @@ class ChainPayouts:
         transfer = ChainTransfer(wallet.address, payout.receiver, payout.contract, payout.amount_units)
         price = await sending.read_price(node)
         if price.fee_per_gas > self._fee_max:
-            raise CannotPrepare(f"gas costs {price.fee_per_gas // WEI_PER_GWEI} gwei, more than the maximum")
+            raise CannotPrepare(f"gas costs {price.fee_per_gas // WEI_PER_GWEI} gwei, more than the maximum", "gas_price")
         await self._ensure_float(node, payout, wallet.address, 0)
         terms = _terms(await sending.estimate_gas(node, transfer), price)
         await self._ensure_float(node, payout, wallet.address, terms.cost)
@@ -151,7 +155,7 @@ class ChainPayouts:
         try:
             await self.db.transact(lambda tx: _reserve(tx, payout.id, wallet.address, nonce_min, terms, now, check_at))
         except asyncpg.UniqueViolationError:
-            raise CannotPrepare("another payout is being signed") from None
+            raise CannotPrepare("another payout is being signed", "turn") from None
         except asyncpg.CheckViolationError as error:  # paused or suspended meanwhile
             raise CannotPrepare(str(error)) from None
         return await self._get(payout.id)
@@ -167,7 +171,7 @@ class ChainPayouts:
             committed_coins, _ = await store.committed(self.db, payout.rail, payout.mode, wallet, None)
             is_enough = tokens >= payout.amount_units and coins - committed_coins >= cost
         if not is_enough:
-            raise CannotPrepare(f"the wallet has too little {payout.currency}, or too little for fees")
+            raise CannotPrepare(f"the wallet has too little {payout.currency}, or too little for fees", "float")
 
     async def _give_back(self, payout: ChainPayout, refused: SigningRefused, now: datetime) -> None:
         """Nothing was signed for its nonce, so the next payout gets it. Unless its journal failed."""

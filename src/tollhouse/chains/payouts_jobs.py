@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tollhouse.chains import payout_checks
+from tollhouse.chains import payout_checks, payout_health
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.payouts import CONTINUE_AFTER, CannotPrepare, ChainPayouts
 from tollhouse.chains.payouts_model import ChainPayout
@@ -24,6 +24,15 @@ async def advance_payouts(services: Services) -> None:
         payouts = payouts_of(services, network)
         if payouts is not None:
             await _advance(services, network, payouts)
+
+
+async def measure_payouts(services: Services) -> None:
+    """Measure whether each network that has a signer can pay out."""
+    for network in services.rails.chains:
+        payouts = payouts_of(services, network)
+        if payouts is not None:
+            await payout_health.measure(payouts, clock.now())
+    await payout_health.refresh(services)
 
 
 def payouts_of(services: Services, network: EvmNetwork) -> ChainPayouts | None:

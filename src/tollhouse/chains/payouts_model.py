@@ -12,6 +12,8 @@ from tollhouse.signer.messages import GasTerms
 PayoutStatus = Literal["waiting", "reserved", "signed", "mined", "completed", "failed"]
 """`waiting`: no nonce, nothing signed. `reserved`: has a nonce, and may be signed. `signed`: the bytes are stored.
 `mined`: in a block that can still vanish. `completed` and `failed` are final."""
+WaitsFor = Literal["float", "gas_price", "turn", "operator"]
+"""Too little in the wallet; gas above the maximum; another payout that is being signed; limits of the signer and others."""
 PayoutOrderKind = Literal["withdrawal", "refund"]
 OPEN: tuple[PayoutStatus, ...] = ("reserved", "signed", "mined")
 

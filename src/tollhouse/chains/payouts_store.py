@@ -1,12 +1,17 @@
 """SQL of payouts on chains."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
-from tollhouse.chains.payouts_model import ChainPayout, ChainTransaction, MinedTransfer, NewChainPayout
+import msgspec
+
+from tollhouse.chains.payouts_model import ChainPayout, ChainTransaction, MinedTransfer, NewChainPayout, WaitsFor
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.evm.provider import PayoutsMeasured
 from tollhouse.signer.messages import GasTerms, SignedTransfer
 
 COLUMNS = """p.id, p.kind, p.rail, p.mode, p.chain_id, p.currency, p.contract, p.receiver, p.amount_units,
@@ -26,7 +31,7 @@ LEASE_DUE = f"""
     WHERE p.id = due.id
     RETURNING {COLUMNS}
 """
-WAIT = "UPDATE chain_payouts SET reason = $2, updated_at = $3 WHERE id = $1 AND status = 'waiting'"
+WAIT = "UPDATE chain_payouts SET reason = $2, waits_for = $3, updated_at = $4 WHERE id = $1 AND status = 'waiting'"
 # The row of the wallet is locked, so that orders get their nonces one after the other.
 TAKE_NONCE = """
     INSERT INTO chain_wallets (rail, mode, address, next_nonce) VALUES ($1, $2, $3, $4::bigint + 1)
@@ -41,8 +46,8 @@ GIVE_NONCE_BACK = """
     UPDATE chain_wallets SET next_nonce = $4 WHERE rail = $1 AND mode = $2 AND address = $3 AND next_nonce = $4::bigint + 1
 """
 RESERVE = """
-    UPDATE chain_payouts SET status = 'reserved', reason = NULL, wallet = $2, nonce = $3, gas = $4, fee_per_gas = $5,
-        tip_per_gas = $6, updated_at = $7, check_at = $8
+    UPDATE chain_payouts SET status = 'reserved', reason = NULL, waits_for = NULL, wallet = $2, nonce = $3,
+        gas = $4, fee_per_gas = $5, tip_per_gas = $6, updated_at = $7, check_at = $8
     WHERE id = $1 AND status = 'waiting'
 """
 RELEASE = """
@@ -76,9 +81,20 @@ UNMINE = """
         fee_wei = NULL, updated_at = $2
     WHERE id = $1 AND status = 'mined'
 """
-FAIL_WAITING = (
-    "UPDATE chain_payouts SET status = 'failed', reason = $2, updated_at = $3 WHERE id = $1 AND status = 'waiting'"
-)
+FAIL_WAITING = """
+    UPDATE chain_payouts SET status = 'failed', reason = $2, waits_for = NULL, updated_at = $3
+    WHERE id = $1 AND status = 'waiting'
+"""
+COUNT_WAITING = """
+    SELECT currency, waits_for, count(*) AS payouts FROM chain_payouts
+    WHERE rail = $1 AND mode = $2 AND status = 'waiting' GROUP BY currency, waits_for
+"""
+SAVE_HEALTH = """
+    INSERT INTO chain_payout_health (rail, mode, reason, currencies_down, facts, checked_at) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (rail, mode) DO UPDATE SET reason = excluded.reason, currencies_down = excluded.currencies_down,
+        facts = excluded.facts, checked_at = excluded.checked_at
+"""
+GET_HEALTH = "SELECT reason, currencies_down, facts, checked_at FROM chain_payout_health WHERE rail = $1 AND mode = $2"
 # What has a nonce and is in no block yet is not missing from the wallet's balance.
 COMMITTED = """
     SELECT coalesce(sum(amount_units) FILTER (WHERE contract IS NOT DISTINCT FROM $4), 0) AS amount_units,
@@ -114,9 +130,9 @@ async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timed
     return [_payout(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
 
 
-async def wait(db: Pool | Tx, payout_id: UUID, reason: str, now: datetime) -> None:
+async def wait(db: Pool | Tx, payout_id: UUID, reason: str, waits_for: WaitsFor, now: datetime) -> None:
     """Record why a payout without a nonce waits."""
-    await db.execute(WAIT, payout_id, reason, now)
+    await db.execute(WAIT, payout_id, reason, waits_for, now)
 
 
 async def reserve(
@@ -193,6 +209,28 @@ async def unmine(db: Pool, payout_id: UUID, now: datetime) -> None:
 async def fail_waiting(db: Pool | Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
     """Fail a payout that has no nonce, and so was never signed. False where it has one, or has ended."""
     return await db.execute(FAIL_WAITING, payout_id, reason, now) == 1
+
+
+async def count_waiting(db: Pool, rail: str, mode: Mode) -> dict[tuple[str, WaitsFor | None], int]:
+    """How many payouts wait, by currency and what for."""
+    rows = await db.fetch(COUNT_WAITING, rail, mode)
+    return {(row["currency"], row["waits_for"]): row["payouts"] for row in rows}
+
+
+async def save_health(
+    db: Pool, rail: str, mode: Mode, reason: str | None, down: Sequence[str], facts: dict[str, Any], now: datetime
+) -> None:
+    """Store what was measured of the payouts of a rail."""
+    await db.execute(SAVE_HEALTH, rail, mode, reason, list(down), msgspec.json.encode(facts).decode(), now)
+
+
+async def get_health(db: Pool, rail: str, mode: Mode) -> PayoutsMeasured | None:
+    """What was measured last; None where nothing was."""
+    row = await db.fetchrow(GET_HEALTH, rail, mode)
+    if row is None:
+        return None
+    facts = msgspec.json.decode(row["facts"], type=dict[str, Any])
+    return PayoutsMeasured(row["reason"], frozenset(row["currencies_down"]), row["checked_at"], facts)
 
 
 async def committed(db: Pool | Tx, rail: str, mode: Mode, wallet: str, contract: str | None) -> tuple[int, int]:

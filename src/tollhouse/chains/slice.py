@@ -3,5 +3,5 @@
 from tollhouse.chains import payouts_jobs
 from tollhouse.http.slice import Job, Slice
 
-POLL_S = 1.0
-SLICE = Slice(jobs=(Job(POLL_S, payouts_jobs.advance_payouts),))
+ADVANCE_S, MEASURE_S = 1, 10
+SLICE = Slice(jobs=(Job(ADVANCE_S, payouts_jobs.advance_payouts), Job(MEASURE_S, payouts_jobs.measure_payouts)))

@@ -39,7 +39,8 @@ class Rails:
         if provider is None:
             return "provider_not_configured"
         health = provider.health()
-        return _error(health, currency) or health.payout_reason
+        is_down = currency in health.payouts_down
+        return _error(health, currency) or health.payout_reason or ("provider_down" if is_down else None)
 
     def times(self, name: str, mode: Mode) -> PaymentTimes:
         """How long payments by the rail of this name take."""

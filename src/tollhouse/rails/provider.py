@@ -18,12 +18,14 @@ class Health(Struct, frozen=True):
     """Whether a rail is available, with the reason if not.
 
     `currencies` are those that it carries; None: all. `payout_reason` is why it pays nothing out, though it can be paid.
+    `payouts_down` are the currencies of which it has too little to pay out now.
     """
 
     available: bool
     reason: RailError | None = None
     currencies: frozenset[str] | None = None
     payout_reason: RailError | None = None
+    payouts_down: frozenset[str] = frozenset()
 
 
 class Attempt(Struct, frozen=True):

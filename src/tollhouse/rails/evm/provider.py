@@ -51,6 +51,15 @@ class Measured(Struct, frozen=True):
     facts: dict[str, Any]
 
 
+class PayoutsMeasured(Struct, frozen=True):
+    """What the worker measured of the payouts last: why there are none, and the currencies the wallet has too little of."""
+
+    reason: str | None
+    currencies_down: frozenset[str]
+    checked_at: datetime
+    facts: dict[str, Any]
+
+
 class PayoutDesk(Protocol):
     """Signs and sends orders, and keeps what became of them: `chains.payouts`."""
 
@@ -64,7 +73,7 @@ class PayoutDesk(Protocol):
 
 
 class EvmNetwork:
-    """A network in live mode. `measured` is refreshed by each process that has an EVM rail; the worker sets `payouts`."""
+    """A network in live mode. What was measured is refreshed by each process that has one; the worker sets `payouts`."""
 
     mode: Mode = "live"
     is_exported = False
@@ -77,6 +86,7 @@ class EvmNetwork:
         tokens = (Asset(code, token.contract.lower(), token.decimals) for code, token in settings.tokens.items())
         self.assets = {asset.currency: asset for asset in (coin, *tokens)}
         self.measured: Measured | None = None
+        self.payouts_measured: PayoutsMeasured | None = None
         self.payouts: PayoutDesk | None = None
 
     def health(self) -> Health:
@@ -84,11 +94,25 @@ class EvmNetwork:
         measured = self.measured
         if measured is None or not measured.available or clock.now() - measured.checked_at > HEALTH_EXPIRES_AFTER:
             return Health(available=False, reason="provider_down")
-        return Health(available=True, currencies=frozenset(self.assets), payout_reason=self._payout_reason)
+        return Health(
+            available=True,
+            currencies=frozenset(self.assets),
+            payout_reason=self._payout_reason,
+            payouts_down=self._payouts_down,
+        )
+
+    @property
+    def _payouts_down(self) -> frozenset[str]:
+        return frozenset() if self.payouts_measured is None else self.payouts_measured.currencies_down
 
     @property
     def _payout_reason(self) -> RailError | None:
-        return "provider_not_configured" if self.settings.signer_socket is None else None
+        if self.settings.signer_socket is None:
+            return "provider_not_configured"
+        measured = self.payouts_measured
+        if measured is None or measured.reason is not None or clock.now() - measured.checked_at > HEALTH_EXPIRES_AFTER:
+            return "provider_down"
+        return None
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
         """The attempt's address, the exact amount, and both as an EIP-681 URI."""

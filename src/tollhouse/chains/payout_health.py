@@ -1,0 +1,74 @@
+"""Whether a chain rail can pay out: the worker measures signer, gas and wallet, every process reads what it measured."""
+
+import asyncio
+from datetime import datetime
+from typing import Any
+
+from tollhouse.chains import payouts_store as store
+from tollhouse.chains.payouts import ChainPayouts
+from tollhouse.http.services import Services
+from tollhouse.platform.log import log
+from tollhouse.rails.evm import sending
+from tollhouse.rails.evm.node import EvmNode, NodeError
+from tollhouse.rails.evm.sending import WEI_PER_GWEI
+from tollhouse.signer.client import SignerUnavailable
+from tollhouse.signer.messages import SigningRefused
+
+REFRESH_EVERY_S = 2
+TRANSFER_GAS = 65_000
+"""What a transfer of a usual token needs."""
+
+
+async def measure(payouts: ChainPayouts, now: datetime) -> None:
+    """Measure and store whether a network can pay out, and what its wallet has."""
+    network, facts = payouts.network, dict[str, Any]()
+    try:
+        reason, empty = await _look(payouts, facts)
+    except (NodeError, SignerUnavailable) as error:
+        reason, empty = str(error), list[str]()
+    if reason is not None:
+        log.error("payouts_unavailable", part=network.name, reason=reason)
+    waiting = await store.count_waiting(payouts.db, network.name, network.mode)
+    facts["waiting"] = sum(waiting.values())
+    down = sorted({*empty, *(currency for (currency, waits_for) in waiting if waits_for == "float")})
+    await store.save_health(payouts.db, network.name, network.mode, reason, down, facts, now)
+
+
+async def _look(payouts: ChainPayouts, facts: dict[str, Any]) -> tuple[str | None, list[str]]:
+    """Why nothing can be paid out, and what the wallet has nothing of. Raises `NodeError` and `SignerUnavailable`."""
+    network = payouts.network
+    wallet = await payouts.signer.describe_wallet(network.name)
+    if isinstance(wallet, SigningRefused):
+        return wallet.message, []
+    facts |= {"wallet": wallet.address, "next_nonce": wallet.next_nonce, "balances": {}}
+    async with EvmNode(payouts.node_url) as node:
+        if not network.settings.chain_id == wallet.chain_id == await node.quantity("eth_chainId"):
+            return "node, signer and rails file disagree about the chain", []
+        price = await sending.read_price(node)
+        facts["fee_per_gas_wei"] = price.fee_per_gas
+        balances = {
+            asset.currency: await sending.read_balance(node, wallet.address, asset.contract)
+            for asset in network.assets.values()
+        }
+    facts["balances"] = {currency: str(units) for currency, units in balances.items()}
+    if price.fee_per_gas > network.settings.fee_per_gas_max_gwei * WEI_PER_GWEI:
+        return "gas costs more than the maximum", []
+    if balances[network.settings.coin] < price.fee_per_gas * TRANSFER_GAS:
+        return "the wallet has too little for fees", []
+    return None, [currency for currency, units in balances.items() if units == 0]
+
+
+async def refresh(services: Services) -> None:
+    """Read what the worker measured last."""
+    for network in services.rails.chains:
+        network.payouts_measured = await store.get_health(services.db, network.name, network.mode)
+
+
+async def keep_refreshed(services: Services) -> None:
+    """Refresh until cancelled."""
+    while True:
+        try:
+            await refresh(services)
+        except Exception as error:  # noqa: BLE001 - what is not measured again expires
+            log.warning("payout_health_unknown", exc_info=error)
+        await asyncio.sleep(REFRESH_EVERY_S)
