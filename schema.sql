@@ -1354,7 +1354,10 @@ CREATE TABLE public.withdrawals (
     processing_at timestamp with time zone,
     completed_at timestamp with time zone,
     recipient_id uuid,
+    batch_id uuid,
+    batch_row integer,
     CONSTRAINT withdrawals_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT withdrawals_batch_row CHECK (((batch_id IS NULL) = (batch_row IS NULL))),
     CONSTRAINT withdrawals_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
     CONSTRAINT withdrawals_check1 CHECK (((processing_at IS NOT NULL) = (submission IS NOT NULL))),
     CONSTRAINT withdrawals_check2 CHECK (((status <> ALL (ARRAY['processing'::text, 'completed'::text])) OR (processing_at IS NOT NULL))),
@@ -3060,6 +3063,16 @@ CREATE VIEW public.whole_transactions AS
     (l.customer_email IS NOT NULL) AS link_has_email
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
+CREATE TABLE public.withdrawal_batches (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    description text,
+    item_count integer NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT withdrawal_batches_item_count_check CHECK (((item_count >= 1) AND (item_count <= 500))),
+    CONSTRAINT withdrawal_batches_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
 CREATE TABLE public.withdrawal_days (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -3394,6 +3407,8 @@ ALTER TABLE ONLY public.webhook_redelivery_runs
     ADD CONSTRAINT webhook_redelivery_runs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version);
+ALTER TABLE ONLY public.withdrawal_batches
+    ADD CONSTRAINT withdrawal_batches_pkey PRIMARY KEY (id, merchant_id);
 ALTER TABLE ONLY public.withdrawal_days
     ADD CONSTRAINT withdrawal_days_pkey PRIMARY KEY (merchant_id, mode, method_id, day);
 ALTER TABLE ONLY public.withdrawal_quotes
@@ -3540,6 +3555,7 @@ CREATE INDEX webhook_redelivery_runs_old ON public.webhook_redelivery_runs USING
 CREATE UNIQUE INDEX webhook_redelivery_runs_one ON public.webhook_redelivery_runs USING btree (merchant_id, mode) WHERE (ended_at IS NULL);
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
+CREATE INDEX withdrawal_batches_of_merchant ON public.withdrawal_batches USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (created_at);
 CREATE INDEX withdrawal_recipients_by_account ON public.withdrawal_recipients USING btree (merchant_id, mode, rail, account);
 CREATE INDEX withdrawal_recipients_of_merchant ON public.withdrawal_recipients USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -3551,6 +3567,7 @@ CREATE INDEX withdrawals_by_status ON public.withdrawals USING btree (merchant_i
 CREATE INDEX withdrawals_due ON public.withdrawals USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX withdrawals_external_prefix ON public.withdrawals USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX withdrawals_of_merchant ON public.withdrawals USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE UNIQUE INDEX withdrawals_once_in_batch ON public.withdrawals USING btree (batch_id, batch_row, merchant_id) WHERE (batch_id IS NOT NULL);
 CREATE INDEX withdrawals_to_review ON public.withdrawals USING btree (created_at, id) WHERE (status = 'pending_review'::text);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3566,6 +3583,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transaction_
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.receipts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.withdrawal_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_imports FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
@@ -3594,6 +3612,7 @@ CREATE TRIGGER digested AFTER INSERT ON public.transactions FOR EACH ROW EXECUTE
 CREATE TRIGGER digested AFTER INSERT ON public.webhook_events FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('event');
 CREATE TRIGGER digested AFTER INSERT ON public.withdrawals FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('withdrawal');
 CREATE TRIGGER fulfillments_transition BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER keeps_batch BEFORE UPDATE OF batch_id, batch_row ON public.withdrawals FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.batch_row IS DISTINCT FROM new.batch_row))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER keeps_recipient BEFORE UPDATE OF recipient_id ON public.withdrawals FOR EACH ROW WHEN ((old.recipient_id IS DISTINCT FROM new.recipient_id)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
@@ -3827,6 +3846,8 @@ ALTER TABLE ONLY public.webhook_redelivery_runs
     ADD CONSTRAINT webhook_redelivery_runs_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawal_batches
+    ADD CONSTRAINT withdrawal_batches_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_days
     ADD CONSTRAINT withdrawal_days_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_quotes
@@ -3835,6 +3856,8 @@ ALTER TABLE ONLY public.withdrawal_recipients
     ADD CONSTRAINT withdrawal_recipients_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_settings
     ADD CONSTRAINT withdrawal_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_batch FOREIGN KEY (batch_id, merchant_id) REFERENCES public.withdrawal_batches(id, merchant_id);
 ALTER TABLE ONLY public.withdrawals
     ADD CONSTRAINT withdrawals_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
 ALTER TABLE ONLY public.withdrawals

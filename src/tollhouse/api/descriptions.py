@@ -29,6 +29,8 @@ MEMBERS: Mapping[str, str] = {
     "method_id": "ID of a method from the list of methods.",
     "payment_method_ids": "Payment methods to offer. If omitted, every available method is offered.",
     "receiver": "Account that receives the money, such as an IBAN or an address.",
+    "items": "The withdrawals to create, 1 to 500.",
+    "batch_id": "ID of the batch that it was created with.",
     "recipient_id": "ID of a saved recipient, instead of `receiver`.",
     "saved_recipients_only": "Whether withdrawals go only to saved recipients.",
     "network_fee_mode": "`deduct` takes fees from the amount, `add` adds them to it. Default: `deduct`.",
@@ -85,6 +87,7 @@ OF_TYPES: Mapping[str, str] = {
     "ConversionRuleUpdate.percent": RULE_PERCENT,
     "NewFulfillment.product_id": "ID of a product from the list of products.",
     "NewFulfillment.quantity": "Number of units to deliver.",
+    "NewBatch.description": "Your own description of the batch.",
     "NewRecipient.name": "Name under which the recipient is listed.",
     "NewFulfillment.recipient": "The player, as the JSON Schema `recipient_schema` of the product describes.",
     "NewSettings.payment_methods": "Methods to offer at checkout.",
@@ -130,6 +133,7 @@ OF_TYPES: Mapping[str, str] = {
     "ClockAdvance.seconds": "Number of seconds to move the clock forward.",
 }
 QUERY: Mapping[str, str] = {
+    "batch_id": "Only withdrawals of this batch.",
     "limit": "Number of objects in a page.",
     "status": "Only objects with this status. Can be repeated.",
     "type": "Only objects of this type.",
@@ -176,5 +180,6 @@ PATH: Mapping[str, str] = {
     "transaction_id": "ID of the transaction.",
     "withdrawal_id": "ID of the withdrawal.",
     "recipient_id": "ID of the recipient.",
+    "batch_id": "ID of the batch.",
 }
 USUAL = UsualDescriptions(members=MEMBERS, of_types=OF_TYPES, parameters={"query": QUERY, "path": PATH})

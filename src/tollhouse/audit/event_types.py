@@ -52,6 +52,7 @@ AuditEventType = Literal[
     "dispute.evidence_submitted",
     "dispute.accepted",
     "withdrawal.requested",
+    "withdrawal.batch_requested",
     "withdrawal.canceled",
     "withdrawal.approved",
     "withdrawal.rejected",

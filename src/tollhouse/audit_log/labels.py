@@ -72,6 +72,7 @@ EVENTS: Mapping[AuditEventType, str] = {
     "dispute.evidence_submitted": "Evidence submitted for dispute",
     "dispute.accepted": "Dispute accepted",
     "withdrawal.requested": "Withdrawal requested",
+    "withdrawal.batch_requested": "Batch of withdrawals requested",
     "withdrawal.canceled": "Withdrawal canceled",
     "withdrawal.approved": "Withdrawal approved",
     "withdrawal.rejected": "Withdrawal rejected",

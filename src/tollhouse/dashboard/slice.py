@@ -43,6 +43,7 @@ from tollhouse.dashboard import (
     security,
     sessions,
     webhooks,
+    withdrawal_batches,
     withdrawals,
 )
 from tollhouse.http.slice import Slice
@@ -91,6 +92,7 @@ SLICE = Slice(
         *security.OPERATIONS,
         *sessions.OPERATIONS,
         *webhooks.OPERATIONS,
+        *withdrawal_batches.OPERATIONS,
         *withdrawals.OPERATIONS,
     ),
 )

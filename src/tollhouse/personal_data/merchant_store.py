@@ -73,12 +73,16 @@ RECEIPTS = """
 """
 WITHDRAWALS = """
     SELECT id, mode, status, method_id, currency, amount_minor, network_fee_mode, system_fee_minor, network_fee_minor,
-           network_paid_minor, debit_minor, receive_minor, receiver, recipient_id, provider_fields, tx_hash, failure_code,
-           webhook_url, external_id, description, metadata, created_at, updated_at, processing_at, completed_at
+           network_paid_minor, debit_minor, receive_minor, receiver, recipient_id, batch_id, provider_fields, tx_hash,
+           failure_code, webhook_url, external_id, description, metadata, created_at, updated_at, processing_at, completed_at
     FROM withdrawals WHERE merchant_id = $1 ORDER BY mode, created_at, id
 """
 WITHDRAWAL_RECIPIENTS = """
     SELECT id, mode, name, method_id, receiver, provider_fields, active_at, created_at FROM withdrawal_recipients
+    WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+WITHDRAWAL_BATCHES = """
+    SELECT id, mode, description, item_count, created_at FROM withdrawal_batches
     WHERE merchant_id = $1 ORDER BY mode, created_at, id
 """
 WITHDRAWAL_SETTINGS = """
@@ -148,6 +152,7 @@ TABLES: Mapping[str, str] = {
     "receipts": RECEIPTS,
     "withdrawals": WITHDRAWALS,
     "withdrawal_recipients": WITHDRAWAL_RECIPIENTS,
+    "withdrawal_batches": WITHDRAWAL_BATCHES,
     "withdrawal_settings": WITHDRAWAL_SETTINGS,
     "conversions": CONVERSIONS,
     "conversion_rules": CONVERSION_RULES,

@@ -53,6 +53,16 @@ class Payee(Struct, frozen=True):
     recipient_id: UUID | None = None
 
 
+class BatchPlace(Struct, frozen=True):
+    """The batch of a withdrawal and its row, from 0 on."""
+
+    batch_id: UUID | None = None
+    row: int | None = None
+
+
+NO_BATCH = BatchPlace()
+
+
 async def quote(work: Work, env: MerchantEnv, new: NewWithdrawalQuote) -> Quote[WithdrawalTerms]:
     """Quote a withdrawal. Raises `ValidationFailed`, `WithdrawalMethodUnavailable` and the errors of amounts."""
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
@@ -64,7 +74,7 @@ async def quote(work: Work, env: MerchantEnv, new: NewWithdrawalQuote) -> Quote[
 async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[WithdrawalTerms]:
     """Quote a complete withdrawal. Raises every error of `request` but `DailyLimitExceeded`."""
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
-    payee = await _payee(work, env, new, method)
+    payee = await payee_of(work, env, new, method)
     await _ensure_acceptable(work, env, new, payee, method, terms)
     provider = work.services.rails.find(method.rail, env.mode)
     if provider is not None:
@@ -77,16 +87,36 @@ async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawa
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
     quoted = None if new.quote_id is None else await _lock_matching_quote(work.tx, env, new.quote_id, new, terms, work.now)
     terms = terms if quoted is None else quoted.terms
-    payee = await _payee(work, env, new, method)
+    payee = await payee_of(work, env, new, method)
     await _ensure_acceptable(work, env, new, payee, method, terms)
     # The database checks the quote, limit, balance and external id again below; any error rolls everything back.
     if quoted is not None:
         await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
+    return await create(work, env, new, payee, method, terms)
+
+
+async def create(
+    work: Work,
+    env: MerchantEnv,
+    new: NewWithdrawal,
+    payee: Payee,
+    method: WithdrawalMethod,
+    terms: WithdrawalTerms,
+    place: BatchPlace = NO_BATCH,
+) -> Withdrawal:
+    """Create a withdrawal whose request was checked.
+
+    Raises `DailyLimitExceeded`, `InsufficientFunds`, `DuplicateExternalId` and the errors of `gate.admit`.
+    """
     counted = await limits.count(work.tx, env, method, terms.amount_minor, work.now)
     withdrawal_id = new_id()
     source = Source(notify.SOURCE, withdrawal_id)
     hold, posted = await holds.reserve(work, env, source, method.currency, terms.debit_minor)
-    withdrawal = _withdrawal(withdrawal_id, env, new, payee, method, terms, hold.id, work.now)
+    withdrawal = msgspec.structs.replace(
+        _withdrawal(withdrawal_id, env, new, payee, method, terms, hold.id, work.now),
+        batch_id=place.batch_id,
+        batch_row=place.row,
+    )
     await gate.admit(work.tx, _transfer(withdrawal, counted, work.services.rails))
     if not await store.insert(work.tx, withdrawal):
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
@@ -136,8 +166,8 @@ async def _lock_matching_quote(
     return found
 
 
-async def _payee(work: Work, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod) -> Payee:
-    """Who is to be paid. Raises `NotFound`, `ValidationFailed` and `RecipientNotActive` for a saved recipient."""
+async def payee_of(work: Work, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod) -> Payee:
+    """Return who is to be paid. Raises `NotFound`, `ValidationFailed` and `RecipientNotActive` for a saved recipient."""
     if new.recipient_id is None:
         return Payee(new.receiver or "", new.provider_fields)
     saved = await recipients_store.get(work.tx, env, new.recipient_id)

@@ -30,6 +30,12 @@ class TooManyRecipients(ApiError):
     code, status, message = "too_many_recipients", 409, "This account has 500 recipients. Delete one to add another."
 
 
+class BatchExists(ApiError):
+    """409: the batch of this form was created before."""
+
+    code, status, message = "batch_exists", 409, "This batch was created before."
+
+
 class AmountBelowFees(ApiError):
     """422: the fees are as high as the amount, or higher."""
 

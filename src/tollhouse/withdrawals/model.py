@@ -70,6 +70,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     recipient_id: UUID | None = None
     provider_fields: Json[dict[str, Any]]
     quote_id: UUID | None
+    batch_id: UUID | None = None
     failure_code: FailureCode | None = None
     provider_reference: str | None = None
     tx_hash: str | None = None
@@ -84,6 +85,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     completed_at: datetime | None = None
     version: int = 1
     rail: Internal[str]
+    batch_row: Internal[int | None] = None
     hold_id: Internal[UUID]
     submission: Internal[SubmissionState | None] = None
     network_paid_minor: Internal[int | None] = None
@@ -130,6 +132,17 @@ def largest_amount(method: WithdrawalMethod, available_minor: int, mode: FeeMode
     return least
 
 
+class WithdrawalBatch(Struct, frozen=True, kw_only=True):
+    """Withdrawals that were created together."""
+
+    id: UUID
+    description: str | None
+    item_count: Annotated[int, example(2)]
+    env: MerchantEnv
+    created_at: datetime
+
+
+BATCH = Record(WithdrawalBatch, "withdrawal_batches")
 WITHDRAWAL = Record(Withdrawal, "withdrawals")
 """Its statements join the withdrawal's outgoing transfer as `o`."""
 WITHDRAWAL_QUOTE = Record(Quote[WithdrawalTerms], "withdrawal_quotes")

@@ -44,7 +44,7 @@ class NewWithdrawalQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, context.caller.env, context.settings, context.catalogue)
+        return field_errors_of(self, context.caller.env, context.settings, context.catalogue)
 
 
 class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,14 +68,14 @@ class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""
-        return _field_errors(self, context.caller.env, context.settings, context.catalogue)
+        return field_errors_of(self, context.caller.env, context.settings, context.catalogue)
 
 
 def parse(
     new: NewWithdrawalQuote | NewWithdrawal, env: MerchantEnv, settings: Settings, catalogue: Catalogue
 ) -> tuple[WithdrawalMethod, WithdrawalTerms]:
     """The method and the current terms. Raises `ValidationFailed` with every error, then `WithdrawalMethodUnavailable`."""
-    field_errors = list(_field_errors(new, env, settings, catalogue))
+    field_errors = list(field_errors_of(new, env, settings, catalogue))
     if field_errors:
         raise ValidationFailed(*field_errors)
     method = catalogue.withdrawal_methods.get(new.method_id)
@@ -112,9 +112,10 @@ def ensure_limits(method: WithdrawalMethod, terms: WithdrawalTerms) -> None:
         raise AmountAboveMaximum(MINOR_MAX)
 
 
-def _field_errors(
+def field_errors_of(
     new: NewWithdrawalQuote | NewWithdrawal, env: MerchantEnv, settings: Settings, catalogue: Catalogue
 ) -> Iterator[FieldError]:
+    """Every field error that needs no lookup."""
     method = catalogue.withdrawal_methods.get(new.method_id)
     currency = None if method is None else catalogue.currencies[method.currency]
     if minor_of(new.amount, currency) is None:

@@ -2,12 +2,12 @@
 
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
-from tollhouse.withdrawals import api, jobs, recipients_api, sandbox_api
+from tollhouse.withdrawals import api, batches_api, jobs, recipients_api, sandbox_api
 from tollhouse.withdrawals.invariants_store import INVARIANTS
 from tollhouse.withdrawals.views import WithdrawalView
 
 SLICE = Slice(
-    operations=(*api.OPERATIONS, *recipients_api.OPERATIONS, *sandbox_api.OPERATIONS),
+    operations=(*api.OPERATIONS, *recipients_api.OPERATIONS, *batches_api.OPERATIONS, *sandbox_api.OPERATIONS),
     jobs=(Job(CONTINUOUS_S, jobs.advance_withdrawals), Job(HOURLY_S, jobs.delete_old_quotes)),
     invariants=INVARIANTS,
     events=(

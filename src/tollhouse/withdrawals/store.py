@@ -31,8 +31,9 @@ LIST = f"""
            SELECT FROM unnest($7, $8::bigint[], $9::bigint[]) AS a (currency, least, most)
            WHERE a.currency = w.currency AND w.amount_minor BETWEEN a.least AND a.most))
       AND ($8 IS NULL OR $8 IS DISTINCT FROM $9 OR w.amount_minor = ANY ($8))
-      AND w.created_at >= $10 AND (w.created_at, w.id) < ($11, $12)
-    ORDER BY w.created_at DESC, w.id DESC LIMIT $13 OFFSET $14
+      AND ($10::uuid IS NULL OR w.batch_id = $10)
+      AND w.created_at >= $11 AND (w.created_at, w.id) < ($12, $13)
+    ORDER BY w.created_at DESC, w.id DESC LIMIT $14 OFFSET $15
 """
 # The lease is the next poll time: after a worker dies, another takes its withdrawals when the lease ends.
 LEASE_DUE = f"""
@@ -70,6 +71,7 @@ class WithdrawalsQuery(ListQuery, frozen=True):
     currency: str | None = None
     method_id: str | None = None
     external_id: str | None = None
+    batch_id: UUID | None = None
 
 
 async def insert(tx: Tx, new: Withdrawal) -> bool:
@@ -100,7 +102,14 @@ async def list_withdrawals(
     db: Pool, env: MerchantEnv, query: WithdrawalsQuery, window: Window, amounts: AmountBounds = ANY_AMOUNT
 ) -> list[Withdrawal]:
     """A page of withdrawals, newest first."""
-    filters = (query.status, query.currency, query.method_id, query.external_id, *msgspec.structs.astuple(amounts))
+    filters = (
+        query.status,
+        query.currency,
+        query.method_id,
+        query.external_id,
+        *msgspec.structs.astuple(amounts),
+        query.batch_id,
+    )
     return await fetch_page(db, WITHDRAWAL.read, LIST, window, env.merchant_id, env.mode, *filters)
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -16,7 +17,7 @@ from tollhouse.orders.quotes import Quote
 from tollhouse.outgoing.recipients_model import SavedRecipient, WithdrawalSettings
 from tollhouse.rails.configured import Rails
 from tollhouse.withdrawals.methods import UnavailableReason, unavailable_reason
-from tollhouse.withdrawals.model import FAILURES, Withdrawal, WithdrawalTerms
+from tollhouse.withdrawals.model import FAILURES, Withdrawal, WithdrawalBatch, WithdrawalTerms
 
 
 class SystemFee(Struct, frozen=True):
@@ -105,6 +106,28 @@ class SavedRecipientView(RecordView, frozen=True, kw_only=True):
     """GET /withdrawal-recipients/{id}. It can be paid from `active_at` on: in test mode by the test clock."""
 
     object: Annotated[Literal["withdrawal_recipient"], After("id")] = "withdrawal_recipient"
+
+
+class BatchTotal(Struct, frozen=True, kw_only=True):
+    """The sums of a batch in one currency."""
+
+    currency: str
+    amount: str
+    amount_minor: int
+    debit: str
+    debit_minor: int
+    receive: str
+    receive_minor: int
+
+
+@view_of(WithdrawalBatch)
+class WithdrawalBatchView(RecordView, frozen=True, kw_only=True):
+    """GET /withdrawal-batches/{id}. `statuses` counts its withdrawals; `withdrawal_ids` has the order of the items."""
+
+    object: Annotated[Literal["withdrawal_batch"], After("id")] = "withdrawal_batch"
+    totals: Annotated[list[BatchTotal], After("item_count")]
+    statuses: Annotated[dict[str, int], After("totals"), example({"pending_review": 2})]
+    withdrawal_ids: Annotated[list[UUID], After("statuses")]
 
 
 class WithdrawalSettingsView(Struct, frozen=True, kw_only=True):

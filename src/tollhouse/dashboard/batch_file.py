@@ -1,0 +1,99 @@
+"""CSV files with withdrawals: their template, and reading them."""
+
+import csv
+import io
+from typing import Any
+
+from msgspec import Struct
+
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.typed_amounts import read_amount
+from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.limits import BATCH_ITEMS_MAX
+from tollhouse.kernel.text import Text
+from tollhouse.withdrawals.batches import NewBatch
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+
+FIELD = "file"
+FILE_BYTES_MAX = 256 * 1024
+COLUMNS = ("method_id", "amount", "recipient_id", "receiver", "external_id", "description")
+"""Other columns are provider fields of the method."""
+PROVIDER_COLUMNS = ("account_holder_name", "reference")
+ENCODINGS = ("utf-8-sig", "cp1252")
+"""Spreadsheets write one of them."""
+NOT_READABLE = (
+    "Upload a CSV file whose first line names the columns, at least method_id, amount and receiver or recipient_id."
+)
+
+
+class RowError(Struct, frozen=True):
+    """What is wrong in a row: its row in the spreadsheet, its column, and why."""
+
+    row: int
+    column: str
+    message: Any
+
+
+def decode_file(content: bytes) -> str:
+    """The text of a file. Raises `ValidationFailed`."""
+    if not content or len(content) > FILE_BYTES_MAX or b"\0" in content:
+        raise _refused(Text("Upload a CSV file of at most %(size)s KiB.", size=FILE_BYTES_MAX // 1024))
+    for encoding in ENCODINGS:
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise _refused(NOT_READABLE)
+
+
+def read_batch(text: str, description: str, catalogue: Catalogue) -> NewBatch:
+    """The batch that the file describes. Raises `ValidationFailed` if it is no such table."""
+    lines = text.splitlines()
+    separator = ";" if lines and lines[0].count(";") > lines[0].count(",") else ","
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(map(str.strip, row))]
+    except csv.Error:
+        raise _refused(NOT_READABLE) from None
+    names = [name.strip().lower() for name in rows[0]] if rows else []
+    if not {"method_id", "amount"} <= set(names) or not {"receiver", "recipient_id"} & set(names):
+        raise _refused(NOT_READABLE)
+    if len(set(names)) != len(names) or "" in names:
+        raise _refused("Each column must have a name of its own.")
+    if not 1 < len(rows) <= BATCH_ITEMS_MAX + 1:
+        raise _refused(Text("The file must have 1 to %(most)s withdrawals.", most=BATCH_ITEMS_MAX))
+    if any(len(row) > len(names) for row in rows):
+        raise _refused("A row has more cells than the first row has names.")
+    items = [_item(dict(zip(names, map(str.strip, row), strict=False)), catalogue) for row in rows[1:]]
+    return NewBatch(items=items, description=description or None)
+
+
+def row_errors(error: ValidationFailed) -> list[RowError]:
+    """The errors of a batch by row and column of its file."""
+    found = list[RowError]()
+    for one in error.field_errors:
+        _, _, place = one.field.partition("items.")
+        row, _, member = place.partition(".")
+        if row.isdigit():
+            found.append(RowError(int(row) + 2, member.removeprefix("provider_fields.") or "", one.message))
+    return found
+
+
+def _item(cells: dict[str, str], catalogue: Catalogue) -> NewWithdrawal:
+    method = catalogue.withdrawal_methods.get(cells["method_id"])
+    currency = None if method is None else catalogue.currencies[method.currency]
+    saved = cells.get("recipient_id", "")
+    fields = {name: value for name, value in cells.items() if value and name not in COLUMNS}
+    return NewWithdrawal(
+        method_id=cells["method_id"],
+        amount=read_amount(cells.get("amount", ""), currency),
+        receiver=cells.get("receiver") or (None if parse_id(saved) else saved or None),
+        recipient_id=parse_id(saved),
+        provider_fields=fields,
+        external_id=cells.get("external_id") or None,
+        description=cells.get("description") or None,
+    )
+
+
+def _refused(message: str | Text) -> ValidationFailed:
+    return ValidationFailed(FieldError(FIELD, "invalid_value", message))
