@@ -2520,6 +2520,21 @@ CREATE TABLE public.payout_pauses (
     CONSTRAINT payout_pauses_paused_by_check CHECK ((paused_by <> ''::text)),
     CONSTRAINT payout_pauses_reason_check CHECK ((reason <> ''::text))
 );
+CREATE TABLE public.price_feed (
+    is_only boolean DEFAULT true NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    read_at timestamp with time zone NOT NULL,
+    error text,
+    CONSTRAINT price_feed_error_check CHECK ((error ~ '^[a-z0-9_]{1,40}$'::text)),
+    CONSTRAINT price_feed_is_only_check CHECK (is_only)
+);
+CREATE TABLE public.price_rejections (
+    currency text NOT NULL,
+    reason text NOT NULL,
+    rejected_at timestamp with time zone NOT NULL,
+    CONSTRAINT price_rejections_currency_check CHECK ((currency ~ '^[A-Z0-9]{2,12}$'::text)),
+    CONSTRAINT price_rejections_reason_check CHECK ((reason = ANY (ARRAY['sources_differ'::text, 'price_jump'::text])))
+);
 CREATE TABLE public.projects (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -3323,6 +3338,10 @@ ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_token_key UNIQUE (token);
 ALTER TABLE ONLY public.payout_pauses
     ADD CONSTRAINT payout_pauses_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.price_feed
+    ADD CONSTRAINT price_feed_pkey PRIMARY KEY (is_only);
+ALTER TABLE ONLY public.price_rejections
+    ADD CONSTRAINT price_rejections_pkey PRIMARY KEY (currency);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.projects

@@ -62,6 +62,8 @@ NOT_PERSONAL: Mapping[str, str] = {
     "outgoing_transfers": "review",
     "payment_links": "token payment_method_ids tax_lines",
     "payout_pauses": "cause",
+    "price_feed": "error",
+    "price_rejections": "reason",
     "rail_observations": "external_ref",
     "receipt_mails": "requested_by",
     "refunds": "reason",

@@ -86,6 +86,16 @@ def test_what_the_module_shows_is_read(tmp_path: Path) -> None:
     assert "sandbox:gems" in services.products
 
 
+def test_the_source_of_prices() -> None:
+    feed = extension.read(b'[price_feed]\nurl = "https://rates.example/eur"\npointer = "/data/rates"').price_feed
+    assert feed is not None
+    assert (feed.pointer, feed.check_url, feed.every_s, feed.change_basis_points) == ("/data/rates", None, 300, 1_000)
+    assert extension.read(b"").price_feed is None
+    assert problems('[price_feed]\nurl = "ftp://rates.example"')[0].startswith("price_feed.url: ")
+    faulty = problems('[price_feed]\nurl = "https://rates.example"\nevery_s = 5\npointer = "rates"')
+    assert [one.partition(":")[0] for one in faulty] == ["price_feed.pointer", "price_feed.every_s"]
+
+
 def test_game_servers_and_products_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n")
     server = '[game_servers.quest]\nurl = "https://quest.example"\nsecret_file = "{}"\n'

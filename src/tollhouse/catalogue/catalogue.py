@@ -7,6 +7,7 @@ from msgspec import Struct
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import Fees, Method
+from tollhouse.catalogue.price_feed import PriceFeed
 from tollhouse.catalogue.products import SANDBOX, GameServer, Product, UnavailableReason
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.ids import Mode
@@ -22,6 +23,7 @@ class Catalogue(Struct, frozen=True):
     conversion_pairs: Mapping[str, ConversionPair]
     products: Mapping[str, Product]
     game_servers: Mapping[str, GameServer]
+    price_feed: PriceFeed | None = None
 
     def fees_of(self, method_id: str) -> Fees:
         """The fees of a payment method; zero if it was removed from the catalogue."""

@@ -13,6 +13,11 @@
     url = "https://quest.example/grants"
     secret_file = "/etc/tollhouse/quest.secret"
 
+    [price_feed]
+    url = "https://rates.example/latest?base=EUR"
+    check_url = "https://other.example/eur.json"
+    check_pointer = "/data/rates"
+
     [products."quest:gold"]
     game = "Quest"
     name = "Gold"
@@ -45,6 +50,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.methods import Method
+from tollhouse.catalogue.price_feed import PriceFeed
 from tollhouse.catalogue.products import GameServer, Product
 from tollhouse.catalogue.provider_fields import schema_error
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
@@ -75,7 +81,7 @@ def read(raw: bytes) -> Catalogue:
         document: dict[str, Any] = tomllib.loads(raw.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidSettingsError([f"{SETTING} is not valid TOML: {error}"]) from None
-    errors = [f"{name}: unknown table" for name in document if name not in TABLES]
+    errors = [f"{name}: unknown table" for name in document if name not in {*TABLES, "price_feed"}]
     tables = {name: document.get(name, {}) for name in TABLES}
     if broken := [f"{name}: must be a table" for name, table in tables.items() if not isinstance(table, dict)]:
         raise InvalidSettingsError([f"{SETTING} {error}" for error in (*errors, *broken)])
@@ -85,9 +91,10 @@ def read(raw: bytes) -> Catalogue:
     all_pairs = _conversion_pairs(tables["conversion_pairs"], all_currencies, errors)
     all_servers = _game_servers(tables["game_servers"], errors)
     all_products = _products(tables["products"], all_currencies, errors)
+    feed = _price_feed(document["price_feed"], errors) if "price_feed" in document else None
     if errors:
         raise InvalidSettingsError([f"{SETTING} {error}" for error in errors])
-    return Catalogue(all_currencies, all_methods, all_withdrawal_methods, all_pairs, all_products, all_servers)
+    return Catalogue(all_currencies, all_methods, all_withdrawal_methods, all_pairs, all_products, all_servers, feed)
 
 
 def _currencies(entries: dict[str, Any], errors: list[str]) -> dict[str, Currency]:
@@ -187,6 +194,18 @@ def _game_servers(entries: dict[str, Any], errors: list[str]) -> dict[str, GameS
             errors.append(f"{member}.secret_file: the file cannot be read")
         found[name] = server
     return found
+
+
+def _price_feed(facts: Any, errors: list[str]) -> PriceFeed | None:
+    feed = _member("price_feed", PriceFeed, {}, None, facts, errors)
+    if feed is None:
+        return None
+    for name, url in (("url", feed.url), ("check_url", feed.check_url)):
+        try:
+            parse_target(feed.url if url is None else url)
+        except InvalidTargetError as error:
+            errors.append(f"price_feed.{name}: {error}")
+    return feed
 
 
 def _products(entries: dict[str, Any], known: Mapping[str, Currency], errors: list[str]) -> dict[str, Product]:

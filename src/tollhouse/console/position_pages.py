@@ -9,6 +9,7 @@ from tollhouse.console import store
 from tollhouse.console.layout import ActionQuery, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.console.positions import currencies, list_positions, read_limit, set_limit
+from tollhouse.conversions import feed_store
 from tollhouse.conversions.prices import EURO
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -70,6 +71,7 @@ async def _positions(
         status,
         here="positions",
         positions=await list_positions(request.services.db, catalogue, request.now),
+        feed=None if catalogue.price_feed is None else await feed_store.get(request.services.db),
         currencies=[(code, code) for code in currencies(catalogue)],
         values=dict.fromkeys(FIELDS, "") | {"currency": EURO} | dict(values or {}),
         field_errors=field_errors or {},

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+import msgspec
 from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorContext
@@ -11,18 +12,23 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.console import actions
 from tollhouse.console.model import OperatorAction, OperatorRefusedError
-from tollhouse.conversions import positions_store, prices
+from tollhouse.conversions import feed_store, positions_store, prices
 from tollhouse.conversions.model import NO_POSITION, CurrencyPosition
 from tollhouse.conversions.prices import EURO, PostedPrice
 from tollhouse.http.services import Work
 from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.money import parse_amount
-from tollhouse.kernel.text import Text
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.db import Pool
+
+REJECTIONS: Mapping[str, Translatable] = {"sources_differ": "Sources differ", "price_jump": "Price jumped"}
 
 
 class ShownPosition(Struct, frozen=True):
-    """A position with its limit, the posted price and the value in euro cents. `is_stale`: the price has expired."""
+    """A position with its limit, the posted price and the value in euro cents. `is_stale`: the price has expired.
+
+    `rejection` is why the price of the configured source is not used, if it is not.
+    """
 
     currency: str
     position_minor: int
@@ -30,6 +36,7 @@ class ShownPosition(Struct, frozen=True):
     price: PostedPrice | None
     value_minor: int | None
     is_stale: bool
+    rejection: str | None = None
 
     @property
     def is_full(self) -> bool:
@@ -41,8 +48,10 @@ async def list_positions(db: Pool, catalogue: Catalogue, now: datetime) -> list[
     """The positions of all currencies that were converted or have a price or a limit."""
     kept = await positions_store.list_positions(db)
     posted = {one.currency: one for one in await prices.list_posted(db)}
-    codes = sorted((kept.keys() | posted.keys()) & catalogue.currencies.keys())
-    return [shown(code, kept.get(code, NO_POSITION), posted.get(code), catalogue, now) for code in codes]
+    rejections = await feed_store.list_rejections(db)
+    codes = sorted((kept.keys() | posted.keys() | rejections.keys()) & catalogue.currencies.keys())
+    found = [shown(code, kept.get(code, NO_POSITION), posted.get(code), catalogue, now) for code in codes]
+    return [msgspec.structs.replace(one, rejection=REJECTIONS.get(rejections.get(one.currency, ""))) for one in found]
 
 
 def shown(
@@ -61,8 +70,12 @@ def shown(
 
 
 def currencies(catalogue: Catalogue) -> Mapping[str, Currency]:
-    """The currencies that have positions, by code: those that can be converted."""
-    return {code: one for code, one in sorted(catalogue.currencies.items()) if one.operations.conversions}
+    """The currencies that have positions, by code: those that can be converted, by merchants or for payments."""
+    return {
+        code: one
+        for code, one in sorted(catalogue.currencies.items())
+        if one.operations.conversions or one.operations.payments
+    }
 
 
 def read_limit(currency: Currency, text: str) -> int:

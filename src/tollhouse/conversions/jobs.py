@@ -1,6 +1,6 @@
 """Background jobs of conversions: apply the rules of merchants whose balance changed."""
 
-from tollhouse.conversions import rules, rules_store, store
+from tollhouse.conversions import price_feed, rules, rules_store, store
 from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -23,6 +23,13 @@ async def apply_rules(services: Services) -> None:
             await services.db.transact(lambda tx, env=env, rule_id=rule_id: rules.postpone(tx, env, rule_id, now))
         except ApiError as error:  # the balance changed meanwhile; the rule stays due
             log.info("conversion_rule_failed", detail=error.code)
+
+
+async def read_prices(services: Services) -> None:
+    """Read the configured source of prices when it is due."""
+    feed = services.catalogue.price_feed
+    if feed is not None:
+        await price_feed.fetch(services, feed, clock.now())
 
 
 async def delete_old_quotes(services: Services) -> None:

@@ -48,6 +48,8 @@ async def list_prices(db: Pool | Tx, mode: Mode, codes: frozenset[str], now: dat
     positions = await positions_store.list_positions(db, sorted(codes | {EURO}))
     known = {EURO: Price(Fraction(1), now, positions.get(EURO, NO_POSITION))}
     for row in posted:
+        if row["is_rejected"]:
+            continue
         position = positions.get(row["currency"], NO_POSITION)
         known[row["currency"]] = Price(Fraction(row["per_euro"]), row["at"], position, row["source"])
     return known

@@ -10,9 +10,20 @@ POST = """
     INSERT INTO conversion_prices (id, currency, per_euro, operator, source, at)
     VALUES ($1, $2, $3::text::numeric, $4, $5, $6)
 """
+# A few index entries for each currency, however many prices it has had. A rejection of the source's price ends an older one.
 LATEST = """
-    SELECT DISTINCT ON (currency) currency, per_euro::text AS per_euro, operator, source, at FROM conversion_prices
-    WHERE $1::text[] IS NULL OR currency = ANY ($1) ORDER BY currency, at DESC, id DESC
+    WITH RECURSIVE codes AS (
+        SELECT min(currency) AS currency FROM conversion_prices
+        UNION ALL
+        SELECT (SELECT min(p.currency) FROM conversion_prices p WHERE p.currency > codes.currency)
+        FROM codes WHERE currency IS NOT NULL
+    )
+    SELECT p.currency, p.per_euro, p.operator, p.source, p.at, coalesce(r.rejected_at > p.at, false) AS is_rejected
+    FROM codes
+    CROSS JOIN LATERAL (SELECT currency, per_euro::text AS per_euro, operator, source, at FROM conversion_prices
+                        WHERE currency = codes.currency ORDER BY at DESC, id DESC LIMIT 1) p
+    LEFT JOIN price_rejections r ON r.currency = p.currency
+    WHERE $1::text[] IS NULL OR codes.currency = ANY ($1) ORDER BY p.currency
 """
 
 

@@ -29,7 +29,7 @@ class Response:
     """A response as it arrives. The first `kept_bytes` of its body are kept.
 
     At most `DELIVERY_ANSWER_BYTES_MAX` of it are parsed, interim responses and framing included, and reading ends after
-    `DELIVERY_BODY_BYTES_MAX` of its body. `status` is that of a complete head.
+    `body_bytes_max` of its body. `status` is that of a complete head.
     """
 
     __slots__ = (
@@ -37,14 +37,14 @@ class Response:
         "status",
     )  # fmt: skip
 
-    def __init__(self, kept_bytes: int) -> None:
+    def __init__(self, kept_bytes: int, body_bytes_max: int = DELIVERY_BODY_BYTES_MAX) -> None:
         self.kept_bytes = kept_bytes
         self.status: int | None = None
         self.headers: list[tuple[bytes, bytes]] = []
         self.body = b""
         self.has_begun = self.is_over = self.is_reusable = False
-        self._bytes_left = DELIVERY_ANSWER_BYTES_MAX
-        self._body_bytes_left = DELIVERY_BODY_BYTES_MAX
+        self._bytes_left = DELIVERY_ANSWER_BYTES_MAX + max(0, body_bytes_max - DELIVERY_BODY_BYTES_MAX)
+        self._body_bytes_left = body_bytes_max
         self._parser: httptools.HttpResponseParser | None = None
 
     def feed(self, data: bytes) -> bool:

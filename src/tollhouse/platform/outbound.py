@@ -15,7 +15,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from ipaddress import IPv4Address
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ from tollhouse.platform.targets import AddressPolicy, InvalidTargetError, parse_
 
 LookUp = Callable[[str, int, socket.AddressFamily, socket.SocketKind], list[Any]]
 """As `socket.getaddrinfo`: host, port, family, kind."""
+Method = Literal["GET", "POST"]
 IP_BIND_ADDRESS_NO_PORT = 24
 NAME_LOOKUPS_AT_ONCE = 32
 CONNECT_WITHIN_S = DELIVERY_DEADLINE_S - 0.25
@@ -111,12 +112,19 @@ class Outbound:
 
         The headers and the first `kept_bytes` of the body are kept.
         """
+        return await self._call("POST", url, body, headers, Response(kept_bytes))
+
+    async def get(self, url: str, headers: Mapping[str, str], *, kept_bytes: int) -> Outcome:
+        """Request a resource once. Redirects are not followed; at most `kept_bytes` of the response body are read."""
+        return await self._call("GET", url, b"", headers, Response(kept_bytes, kept_bytes))
+
+    async def _call(self, method: Method, url: str, body: bytes, headers: Mapping[str, str], response: Response) -> Outcome:
         started = time.monotonic()
-        response = Response(kept_bytes)
+        kept_bytes = response.kept_bytes
         error: str | None = None
         try:
             async with asyncio.timeout(self._deadline_s):
-                await self._exchange(_request_line(url), body, headers, response)
+                await self._exchange(_request_line(url, method), body, headers, response)
         except Exception as exc:  # noqa: BLE001 - whatever a receiver does is its answer
             error = _error_of(exc) if response.status is None else None
         took_ms = round((time.monotonic() - started) * 1000)
@@ -216,11 +224,11 @@ class Outbound:
 
 
 @lru_cache(maxsize=1_024)
-def _request_line(url: str) -> RequestLine:
+def _request_line(url: str, method: Method) -> RequestLine:
     """Cached, as events are sent to the same URLs. Raises `InvalidTargetError`."""
     target = parse_target(url)
     authority = target.host if target.port == DEFAULT_PORTS[target.scheme] else f"{target.host}:{target.port}"
-    lines = f"POST {target.target or '/'} HTTP/1.1\r\nHost: {authority}\r\nAccept: */*\r\n"
+    lines = f"{method} {target.target or '/'} HTTP/1.1\r\nHost: {authority}\r\nAccept: */*\r\n"
     return RequestLine((target.scheme, target.host, target.port), target.literal, lines)
 
 
