@@ -1,14 +1,23 @@
 """A node for each process of tests, put back after each of them."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import NoReturn
+from uuid import uuid4
 
 import pytest
 
+from tests.cast import Actor
 from tests.chains import anvil
 from tests.chains.anvil import Anvil
+from tests.chains.paying import ETHER, Payer, make_network, make_payouts, make_signer
 from tests.clients.conftest import skip_aloud
+from tollhouse.http.services import Services
+from tollhouse.signer.client import SignerClient, SignerUnavailable
+from tollhouse.signer.messages import WalletFacts
+from tollhouse.signer.server import serve
 
 __all__ = ["anvil_url", "chain", "skip_aloud"]
 
@@ -42,3 +51,28 @@ async def chain(anvil_url: str) -> AsyncIterator[Anvil]:
         yield node
         await node.rpc("anvil_dropAllTransactions")
         assert await node.rpc("evm_revert", snapshot)
+
+
+@pytest.fixture
+async def payer(alice: Actor, services: Services, chain: Anvil, tmp_path: Path) -> AsyncIterator[Payer]:
+    """The wallet has 10 ether and 1,000 dollars."""
+    token, name = await chain.deploy("Token", "USD Coin", "USDC", 6), f"t{uuid4().hex[:10]}"
+    signer, stop = make_signer(tmp_path, name, token.address), asyncio.Event()
+    await chain.sent(signer.wallet.address, 10 * ETHER)
+    await chain.transact(token, "mint", signer.wallet.address, 1000 * 10**6)
+    network = make_network(name, chain.url, token.address)
+    payouts = make_payouts(services.db, services.catalogue, network, signer.policy.socket)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve(signer, signer.policy.socket, stop))
+        while not await is_listening(payouts.signer, name):
+            await asyncio.sleep(0.01)
+        yield Payer(alice.merchant_id, payouts, chain, signer, token)
+        stop.set()
+    signer.journal.close()
+
+
+async def is_listening(client: SignerClient, name: str) -> bool:
+    try:
+        return isinstance(await client.describe_wallet(name), WalletFacts)
+    except SignerUnavailable:
+        return False

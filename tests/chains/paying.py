@@ -36,10 +36,10 @@ APPROVE = """
 """
 
 
-def make_network(name: str, node_url: str, token: str) -> EvmNetwork:
+def make_network(name: str, node_url: str, token: str, socket: str = "unused") -> EvmNetwork:
     """The rail of the node of the tests."""
     tokens = {"USDC": TokenSettings(token, 6)}
-    return EvmNetwork(name, EvmSettings(chain_id=31337, node_url=node_url, tokens=tokens, signer_socket="unused"))
+    return EvmNetwork(name, EvmSettings(chain_id=31337, node_url=node_url, tokens=tokens, signer_socket=socket))
 
 
 def make_payouts(db: Pool, catalogue: Catalogue, network: EvmNetwork, socket: Path) -> ChainPayouts:

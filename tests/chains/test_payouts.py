@@ -3,70 +3,25 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
-from uuid import UUID, uuid4
 
 import asyncpg
 import msgspec
 import pytest
 
-from tests.cast import Actor
-from tests.chains.anvil import Anvil
-from tests.chains.paying import ETHER, MINOR, Payer, make_network, make_payouts, make_signer
+from tests.chains.paying import MINOR, Payer, make_network, make_payouts
 from tests.command import NURSERY
-from tests.invariants import broken_invariants, last_id
 from tests.running import Service
-from tests.withdrawals.steps import review
 from tollhouse.catalogue import extension
-from tollhouse.chains import payout_checks, payout_health
 from tollhouse.chains import payouts_store as store
-from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
-from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
-from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
-from tollhouse.ledger.post import post
 from tollhouse.platform.db import Pool
-from tollhouse.rails.configured import Rails
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode, NodeUnreachableError
-from tollhouse.rails.evm.provider import Measured
 from tollhouse.rails.provider import PayoutOrder, Submission
-from tollhouse.signer.client import SignerClient, SignerUnavailable
-from tollhouse.signer.messages import WalletFacts
-from tollhouse.signer.server import serve
-from tollhouse.withdrawals import actions, jobs
-from tollhouse.withdrawals import store as withdrawal_store
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
 
 LATER = timedelta(minutes=10)
-
-
-@pytest.fixture
-async def payer(alice: Actor, services: Services, chain: Anvil, tmp_path: Path) -> AsyncIterator[Payer]:
-    """The wallet has 10 ether and 1,000 dollars."""
-    token, name = await chain.deploy("Token", "USD Coin", "USDC", 6), f"t{uuid4().hex[:10]}"
-    signer, stop = make_signer(tmp_path, name, token.address), asyncio.Event()
-    await chain.sent(signer.wallet.address, 10 * ETHER)
-    await chain.transact(token, "mint", signer.wallet.address, 1000 * 10**6)
-    network = make_network(name, chain.url, token.address)
-    payouts = make_payouts(services.db, services.catalogue, network, signer.policy.socket)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(serve(signer, signer.policy.socket, stop))
-        while not await is_listening(payouts.signer, name):
-            await asyncio.sleep(0.01)
-        yield Payer(alice.merchant_id, payouts, chain, signer, token)
-        stop.set()
-    signer.journal.close()
-
-
-async def is_listening(client: SignerClient, name: str) -> bool:
-    try:
-        return isinstance(await client.describe_wallet(name), WalletFacts)
-    except SignerUnavailable:
-        return False
 
 
 async def test_a_payout_is_completed_when_its_block_is_final(payer: Payer) -> None:
@@ -320,71 +275,3 @@ async def test_the_database_keeps_what_was_signed(payer: Payer) -> None:
     other = msgspec.structs.replace(unreleased, receiver="0x" + "44" * 20)
     with pytest.raises(asyncpg.CheckViolationError, match="released transfer"):
         await payer.pay(other)
-
-
-async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: Actor, services: Services) -> None:
-    """Through the gate and the ledger, with the fee that the network took."""
-    since, env = last_id(), MerchantEnv(MerchantId(UUID(alice.merchant_id)), "live")
-    network = make_network("ethereum", payer.chain.url, payer.token.address)
-    payouts = make_payouts(services.db, services.catalogue, network, payer.signer.policy.socket)
-    payer.signer.policy.networks["ethereum"] = payer.signer.policy.networks[payer.name]
-    network.measured = Measured(True, clock.now(), {})
-    await payout_health.measure(payouts, clock.now())
-    on_chain = msgspec.structs.replace(services, rails=Rails([network]))
-    await payout_health.refresh(on_chain)
-
-    async def fund(work: Work) -> None:
-        posting = Posting("adjustment", "ETH", 200_000_000, equity("adjustment"), available(env))
-        await post(work, JournalEntry("live", "adjustment", Source("test", uuid4()), (posting,)))
-
-    await services.transact(fund, clock.now())
-    new = NewWithdrawal(method_id="ethereum:ETH", amount="1.5", receiver=payer.receiver)
-    asked = await on_chain.transact(lambda work: actions.request(work, env, new), clock.now())
-    await review(services, {"id": str(asked.id)})
-    for status in ("processing", "completed"):
-        withdrawal = await withdrawal_store.get(services.db, env, asked.id)
-        await jobs.advance_one(on_chain, withdrawal, clock.now())
-        assert (await withdrawal_store.get(services.db, env, asked.id)).status == status
-        await payer.settle()
-        current = await store.get(services.db, asked.id)
-        assert current is not None
-        await payout_checks.check(payouts, current, clock.now())
-    completed = await withdrawal_store.get(services.db, env, asked.id)
-    stored = await store.get(services.db, asked.id)
-    assert stored is not None
-    assert completed.tx_hash == stored.tx_hash
-    assert stored.fee_wei is not None
-    assert completed.network_paid_minor == -(-stored.fee_wei // MINOR) > 0
-    assert await payer.received_wei() == 150_000_000 * MINOR
-    assert await broken_invariants(alice.service.dsn, since) == []
-
-
-async def test_withdrawals_are_unavailable_while_the_rail_cannot_pay(payer: Payer, services: Services) -> None:
-    """Without a signer, with an empty wallet, while an order waits for more money, and while gas is too expensive."""
-    rails = Rails([payer.network])
-    on_chain = msgspec.structs.replace(services, rails=rails)
-    payer.network.measured = Measured(True, clock.now(), {})
-
-    async def errors() -> tuple[str | None, str | None]:
-        await payout_health.measure(payer.payouts, clock.now())
-        await payout_health.refresh(on_chain)
-        return rails.payout_error(payer.name, "live", "ETH"), rails.payout_error(payer.name, "live", "USDC")
-
-    assert rails.payout_error(payer.name, "live", "ETH") == "provider_down"  # nothing is measured
-    assert await errors() == (None, None)
-    poor = await payer.order(2_000_000_000, "USDC")
-    assert (await payer.pay(poor)).outcome == "unknown"
-    assert "too little USDC" in str((await payer.stored(poor)).reason)
-    assert await errors() == (None, "provider_down")
-    await payer.chain.transact(payer.token, "mint", payer.signer.wallet.address, 5000 * 10**6)
-    assert (await payer.pay(poor)).outcome == "unknown"  # now it waits for the signer, which pays 500 at most
-    assert "limited to 500" in str((await payer.stored(poor)).reason)
-    assert await errors() == (None, None)
-    await payer.chain.rpc("anvil_setNextBlockBaseFeePerGas", hex(150 * 10**9))
-    await payer.chain.mine()
-    waits = await payer.order(1_000_000)
-    assert (await payer.pay(waits)).outcome == "unknown"
-    assert "more than the maximum" in str((await payer.stored(waits)).reason)
-    assert await errors() == ("provider_down", "provider_down")
-    payer.payouts.signer.socket = payer.payouts.signer.socket.with_name("nobody")
-    assert await errors() == ("provider_down", "provider_down")

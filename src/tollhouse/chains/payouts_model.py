@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import Mode
 from tollhouse.signer.messages import GasTerms
 
@@ -44,6 +45,22 @@ class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
     fee_wei: int | None
     created_at: datetime
     updated_at: datetime
+
+
+class OpenChainPayout(Struct, frozen=True, kw_only=True):
+    """A payout that has not ended, for operators: the amount as people write it, and why it waits."""
+
+    id: UUID
+    rail: str
+    kind: PayoutOrderKind
+    status: PayoutStatus
+    amount: str
+    currency: str
+    receiver: str
+    nonce: int | None
+    reason: str | None
+    tx_hash: str | None
+    created_at: Timestamp
 
 
 class ChainTransaction(Struct, frozen=True):

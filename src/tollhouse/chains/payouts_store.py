@@ -8,12 +8,24 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.chains.payouts_model import ChainPayout, ChainTransaction, MinedTransfer, NewChainPayout, WaitsFor
-from tollhouse.kernel.ids import Mode
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.chains.payouts_model import (
+    ChainPayout,
+    ChainTransaction,
+    MinedTransfer,
+    NewChainPayout,
+    OpenChainPayout,
+    WaitsFor,
+)
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.evm.provider import PayoutsMeasured
 from tollhouse.signer.messages import GasTerms, SignedTransfer
 
+OPEN_MAX = 1_000
 COLUMNS = """p.id, p.kind, p.rail, p.mode, p.chain_id, p.currency, p.contract, p.receiver, p.amount_units,
            p.status, p.reason, p.wallet, p.nonce, p.gas, p.fee_per_gas, p.tip_per_gas, p.tx_hash, p.fee_wei,
            p.created_at, p.updated_at"""
@@ -85,6 +97,14 @@ FAIL_WAITING = """
     UPDATE chain_payouts SET status = 'failed', reason = $2, waits_for = NULL, updated_at = $3
     WHERE id = $1 AND status = 'waiting'
 """
+# The newest signed transaction of each is the one that a node has.
+LIST_OPEN = """
+    SELECT p.id, p.rail, p.kind, p.status, o.amount_minor, p.currency, p.receiver, p.nonce, p.reason, p.created_at,
+           (SELECT c.tx_hash FROM chain_transactions c WHERE c.payout_id = p.id ORDER BY c.number DESC LIMIT 1) AS tx_hash
+    FROM chain_payouts p JOIN outgoing_transfers o ON o.id = p.id
+    WHERE p.status IN ('waiting', 'reserved', 'signed', 'mined') ORDER BY p.created_at, p.id LIMIT $1
+"""
+ENV_OF = "SELECT merchant_id, mode FROM outgoing_transfers WHERE id = $1"
 COUNT_WAITING = """
     SELECT currency, waits_for, count(*) AS payouts FROM chain_payouts
     WHERE rail = $1 AND mode = $2 AND status = 'waiting' GROUP BY currency, waits_for
@@ -215,6 +235,34 @@ async def count_waiting(db: Pool, rail: str, mode: Mode) -> dict[tuple[str, Wait
     """How many payouts wait, by currency and what for."""
     rows = await db.fetch(COUNT_WAITING, rail, mode)
     return {(row["currency"], row["waits_for"]): row["payouts"] for row in rows}
+
+
+async def list_open(db: Pool, catalogue: Catalogue, limit: int = OPEN_MAX) -> list[OpenChainPayout]:
+    """Payouts that have not ended, oldest first."""
+    return [
+        OpenChainPayout(
+            id=row["id"],
+            rail=row["rail"],
+            kind=row["kind"],
+            status=row["status"],
+            amount=catalogue.format_amount(row["amount_minor"], row["currency"]),
+            currency=row["currency"],
+            receiver=row["receiver"],
+            nonce=row["nonce"],
+            reason=row["reason"],
+            tx_hash=row["tx_hash"],
+            created_at=stamp(row["created_at"]),
+        )
+        for row in await db.fetch(LIST_OPEN, limit)
+    ]
+
+
+async def get_env(tx: Tx, payout_id: UUID) -> MerchantEnv:
+    """The merchant environment that a payout belongs to. Raises `NotFound`."""
+    row = await tx.fetchrow(ENV_OF, payout_id)
+    if row is None:
+        raise NotFound
+    return MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
 
 
 async def save_health(

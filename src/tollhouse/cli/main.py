@@ -36,6 +36,7 @@ for name, group in (
     ("applications", "applications:app"),
     ("statements", "bank:statements"),
     ("payouts", "bank:payouts"),
+    ("network-payouts", "network_payouts:app"),
     ("adjust", "merchants:adjust"),
 ):
     operator.command(f"tollhouse.cli.{group}", name=name)

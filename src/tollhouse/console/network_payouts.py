@@ -1,0 +1,62 @@
+"""Payouts on EVM networks as operators see them, and how one that waits is refused."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank.model import Decided
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.chains import payouts_jobs
+from tollhouse.chains import payouts_store as store
+from tollhouse.chains.payouts_model import OpenChainPayout
+from tollhouse.console import actions
+from tollhouse.console.model import OperatorRefusedError
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel.clock import stamp
+from tollhouse.platform.db import Pool
+from tollhouse.refunds import actions as refund_actions
+from tollhouse.signer.client import SignerUnavailable
+from tollhouse.withdrawals import sending
+
+REASON = "refused by an operator"
+
+
+async def list_open(db: Pool, catalogue: Catalogue) -> Sequence[OpenChainPayout]:
+    """Payouts that have not ended, oldest first."""
+    return await store.list_open(db, catalogue)
+
+
+async def ensure_unsigned(services: Services, payout_id: UUID) -> None:
+    """Raise `OperatorRefusedError` unless the signer answers that it has signed nothing for this payout.
+
+    The database alone cannot say so: it may have been restored from a backup.
+    """
+    payout = await store.get(services.db, payout_id)
+    network = None if payout is None else services.rails.find(payout.rail, payout.mode)
+    found = [payouts_jobs.payouts_of(services, chain) for chain in services.rails.chains if chain is network]
+    if not found or found[0] is None:
+        raise OperatorRefusedError("There is no such payout on a network with a signer.")
+    try:
+        signed = await found[0].signer.find_signed(payout_id)
+    except SignerUnavailable:
+        raise OperatorRefusedError("The signer does not answer. Only it knows whether the payout was signed.") from None
+    if signed:
+        raise OperatorRefusedError("The payout is signed and may have been sent. It cannot be refused.")
+
+
+async def refuse(work: Work, payout_id: UUID, context: OperatorContext) -> Decided:
+    """Refuse a payout that waits, after `ensure_unsigned`. The money goes back. Raises `OperatorRefusedError`."""
+    payout = await store.lock(work.tx, payout_id)
+    if payout is None or payout.status != "waiting":
+        raise OperatorRefusedError("The payout does not wait any more. It cannot be refused.")
+    env = await store.get_env(work.tx, payout_id)
+    await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
+    # Nothing below this line may refuse.
+    await store.fail_waiting(work.tx, payout_id, REASON, work.now)
+    if payout.kind == "withdrawal":
+        await sending.fail(work, env, payout_id, "payout_declined")
+    else:
+        await refund_actions.fail(work, env, payout_id, "refund_declined")
+    action = await actions.record_action(work, context, "payout_refused", env, subject_id=payout_id)
+    return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action.action_id)

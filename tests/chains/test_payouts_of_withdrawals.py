@@ -1,0 +1,136 @@
+"""Withdrawals by a real node: from request to block, unavailable while they cannot be paid, refused by operators."""
+
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+
+from tests.cast import Actor
+from tests.chains.paying import MINOR, Payer, make_network, make_payouts
+from tests.invariants import broken_invariants, last_id
+from tests.withdrawals.steps import review
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.chains import payout_checks, payout_health
+from tollhouse.chains import payouts_store as store
+from tollhouse.chains.payouts import ChainPayouts
+from tollhouse.console import network_payouts
+from tollhouse.console.model import OperatorRefusedError
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import clock
+from tollhouse.kernel.actor import OPERATOR
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
+from tollhouse.ledger.post import post
+from tollhouse.rails.configured import Rails
+from tollhouse.rails.evm.provider import Measured
+from tollhouse.withdrawals import actions, jobs
+from tollhouse.withdrawals import store as withdrawal_store
+from tollhouse.withdrawals.model import Withdrawal
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+
+
+async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: Actor, services: Services) -> None:
+    """Through the gate and the ledger, with the fee that the network took."""
+    since = last_id()
+    on_chain, payouts, env = await live(payer, alice, services)
+    asked = await withdraw(on_chain, env, "1.5", payer.receiver)
+    assert asked.status == "processing"
+    await payer.settle()
+    current = await store.get(services.db, asked.id)
+    assert current is not None
+    await payout_checks.check(payouts, current, clock.now())
+    await jobs.advance_one(on_chain, asked, clock.now())
+    completed = await withdrawal_store.get(services.db, env, asked.id)
+    stored = await store.get(services.db, asked.id)
+    assert stored is not None
+    assert (completed.status, completed.tx_hash) == ("completed", stored.tx_hash)
+    assert stored.fee_wei is not None
+    assert completed.network_paid_minor == -(-stored.fee_wei // MINOR) > 0
+    assert await payer.received_wei() == 150_000_000 * MINOR
+    assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_withdrawals_are_unavailable_while_the_rail_cannot_pay(payer: Payer, services: Services) -> None:
+    """Without a signer, with an empty wallet, while an order waits for more money, and while gas is too expensive."""
+    rails = Rails([payer.network])
+    on_chain = msgspec.structs.replace(services, rails=rails)
+    payer.network.measured = Measured(True, clock.now(), {})
+
+    async def errors() -> tuple[str | None, str | None]:
+        await payout_health.measure(payer.payouts, clock.now())
+        await payout_health.refresh(on_chain)
+        return rails.payout_error(payer.name, "live", "ETH"), rails.payout_error(payer.name, "live", "USDC")
+
+    assert rails.payout_error(payer.name, "live", "ETH") == "provider_down"  # nothing is measured
+    assert await errors() == (None, None)
+    poor = await payer.order(2_000_000_000, "USDC")
+    assert (await payer.pay(poor)).outcome == "unknown"
+    assert "too little USDC" in str((await payer.stored(poor)).reason)
+    assert await errors() == (None, "provider_down")
+    await payer.chain.transact(payer.token, "mint", payer.signer.wallet.address, 5000 * 10**6)
+    assert (await payer.pay(poor)).outcome == "unknown"  # now it waits for the signer, which pays 500 at most
+    assert "limited to 500" in str((await payer.stored(poor)).reason)
+    assert await errors() == (None, None)
+    payer.network.settings = msgspec.structs.replace(payer.network.settings, fee_per_gas_max_gwei=1)
+    waits = await payer.order(1_000_000)
+    assert (await payer.pay(waits)).outcome == "unknown"
+    assert "more than the maximum" in str((await payer.stored(waits)).reason)
+    assert await errors() == ("provider_down", "provider_down")
+    payer.payouts.signer.socket = payer.payouts.signer.socket.with_name("nobody")
+    assert await errors() == ("provider_down", "provider_down")
+
+
+async def test_an_operator_refuses_what_waits(payer: Payer, alice: Actor, services: Services) -> None:
+    """The merchant has the money again. What is signed may have been sent, and cannot be refused."""
+    on_chain, payouts, env = await live(payer, alice, services)
+    context = OperatorContext("olga@example.com", clock.now(), "The address is blocked.", on_command_line=True)
+    waits, sent = [await withdraw(on_chain, env, amount, payer.receiver) for amount in ("9", "1")]
+    assert [one.status for one in (waits, sent)] == ["processing", "processing"]
+    listed = {one.id: one for one in await network_payouts.list_open(services.db, services.catalogue)}
+    assert (listed[waits.id].amount, listed[waits.id].nonce) == ("9.00000000", None)
+    assert "limited to 5" in str(listed[waits.id].reason)
+    assert listed[sent.id].tx_hash
+    with pytest.raises(OperatorRefusedError, match="is signed"):
+        await network_payouts.ensure_unsigned(on_chain, sent.id)
+    with pytest.raises(OperatorRefusedError, match="does not wait"):
+        await services.transact(lambda work: network_payouts.refuse(work, sent.id, context), clock.now(), OPERATOR)
+    await network_payouts.ensure_unsigned(on_chain, waits.id)
+    done = await services.transact(lambda work: network_payouts.refuse(work, waits.id, context), clock.now(), OPERATOR)
+    assert done.outcome == "refused"
+    ended = await withdrawal_store.get(services.db, env, waits.id)
+    assert (ended.status, ended.failure_code) == ("failed", "payout_declined")
+    assert (await payouts.submit("withdrawal", waits.order)).outcome == "rejected"
+    assert waits.id not in payer.signer.journal.by_order
+    payouts.signer.socket = payouts.signer.socket.with_name("nobody")
+    with pytest.raises(OperatorRefusedError, match="no such payout"):
+        await network_payouts.ensure_unsigned(on_chain, uuid4())
+
+
+async def live(payer: Payer, alice: Actor, services: Services) -> tuple[Services, ChainPayouts, MerchantEnv]:
+    """Services whose rail is `ethereum`, and Alice with 20 ether."""
+    env = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "live")
+    network = make_network("ethereum", payer.chain.url, payer.token.address, str(payer.signer.policy.socket))
+    payouts = make_payouts(services.db, services.catalogue, network, payer.signer.policy.socket)
+    payer.signer.policy.networks["ethereum"] = payer.signer.policy.networks[payer.name]
+    network.measured = Measured(True, clock.now(), {})
+    await payout_health.measure(payouts, clock.now())
+    on_chain = msgspec.structs.replace(services, rails=Rails([network]))
+    await payout_health.refresh(on_chain)
+
+    async def fund(work: Work) -> None:
+        posting = Posting("adjustment", "ETH", 2_000_000_000, equity("adjustment"), available(env))
+        await post(work, JournalEntry("live", "adjustment", Source("test", uuid4()), (posting,)))
+
+    await services.transact(fund, clock.now())
+    return on_chain, payouts, env
+
+
+async def withdraw(on_chain: Services, env: MerchantEnv, amount: str, receiver: str) -> Withdrawal:
+    """A withdrawal that an operator has approved and a worker has submitted."""
+    new = NewWithdrawal(method_id="ethereum:ETH", amount=amount, receiver=receiver)
+    asked = await on_chain.transact(lambda work: actions.request(work, env, new), clock.now())
+    await review(on_chain, {"id": str(asked.id)})
+    approved = await withdrawal_store.get(on_chain.db, env, asked.id)
+    await jobs.advance_one(on_chain, approved, clock.now())
+    return await withdrawal_store.get(on_chain.db, env, asked.id)
