@@ -2293,7 +2293,7 @@ CREATE TABLE public.mails (
     shown_at timestamp with time zone,
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -3137,6 +3137,54 @@ CREATE TABLE public.withdrawal_recipients (
 );
 COMMENT ON COLUMN public.withdrawal_recipients.account IS 'the receiver in the notation of the rail';
 COMMENT ON COLUMN public.withdrawal_recipients.active_at IS 'when it can be paid; in test mode by the test clock';
+CREATE TABLE public.withdrawal_schedule_runs (
+    schedule_id uuid NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    merchant_id uuid NOT NULL,
+    outcome text NOT NULL,
+    withdrawal_id uuid,
+    failure_code text,
+    at timestamp with time zone NOT NULL,
+    CONSTRAINT withdrawal_schedule_runs_check CHECK (((outcome = 'created'::text) = (withdrawal_id IS NOT NULL))),
+    CONSTRAINT withdrawal_schedule_runs_check1 CHECK (((outcome = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT withdrawal_schedule_runs_outcome_check CHECK ((outcome = ANY (ARRAY['created'::text, 'skipped'::text, 'failed'::text])))
+);
+CREATE TABLE public.withdrawal_schedules (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    recipient_id uuid NOT NULL,
+    method_id text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint,
+    keep_minor bigint,
+    frequency text NOT NULL,
+    day integer,
+    description text,
+    webhook_url text,
+    status text NOT NULL,
+    next_run_at timestamp with time zone,
+    next_attempt_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT withdrawal_schedules_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT withdrawal_schedules_check CHECK ((num_nonnulls(amount_minor, keep_minor) = 1)),
+    CONSTRAINT withdrawal_schedules_check1 CHECK (
+CASE frequency
+    WHEN 'weekly'::text THEN COALESCE(((day >= 1) AND (day <= 7)), false)
+    WHEN 'monthly'::text THEN COALESCE(((day >= 1) AND (day <= 31)), false)
+    ELSE (day IS NULL)
+END),
+    CONSTRAINT withdrawal_schedules_check2 CHECK (((status = 'ended'::text) = (next_run_at IS NULL))),
+    CONSTRAINT withdrawal_schedules_check3 CHECK (((status = 'active'::text) = (next_attempt_at IS NOT NULL))),
+    CONSTRAINT withdrawal_schedules_frequency_check CHECK ((frequency = ANY (ARRAY['once'::text, 'daily'::text, 'weekly'::text, 'monthly'::text]))),
+    CONSTRAINT withdrawal_schedules_keep_minor_check CHECK ((keep_minor >= 0)),
+    CONSTRAINT withdrawal_schedules_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT withdrawal_schedules_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'ended'::text])))
+);
+COMMENT ON COLUMN public.withdrawal_schedules.keep_minor IS 'what stays in the balance when everything above is withdrawn';
+COMMENT ON COLUMN public.withdrawal_schedules.next_run_at IS 'when it is due next; in test mode by the test clock';
+COMMENT ON COLUMN public.withdrawal_schedules.next_attempt_at IS 'when it is tried, which is later after an error that can pass';
 CREATE TABLE public.withdrawal_settings (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -3434,6 +3482,10 @@ ALTER TABLE ONLY public.withdrawal_quotes
     ADD CONSTRAINT withdrawal_quotes_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.withdrawal_recipients
     ADD CONSTRAINT withdrawal_recipients_pkey PRIMARY KEY (id, merchant_id);
+ALTER TABLE ONLY public.withdrawal_schedule_runs
+    ADD CONSTRAINT withdrawal_schedule_runs_pkey PRIMARY KEY (schedule_id, merchant_id, due_at);
+ALTER TABLE ONLY public.withdrawal_schedules
+    ADD CONSTRAINT withdrawal_schedules_pkey PRIMARY KEY (id, merchant_id);
 ALTER TABLE ONLY public.withdrawal_settings
     ADD CONSTRAINT withdrawal_settings_pkey PRIMARY KEY (merchant_id, mode);
 ALTER TABLE ONLY public.withdrawals
@@ -3579,6 +3631,9 @@ CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (crea
 CREATE INDEX withdrawal_recipients_by_account ON public.withdrawal_recipients USING btree (merchant_id, mode, rail, account);
 CREATE INDEX withdrawal_recipients_of_merchant ON public.withdrawal_recipients USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawal_recipients_once ON public.withdrawal_recipients USING btree (merchant_id, mode, method_id, account);
+CREATE INDEX withdrawal_schedules_active ON public.withdrawal_schedules USING btree (merchant_id, mode, next_attempt_at) WHERE (status = 'active'::text);
+CREATE INDEX withdrawal_schedules_due ON public.withdrawal_schedules USING btree (next_attempt_at) WHERE (status = 'active'::text);
+CREATE INDEX withdrawal_schedules_of_merchant ON public.withdrawal_schedules USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX withdrawals_by_amount ON public.withdrawals USING btree (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
 CREATE INDEX withdrawals_by_currency ON public.withdrawals USING btree (merchant_id, mode, currency, created_at DESC, id DESC);
 CREATE INDEX withdrawals_by_method ON public.withdrawals USING btree (merchant_id, mode, method_id, created_at DESC, id DESC);
@@ -3603,6 +3658,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.receipts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.withdrawal_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.withdrawal_schedule_runs FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_imports FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
@@ -3873,6 +3929,10 @@ ALTER TABLE ONLY public.withdrawal_quotes
     ADD CONSTRAINT withdrawal_quotes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_recipients
     ADD CONSTRAINT withdrawal_recipients_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.withdrawal_schedule_runs
+    ADD CONSTRAINT withdrawal_schedule_runs_schedule_id_merchant_id_fkey FOREIGN KEY (schedule_id, merchant_id) REFERENCES public.withdrawal_schedules(id, merchant_id);
+ALTER TABLE ONLY public.withdrawal_schedules
+    ADD CONSTRAINT withdrawal_schedules_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_settings
     ADD CONSTRAINT withdrawal_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawals

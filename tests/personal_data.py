@@ -82,6 +82,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "webhook_events": "destination_url destination_source",
     "webhook_redelivery_runs": "ended_because",
     "webhook_secrets": "state nonce ciphertext",
+    "withdrawal_schedules": "frequency status",
     "withdrawals": "submission tx_hash",
     "worker_signs": "host version",
 }

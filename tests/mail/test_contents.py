@@ -33,6 +33,8 @@ RECIPIENT = {
     "by_kind": "person",
     "by": "dora@ example. com",
     "turns_off_at": "tomorrow",
+    "due_at": "today",
+    "reason": "It was too little.",
 }
 
 HOSTILE = {"browser": '"><script>x</script>', "system": "<img src=//evil>\r\n\r\nBcc: x", "address": "%(a)s {{ 7 * 7 }}"}

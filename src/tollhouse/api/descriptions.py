@@ -30,6 +30,10 @@ MEMBERS: Mapping[str, str] = {
     "payment_method_ids": "Payment methods to offer. If omitted, every available method is offered.",
     "receiver": "Account that receives the money, such as an IBAN or an address.",
     "items": "The withdrawals to create, 1 to 500.",
+    "frequency": "How often it runs. Recurring schedules run at 06:00 in the time zone of the merchant.",
+    "keep": "What stays in the balance. Without `amount`, everything above is withdrawn. Default: nothing stays.",
+    "scheduled_for": "When a schedule of the frequency `once` runs, at most 90 days ahead.",
+    "day": "Weekday from Monday as 1, or day of the month; in a shorter month the last one.",
     "batch_id": "ID of the batch that it was created with.",
     "recipient_id": "ID of a saved recipient, instead of `receiver`.",
     "saved_recipients_only": "Whether withdrawals go only to saved recipients.",
@@ -87,6 +91,7 @@ OF_TYPES: Mapping[str, str] = {
     "ConversionRuleUpdate.percent": RULE_PERCENT,
     "NewFulfillment.product_id": "ID of a product from the list of products.",
     "NewFulfillment.quantity": "Number of units to deliver.",
+    "NewSchedule.description": "Description of its withdrawals.",
     "NewBatch.description": "Your own description of the batch.",
     "NewRecipient.name": "Name under which the recipient is listed.",
     "NewFulfillment.recipient": "The player, as the JSON Schema `recipient_schema` of the product describes.",
@@ -180,6 +185,7 @@ PATH: Mapping[str, str] = {
     "transaction_id": "ID of the transaction.",
     "withdrawal_id": "ID of the withdrawal.",
     "recipient_id": "ID of the recipient.",
+    "schedule_id": "ID of the schedule.",
     "batch_id": "ID of the batch.",
 }
 USUAL = UsualDescriptions(members=MEMBERS, of_types=OF_TYPES, parameters={"query": QUERY, "path": PATH})

@@ -177,6 +177,19 @@ def _recipients_only_off(values: EmailValues) -> EmailContent:
     )
 
 
+def _schedule_failed(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    return EmailContent(
+        Text("A scheduled withdrawal was not created"),
+        (
+            Text("The withdrawal that was scheduled for %(moment)s was not created:", moment=facts["due_at"]),
+            Text("%(reason)s", reason=facts["reason"]),
+            Text("No money left your balance. To withdraw it now, open this page:"),
+            Button(Text("View withdrawals"), f"{values.base_url}/live/withdrawals"),
+        ),
+    )
+
+
 def _actor(facts: Mapping[str, str]) -> Text:
     match facts["by_kind"]:
         case "person":
@@ -213,5 +226,6 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "receipt": _receipt,
     "recipient_added": _recipient_added,
     "recipients_only_off": _recipients_only_off,
+    "schedule_failed": _schedule_failed,
 }
 """The content of each kind."""

@@ -20,6 +20,7 @@ EmailKind = Literal[
     "receipt",
     "recipient_added",
     "recipients_only_off",
+    "schedule_failed",
 ]
 LinkKind = Literal["verify", "reset"]
 LINK_KINDS: tuple[LinkKind, ...] = ("verify", "reset")
@@ -33,6 +34,7 @@ LIFETIMES_S: dict[EmailKind, int] = {
     "receipt": MAIL_NOTICE_S,
     "recipient_added": MAIL_NOTICE_S,
     "recipients_only_off": MAIL_NOTICE_S,
+    "schedule_failed": MAIL_NOTICE_S,
 }
 Status = Literal["waiting", "sent", "shown", "given_up"]
 

@@ -85,6 +85,15 @@ WITHDRAWAL_BATCHES = """
     SELECT id, mode, description, item_count, created_at FROM withdrawal_batches
     WHERE merchant_id = $1 ORDER BY mode, created_at, id
 """
+WITHDRAWAL_SCHEDULES = """
+    SELECT id, mode, recipient_id, method_id, currency, amount_minor, keep_minor, frequency, day, description, webhook_url,
+           status, next_run_at, created_at, updated_at
+    FROM withdrawal_schedules WHERE merchant_id = $1 ORDER BY mode, created_at, id
+"""
+WITHDRAWAL_SCHEDULE_RUNS = """
+    SELECT schedule_id, due_at, outcome, withdrawal_id, failure_code, at FROM withdrawal_schedule_runs
+    WHERE merchant_id = $1 ORDER BY schedule_id, due_at
+"""
 WITHDRAWAL_SETTINGS = """
     SELECT mode, saved_recipients_only, turns_off_at, updated_at FROM withdrawal_settings WHERE merchant_id = $1
 """
@@ -153,6 +162,8 @@ TABLES: Mapping[str, str] = {
     "withdrawals": WITHDRAWALS,
     "withdrawal_recipients": WITHDRAWAL_RECIPIENTS,
     "withdrawal_batches": WITHDRAWAL_BATCHES,
+    "withdrawal_schedules": WITHDRAWAL_SCHEDULES,
+    "withdrawal_schedule_runs": WITHDRAWAL_SCHEDULE_RUNS,
     "withdrawal_settings": WITHDRAWAL_SETTINGS,
     "conversions": CONVERSIONS,
     "conversion_rules": CONVERSION_RULES,

@@ -30,6 +30,12 @@ class TooManyRecipients(ApiError):
     code, status, message = "too_many_recipients", 409, "This account has 500 recipients. Delete one to add another."
 
 
+class TooManySchedules(ApiError):
+    """409: the environment has the maximum number of schedules."""
+
+    code, status, message = "too_many_schedules", 409, "This account has 50 schedules. End one to create another."
+
+
 class BatchExists(ApiError):
     """409: the batch of this form was created before."""
 

@@ -10,7 +10,7 @@ from tollhouse.orders import quotes
 from tollhouse.outgoing import pauses
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import PayoutState, Provider, Submission
-from tollhouse.withdrawals import sending, store
+from tollhouse.withdrawals import schedules, schedules_store, sending, store
 from tollhouse.withdrawals.model import Withdrawal
 
 BATCH_SIZE = 50
@@ -28,6 +28,21 @@ async def advance_withdrawals(services: Services) -> None:
     now = clock.now()
     due = await store.lease_due(services.db, now, LEASE, BATCH_SIZE)
     await asyncio.gather(*(advance_one(services, one, now) for one in due))
+
+
+async def run_schedules(services: Services) -> None:
+    """Run the schedules that are due, each in a transaction of its own. A failure is recorded in another one."""
+    now = clock.now()
+    for env, schedule_id in await schedules_store.list_due(services.db, now, BATCH_SIZE):
+        try:
+            await services.transact(lambda work, env=env, one=schedule_id: schedules.run(work, env, one), now)
+        except ApiError as error:
+            log.info("withdrawal_schedule_failed", detail=error.code)
+            await services.transact(
+                lambda work, env=env, one=schedule_id, error=error: schedules.fail(work, env, one, error), now
+            )
+        except Exception as error:  # noqa: BLE001 - one failure must not stop the others
+            log.error("withdrawal_schedule_failed", exc_info=error)
 
 
 async def delete_old_quotes(services: Services) -> None:

@@ -9,12 +9,13 @@ from tollhouse.http.services import Work
 from tollhouse.http.texts import Texts
 from tollhouse.identity import users_store
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.text import as_text
+from tollhouse.kernel.text import Translatable, as_text
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Email, EmailKind
 from tollhouse.mail.names import mail_name
 from tollhouse.outgoing.recipients_model import SavedRecipient
 from tollhouse.withdrawals.masking import mask
+from tollhouse.withdrawals.schedules_model import WithdrawalSchedule
 
 PATH = "/live/withdrawals/recipients"
 
@@ -37,6 +38,17 @@ async def recipient_added(work: Work, recipient: SavedRecipient, method: Withdra
 async def limit_turned_off(work: Work, env: MerchantEnv, turns_off_at: datetime) -> None:
     """Report that withdrawals to any recipient will be allowed from this time on."""
     await _send(work, env, "recipients_only_off", lambda language: {"turns_off_at": Formats(language).moment(turns_off_at)})
+
+
+async def schedule_failed(work: Work, schedule: WithdrawalSchedule, reason: Translatable) -> None:
+    """Report that a scheduled withdrawal was not created, and why."""
+    due_at = schedule.next_run_at or work.now
+
+    def facts(language: str) -> dict[str, str]:
+        text = as_text(reason) if isinstance(reason, str) else reason
+        return {"due_at": Formats(language).moment(due_at), "reason": Texts(language).translate(text)}
+
+    await _send(work, schedule.env, "schedule_failed", facts)
 
 
 async def _send(work: Work, env: MerchantEnv, kind: EmailKind, facts: Callable[[str], dict[str, str]]) -> None:

@@ -1,0 +1,271 @@
+"""Schedules of withdrawals: created, paused and ended by merchants, run by the worker once at each of their times.
+
+A schedule holds no money. A run creates a withdrawal like any other, at the costs and with the checks of that time.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import Meta, Struct
+
+from tollhouse.audit import record
+from tollhouse.audit.changes import new_values
+from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
+from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.references import reference_errors
+from tollhouse.http.services import Work
+from tollhouse.kernel import limits, messages
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.examples import example
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.zones import zone_of
+from tollhouse.ledger.model import InsufficientFunds
+from tollhouse.ledger.store import get_balance
+from tollhouse.orders.destinations import destination_errors
+from tollhouse.orders.errors import InvalidState
+from tollhouse.orders.store import clock_offset
+from tollhouse.outgoing import limits as outgoing_limits
+from tollhouse.outgoing import recipients_store
+from tollhouse.outgoing.errors import DailyLimitExceeded, RecipientNotActive, WithdrawalMethodUnavailable
+from tollhouse.platform.config import Settings
+from tollhouse.withdrawals import actions, recipient_notices, schedules_store
+from tollhouse.withdrawals.errors import TooManySchedules
+from tollhouse.withdrawals.model import largest_amount, terms_of
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.withdrawals.schedules_model import Frequency, ScheduleRun, WithdrawalSchedule, next_run
+from tollhouse.withdrawals.schedules_store import DueSchedule
+
+AHEAD_MAX = timedelta(days=90)
+RETRY, RETRIED_FOR = timedelta(minutes=15), timedelta(hours=24)
+"""An error that can pass is tried again, and fails the run after this long."""
+CAN_PASS = (WithdrawalMethodUnavailable, DailyLimitExceeded, RecipientNotActive)
+DAYS: dict[Frequency, int] = {"weekly": 7, "monthly": 31}
+RECIPIENT_DELETED = "recipient_deleted"
+
+
+class NewSchedule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A schedule to create: of `amount`, or of everything above `keep`.
+
+    `scheduled_for` is for the frequency `once`, `day` for `weekly` (1 is Monday) and `monthly`.
+    """
+
+    recipient_id: UUID
+    frequency: Annotated[Frequency, example("once")]
+    amount: Annotated[Amount, example("10.00")] = None
+    keep: Amount = None
+    scheduled_for: Annotated[datetime, Meta(tz=True)] | None = None
+    day: int | None = None
+    description: str | None = None
+    webhook_url: str | None = None
+
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
+        """Every error that needs no lookup."""
+        return _field_errors(self, context.caller.env, context.settings)
+
+
+async def create(work: Work, env: MerchantEnv, new: NewSchedule) -> WithdrawalSchedule:
+    """Create a schedule. Raises `NotFound` for the recipient, `ValidationFailed` and `TooManySchedules`."""
+    if field_errors := list(_field_errors(new, env, work.services.settings)):
+        raise ValidationFailed(*field_errors)
+    recipient = await recipients_store.get(work.tx, env, new.recipient_id)
+    method = work.services.catalogue.withdrawal_methods.get(recipient.method_id)
+    if method is None:
+        raise WithdrawalMethodUnavailable
+    amount_minor, keep_minor = _amounts(new, method, work)
+    present = work.now + await clock_offset(work.tx, env)
+    at = new.scheduled_for
+    if at is None:
+        zone = zone_of(await schedules_store.get_time_zone(work.tx, env))
+        at = next_run(new.frequency, new.day, present, zone)
+    elif not present < at <= present + AHEAD_MAX:
+        raise ValidationFailed(FieldError("scheduled_for", "out_of_range", messages.WITHIN_90_DAYS))
+    if await schedules_store.count_current(work.tx, env) >= limits.SCHEDULES_MAX:
+        raise TooManySchedules
+    schedule = WithdrawalSchedule(
+        id=new_id(),
+        recipient_id=recipient.id,
+        method_id=method.method_id,
+        currency=method.currency,
+        amount_minor=amount_minor,
+        keep_minor=keep_minor,
+        frequency=new.frequency,
+        day=new.day,
+        description=new.description,
+        webhook_url=new.webhook_url,
+        status="active",
+        next_run_at=at,
+        env=env,
+        created_at=work.now,
+        updated_at=work.now,
+        next_attempt_at=at,
+    )
+    await schedules_store.insert(work.tx, schedule)
+    await _record_audit(work, schedule, "withdrawal.schedule_created")
+    return schedule
+
+
+async def pause(work: Work, env: MerchantEnv, schedule_id: UUID) -> WithdrawalSchedule:
+    """Pause an active schedule. Raises `NotFound` and `InvalidState`."""
+    current = await _lock_in_status(work, env, schedule_id, "active")
+    await _record_audit(work, current, "withdrawal.schedule_paused")
+    return await schedules_store.set_status(work.tx, current, "paused", current.next_run_at, None, work.now)
+
+
+async def resume(work: Work, env: MerchantEnv, schedule_id: UUID) -> WithdrawalSchedule:
+    """Resume a paused schedule at its next time; a single withdrawal whose time has passed runs now.
+
+    Raises `NotFound` and `InvalidState`.
+    """
+    current = await _lock_in_status(work, env, schedule_id, "paused")
+    at = current.next_run_at
+    if current.frequency != "once":
+        present = work.now + await clock_offset(work.tx, env)
+        zone = zone_of(await schedules_store.get_time_zone(work.tx, env))
+        at = next_run(current.frequency, current.day, present, zone)
+    await _record_audit(work, current, "withdrawal.schedule_resumed")
+    return await schedules_store.set_status(work.tx, current, "active", at, at, work.now)
+
+
+async def end(work: Work, env: MerchantEnv, schedule_id: UUID) -> WithdrawalSchedule:
+    """End a schedule. Its withdrawals are kept. Raises `NotFound` and `InvalidState`."""
+    current = await _lock_in_status(work, env, schedule_id, "active", "paused")
+    await _record_audit(work, current, "withdrawal.schedule_ended")
+    return await schedules_store.set_status(work.tx, current, "ended", None, None, work.now)
+
+
+async def run(work: Work, env: MerchantEnv, schedule_id: UUID) -> None:
+    """Run a schedule that is due: create its withdrawal, or nothing if everything to withdraw is below the minimum.
+
+    Raises the errors of a withdrawal: then nothing happened, and `fail` records it.
+    """
+    due = await schedules_store.lock_due(work.tx, env, schedule_id, work.now)
+    if due is None:
+        return
+    schedule, catalogue = due.schedule, work.services.catalogue
+    method = catalogue.withdrawal_methods.get(schedule.method_id)
+    if method is None:
+        raise WithdrawalMethodUnavailable
+    amount_minor = schedule.amount_minor or await _above(work, schedule, method)
+    if not amount_minor:
+        await _advance(work, due, "skipped")
+        return
+    new = NewWithdrawal(
+        method_id=schedule.method_id,
+        amount=catalogue.currencies[schedule.currency].format(amount_minor),
+        recipient_id=schedule.recipient_id,
+        description=schedule.description,
+        webhook_url=schedule.webhook_url,
+    )
+    withdrawal = await actions.request(work, env, new)
+    await _advance(work, due, "created", withdrawal_id=withdrawal.id)
+
+
+async def fail(work: Work, env: MerchantEnv, schedule_id: UUID, error: ApiError) -> None:
+    """Record why a run created no withdrawal, and tell every user; first try errors that can pass again for a day."""
+    due = await schedules_store.lock_due(work.tx, env, schedule_id, work.now)
+    if due is None or due.schedule.next_run_at is None:
+        return
+    schedule = due.schedule
+    can_pass = isinstance(error, CAN_PASS) or (schedule.keep_minor is not None and isinstance(error, InsufficientFunds))
+    if can_pass and due.present < due.schedule.next_run_at + RETRIED_FOR:
+        at = due.present + RETRY
+        await schedules_store.set_status(work.tx, schedule, "active", schedule.next_run_at, at, work.now)
+        return
+    code = RECIPIENT_DELETED if isinstance(error, NotFound) else error.code
+    await _advance(work, due, "failed", failure_code=code)
+    message = messages.RECIPIENT_DELETED if isinstance(error, NotFound) else error.message
+    await recipient_notices.schedule_failed(work, schedule, message)
+
+
+async def _advance(
+    work: Work,
+    due: DueSchedule,
+    outcome: Literal["created", "skipped", "failed"],
+    *,
+    withdrawal_id: UUID | None = None,
+    failure_code: str | None = None,
+) -> None:
+    """Record the run, and set the next time: missed ones are left out."""
+    schedule = due.schedule
+    if schedule.next_run_at is None:
+        raise AssertionError("an active schedule has a next time")
+    result = ScheduleRun(
+        due_at=schedule.next_run_at,
+        outcome=outcome,
+        withdrawal_id=withdrawal_id,
+        failure_code=failure_code,
+        at=work.now,
+    )
+    await schedules_store.insert_run(work.tx, schedule, result)
+    if schedule.frequency == "once":
+        await schedules_store.set_status(work.tx, schedule, "ended", None, None, work.now)
+        return
+    at = next_run(schedule.frequency, schedule.day, due.present, zone_of(due.time_zone))
+    await schedules_store.set_status(work.tx, schedule, "active", at, at, work.now)
+
+
+async def _above(work: Work, schedule: WithdrawalSchedule, method: WithdrawalMethod) -> int:
+    """The largest amount that leaves `keep_minor` in the balance, within the limits; 0 if it is below the minimum."""
+    available_minor = (await get_balance(work.tx, schedule.env, schedule.currency)).available_minor
+    mode = "deduct" if "deduct" in method.network_fee_modes else method.network_fee_modes[0]
+    amount_minor = largest_amount(method, max(0, available_minor - (schedule.keep_minor or 0)), mode)
+    left_minor = await outgoing_limits.left_today(work.tx, schedule.env, method, work.now)
+    amount_minor = amount_minor if left_minor is None else min(amount_minor, left_minor)
+    if amount_minor < method.minimum_minor or terms_of(method, amount_minor, mode).receive_minor <= 0:
+        return 0
+    return amount_minor
+
+
+async def _lock_in_status(work: Work, env: MerchantEnv, schedule_id: UUID, *statuses: str) -> WithdrawalSchedule:
+    current = await schedules_store.lock(work.tx, env, schedule_id)
+    if current.status not in statuses:
+        raise InvalidState(current.status)
+    return current
+
+
+async def _record_audit(
+    work: Work,
+    schedule: WithdrawalSchedule,
+    action: Literal[
+        "withdrawal.schedule_created",
+        "withdrawal.schedule_paused",
+        "withdrawal.schedule_resumed",
+        "withdrawal.schedule_ended",
+    ],
+) -> None:
+    catalogue, amount_minor = work.services.catalogue, schedule.amount_minor
+    amount = None if amount_minor is None else catalogue.priced(amount_minor, schedule.currency)
+    about = new_values(amount=amount, method_id=schedule.method_id, frequency=schedule.frequency)
+    await record.event(work, schedule.env, action, subject=schedule.id, changed=about)
+
+
+def _amounts(new: NewSchedule, method: WithdrawalMethod, work: Work) -> tuple[int | None, int | None]:
+    """The amount, or what is kept. Raises `ValidationFailed` and the errors of amounts."""
+    currency = work.services.catalogue.currencies[method.currency]
+    for member, value in (("amount", new.amount), ("keep", new.keep)):
+        if value is not None and minor_of(value, currency) is None:
+            error = amount_error(currency)
+            raise ValidationFailed(FieldError(member, error.code, error.message))
+    if new.amount is None:
+        return None, 0 if new.keep is None else minor_of(new.keep, currency)
+    amount_minor = minor_of(new.amount, currency) or 0
+    outgoing_limits.ensure_amount(method, amount_minor)
+    return amount_minor, None
+
+
+def _field_errors(new: NewSchedule, env: MerchantEnv, settings: Settings) -> Iterator[FieldError]:
+    if new.amount is not None and new.keep is not None:
+        yield FieldError("keep", "invalid_value", messages.AMOUNT_OR_KEEP)
+    if (new.frequency == "once") != (new.scheduled_for is not None):
+        yield FieldError("scheduled_for", "invalid_value", messages.ONLY_ONCE)
+    most = DAYS.get(new.frequency)
+    if most is None and new.day is not None:
+        yield FieldError("day", "invalid_value", messages.NO_DAY)
+    if most is not None and not 1 <= (new.day or 0) <= most:
+        yield FieldError("day", "out_of_range", messages.whole_number(1, most))
+    yield from destination_errors(new.webhook_url, env, settings)
+    yield from reference_errors(external_id=None, metadata=None, description=new.description)
