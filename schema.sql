@@ -455,6 +455,12 @@ BEGIN
             WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'adjustment'
               AND v_out.type = 'adjustment' AND v_out.code = 'rail:bank' AND o.action = 'balance_adjusted'
               AND (o.mode, o.currency, o.amount_minor) = (v_out.mode, v_out.currency, -v_out.amount)
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN chain_payouts p ON p.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'chain_payout'
+              AND v_out.type = 'network_fee' AND p.status IN ('completed', 'failed')
+              AND (p.mode, p.fee_currency, 'rail:' || p.rail, p.fee_minor)
+                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
         ) THEN
             RAISE EXCEPTION 'money does not leave by % without a released transfer', v_out.code
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_outgoing';
@@ -1976,10 +1982,14 @@ CREATE TABLE public.chain_payouts (
     updated_at timestamp with time zone NOT NULL,
     check_at timestamp with time zone,
     waits_for text,
+    fee_currency text,
+    fee_minor bigint,
     CONSTRAINT chain_payouts_amount_units_check CHECK ((amount_units > (0)::numeric)),
     CONSTRAINT chain_payouts_chain_id_check CHECK ((chain_id > 0)),
     CONSTRAINT chain_payouts_check CHECK (((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas))),
     CONSTRAINT chain_payouts_contract_check CHECK ((contract ~ '^0x[0-9a-f]{40}$'::text)),
+    CONSTRAINT chain_payouts_fee CHECK (((fee_currency IS NULL) = (fee_minor IS NULL))),
+    CONSTRAINT chain_payouts_fee_minor_check CHECK ((fee_minor >= 0)),
     CONSTRAINT chain_payouts_fee_per_gas_check CHECK ((fee_per_gas > 0)),
     CONSTRAINT chain_payouts_gas_check CHECK ((gas > 0)),
     CONSTRAINT chain_payouts_kind_check CHECK ((kind = ANY (ARRAY['withdrawal'::text, 'refund'::text]))),

@@ -33,7 +33,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "bank_sendings": "error",
     "bank_statements": "iban statement_id digest",
     "chain_payout_health": "currencies_down facts reason",
-    "chain_payouts": "contract reason waits_for wallet block_hash tx_hash",
+    "chain_payouts": "contract fee_currency reason waits_for wallet block_hash tx_hash",
     "chain_transactions": "raw tx_hash",
     "chain_wallets": "address",
     "chargebacks": "reason response",

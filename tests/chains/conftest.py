@@ -66,7 +66,7 @@ async def payer(alice: Actor, services: Services, chain: Anvil, tmp_path: Path) 
         group.create_task(serve(signer, signer.policy.socket, stop))
         while not await is_listening(payouts.signer, name):
             await asyncio.sleep(0.01)
-        yield Payer(alice.merchant_id, payouts, chain, signer, token)
+        yield Payer(alice.merchant_id, services, payouts, chain, signer, token)
         stop.set()
     signer.journal.close()
 

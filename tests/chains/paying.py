@@ -10,6 +10,7 @@ from tollhouse.chains import payout_checks
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.chains.payouts_model import ChainPayout
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Pool
@@ -29,6 +30,12 @@ RELEASED = """
     INSERT INTO outgoing_transfers (id, kind, merchant_id, mode, rail, currency, amount_minor, receiver, review,
                                     approvals_needed, created_at)
     VALUES ($1, $2, $3::uuid, 'live', $4, $5, $6, $7, 'required', 1, now())
+"""
+BOOKED = """
+    SELECT coalesce(sum(p.amount), 0)::bigint AS booked
+    FROM ledger_postings p
+    JOIN ledger_accounts c ON c.id = p.credit_account_id JOIN ledger_accounts d ON d.id = p.debit_account_id
+    WHERE c.code = $1 AND d.code = 'expense:network_fee' AND p.currency = 'ETH' AND p.type = 'network_fee'
 """
 APPROVE = """
     UPDATE outgoing_transfers SET review = 'approved', approvals = '{olga}', reviewed_at = now(), released_at = now()
@@ -66,16 +73,21 @@ def make_signer(folder: Path, name: str, token: str) -> Signer:
 class Payer:
     """A rail with a signer and a token, and orders for it."""
 
-    def __init__(self, merchant_id: str, payouts: ChainPayouts, chain: Anvil, signer: Signer, token: Contract) -> None:
+    def __init__(
+        self, merchant_id: str, services: Services, payouts: ChainPayouts, chain: Anvil, signer: Signer, token: Contract
+    ) -> None:
+        self.services = services
         self.merchant_id, self.payouts, self.chain, self.signer, self.token = merchant_id, payouts, chain, signer, token
         self.network, self.db, self.name = payouts.network, payouts.db, payouts.network.name
         self.receiver = "0x" + uuid4().hex.ljust(40, "0")
 
-    async def order(self, amount_minor: int, currency: str = "ETH", receiver: str | None = None) -> PayoutOrder:
-        """A released withdrawal."""
+    async def order(
+        self, amount_minor: int, currency: str = "ETH", receiver: str | None = None, kind: str = "withdrawal"
+    ) -> PayoutOrder:
+        """A released withdrawal, or refund."""
         order = PayoutOrder(new_id(), "m", currency, amount_minor, receiver or self.receiver, {}, clock.now())
         values = (self.merchant_id, self.name, currency, amount_minor, order.receiver)
-        await self.db.execute(RELEASED, order.id, "withdrawal", *values)
+        await self.db.execute(RELEASED, order.id, kind, *values)
         await self.db.execute(APPROVE, order.id)
         return order
 
@@ -95,8 +107,13 @@ class Payer:
 
     async def check(self, order: PayoutOrder, later: timedelta = timedelta()) -> str:
         """Let the job look after it, and say its status."""
-        await payout_checks.check(self.payouts, await self.stored(order), clock.now() + later)
+        await payout_checks.check(self.services, self.payouts, await self.stored(order), clock.now() + later)
         return (await self.stored(order)).status
+
+    async def booked(self) -> int:
+        """The fees of the network that are expenses."""
+        [row] = await self.db.fetch(BOOKED, f"rail:{self.name}")
+        return row["booked"]
 
     async def settle(self) -> None:
         """Let what waits be mined, and become final."""

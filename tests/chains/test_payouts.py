@@ -12,6 +12,7 @@ import pytest
 
 from tests.chains.paying import MINOR, Payer, make_network, make_payouts
 from tests.command import NURSERY
+from tests.invariants import broken_invariants, last_id
 from tests.running import Service
 from tollhouse.catalogue import extension
 from tollhouse.chains import payouts_store as store
@@ -19,7 +20,7 @@ from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode, NodeUnreachableError
-from tollhouse.rails.provider import PayoutOrder, Submission
+from tollhouse.rails.provider import PayoutOrder, RefundOrder, Submission
 
 LATER = timedelta(minutes=10)
 
@@ -41,6 +42,23 @@ async def test_a_payout_is_completed_when_its_block_is_final(payer: Payer) -> No
     assert stored.fee_wei is not None
     assert state.network_fee_minor == -(-stored.fee_wei // MINOR) > 0
     assert len(payer.signer.journal.entries) == 1
+    assert await payer.booked() == 0  # it is charged with the withdrawal
+
+
+async def test_a_refund_is_paid_once(payer: Payer, service: Service) -> None:
+    """Its fee is an expense."""
+    since = last_id()
+    paid = await payer.order(5_000_000, kind="refund")
+    refund = RefundOrder(paid.id, "address", "ETH", paid.amount_minor, paid.receiver, paid.amount_minor, clock.now())
+    accepted = await payer.network.refund(refund)
+    assert await payer.network.refund(refund) == accepted
+    assert (await payer.network.refund_state(refund, clock.now())).outcome == "pending"
+    await payer.settle()
+    assert await payer.check(paid) == "completed"
+    assert (await payer.network.refund_state(refund, clock.now())).outcome == "succeeded"
+    assert await payer.received_wei() == 5_000_000 * MINOR
+    assert await payer.booked() == -(-((await payer.stored(paid)).fee_wei or 0) // MINOR) > 0
+    assert [line for line in await broken_invariants(service.dsn, since) if "I20" in line] == []
 
 
 async def test_a_token_is_paid_and_a_refused_one_is_not(payer: Payer) -> None:
@@ -52,6 +70,9 @@ async def test_a_token_is_paid_and_a_refused_one_is_not(payer: Payer) -> None:
     assert await payer.chain.read(payer.token, "balanceOf", payer.receiver) == 123_000_000
     state = await payer.network.payout_state(order, clock.now())
     assert (state.outcome, state.network_fee_minor) == ("succeeded", 0)
+    booked = -(-((await payer.stored(order)).fee_wei or 0) // MINOR)
+    assert await payer.check(order) == "completed"
+    assert await payer.booked() == booked > 0  # once
     late = await payer.order(1_000_000, "USDC")
     await payer.pay(late)
     price = {"maxFeePerGas": hex(10**12), "maxPriorityFeePerGas": hex(10**11)}  # more, so it comes first in the block
@@ -61,7 +82,7 @@ async def test_a_token_is_paid_and_a_refused_one_is_not(payer: Payer) -> None:
     await payer.settle()
     assert await payer.check(late) == "failed"
     assert (await payer.network.payout_state(late, clock.now())).failure_code == "payout_declined"
-    assert (await payer.stored(late)).fee_wei
+    assert await payer.booked() == booked + -(-((await payer.stored(late)).fee_wei or 0) // MINOR) > booked
     silent = await payer.order(1_000_000, "USDC")
     assert await payer.pay(silent) == Submission("rejected", failure_code="payout_declined")
     assert not await payer.hashes(silent)

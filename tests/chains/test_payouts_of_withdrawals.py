@@ -39,7 +39,7 @@ async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: A
     await payer.settle()
     current = await store.get(services.db, asked.id)
     assert current is not None
-    await payout_checks.check(payouts, current, clock.now())
+    await payout_checks.check(services, payouts, current, clock.now())
     await jobs.advance_one(on_chain, asked, clock.now())
     completed = await withdrawal_store.get(services.db, env, asked.id)
     stored = await store.get(services.db, asked.id)

@@ -21,7 +21,7 @@ from tollhouse.ledger.post import post
 from tollhouse.outgoing import gate
 
 PACKAGE = Path(tollhouse.__file__).parent
-CREDITS_A_RAIL = {"bank/books.py", "outgoing/gate.py", "refunds/chargebacks.py"}
+CREDITS_A_RAIL = {"bank/books.py", "chains/network_fees.py", "outgoing/gate.py", "refunds/chargebacks.py"}
 """The gate, what a rail takes by itself, and what statements clear."""
 DEBIT = 3
 """Which argument of a `Posting` is debited."""
@@ -170,3 +170,14 @@ async def test_in_test_mode_the_simulator_is_the_operator_too(alice: Actor) -> N
     assert (await alice.post(path.format(third["id"]), {"outcome": "succeed"})).ok().body["status"] == "succeeded"
     mine = (await refund(alice, paid, "0.50")).ok(201).body
     assert (mine["review"], mine["receiver"]) == ("not_required", "sandbox-payer")
+
+
+NETWORK_FEE = """
+    SELECT position('chain_payout' IN prosrc) > 0 AS allows FROM pg_proc WHERE proname = 'ledger_refuse_unreleased'
+"""
+
+
+async def test_fees_of_networks_pass_the_gate(services: Services) -> None:
+    """Those of payouts on chains that have ended: `tests/chains` books them. A later version of the function keeps this."""
+    [row] = await services.db.fetch(NETWORK_FEE)
+    assert row["allows"]

@@ -2,9 +2,11 @@
 
 from datetime import datetime, timedelta
 
+from tollhouse.chains import network_fees
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.chains.payouts_model import OPEN, ChainPayout, ChainTransaction, MinedTransfer
+from tollhouse.http.services import Services
 from tollhouse.platform.log import log
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode, number_of
@@ -16,7 +18,7 @@ SEND_AGAIN_AFTER = timedelta(seconds=60)
 """Nodes forget transactions that wait. Sending the same bytes again changes nothing where they do not."""
 
 
-async def check(payouts: ChainPayouts, payout: ChainPayout, now: datetime) -> None:
+async def check(services: Services, payouts: ChainPayouts, payout: ChainPayout, now: datetime) -> None:
     """Bring a leased payout on by one step. Raises `NodeError`, `SignerUnavailable` and `CannotPrepare`."""
     if payout.status == "reserved":
         prepared = await payouts.prepare(payout, now)
@@ -30,7 +32,7 @@ async def check(payouts: ChainPayouts, payout: ChainPayout, now: datetime) -> No
         receipt = await _find_receipt(node, transactions)
         final = await sending.final_block(node, payouts.network.settings.finality)
         if receipt is not None:
-            await _record(payouts, payout, receipt, final, now)
+            await _record(services, payouts, payout, receipt, final, now)
         else:
             await _bring_into_block(payouts, node, payout, transactions[-1], final, now)
 
@@ -42,18 +44,20 @@ async def _find_receipt(node: EvmNode, transactions: list[ChainTransaction]) -> 
     return None
 
 
-async def _record(payouts: ChainPayouts, payout: ChainPayout, receipt: SentReceipt, final: int, now: datetime) -> None:
-    number = number_of(receipt.block_number)
+async def _record(
+    services: Services, payouts: ChainPayouts, payout: ChainPayout, receipt: SentReceipt, final: int, now: datetime
+) -> None:
+    coin, number = payouts.network.settings.coin, number_of(receipt.block_number)
     mined = MinedTransfer(receipt.transaction_hash, number, receipt.block_hash, receipt.fee_wei)
     transfer = ChainTransfer(payout.wallet or "", payout.receiver, payout.contract, payout.amount_units)
     if number > final:
         next_check_at = now + timedelta(seconds=payouts.network.settings.poll_interval_s)
         await store.record_mined(payouts.db, payout.id, mined, now, next_check_at)
     elif receipt.was_reverted:
-        await store.fail(payouts.db, payout.id, mined, "reverted", now)
+        await services.transact(lambda work: network_fees.fail(work, payout, coin, mined, "reverted"), now)
         log.warning("payout_reverted", part=payout.rail, detail=f"{payout.id} {mined.tx_hash}")
     elif transfer.arrived(receipt):
-        await store.complete(payouts.db, payout.id, mined, now)
+        await services.transact(lambda work: network_fees.complete(work, payout, coin, mined), now)
         log.info("payout_completed", part=payout.rail, detail=f"{payout.id} {mined.tx_hash}")
     else:  # a token that says neither; the money may have moved, so it is not given back
         await store.record_mined(payouts.db, payout.id, mined, now, now + UNCLEAR_AGAIN_AFTER, UNCLEAR)

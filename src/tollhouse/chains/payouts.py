@@ -12,6 +12,7 @@ import msgspec
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import payouts_store as store
+from tollhouse.chains.network_fees import fee_minor
 from tollhouse.chains.payouts_model import ChainPayout, NewChainPayout, PayoutOrderKind, WaitsFor
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool, Tx
@@ -20,7 +21,7 @@ from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode, NodeError
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.evm.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, WouldRevert
-from tollhouse.rails.evm.units import COIN_DECIMALS, to_units
+from tollhouse.rails.evm.units import to_units
 from tollhouse.rails.provider import PayoutOrder, PayoutState, RefundOrder, Submission
 from tollhouse.signer.client import SignerClient
 from tollhouse.signer.messages import GasTerms, SignedTransfer, SigningRefused, SignTransfer, TransferOrder
@@ -214,8 +215,7 @@ class ChainPayouts:
         """The fee in the payout's currency, rounded up. Fees of tokens are paid in the coin, so not in their currency."""
         if payout.contract is not None:
             return 0
-        unit = 10 ** (COIN_DECIMALS - self.catalogue.currencies[payout.currency].decimals)
-        return -(-(payout.fee_wei or 0) // unit)
+        return fee_minor(payout.fee_wei or 0, payout.currency, self.catalogue)
 
     @property
     def _fee_max(self) -> int:

@@ -54,7 +54,7 @@ async def _advance(services: Services, network: EvmNetwork, payouts: ChainPayout
         if payout.status == "reserved" and not await pauses.may_submit(services.db, network):
             continue
         try:
-            await payout_checks.check(payouts, payout, now)
+            await payout_checks.check(services, payouts, payout, now)
         except (NodeError, SignerUnavailable, CannotPrepare) as error:  # again when the lease ends
             log.warning("payout_check_failed", part=network.name, detail=str(payout.id), reason=str(error))
 

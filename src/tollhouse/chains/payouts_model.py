@@ -74,6 +74,13 @@ class ChainTransaction(Struct, frozen=True):
     sent_at: datetime | None
 
 
+class ChainFee(Struct, frozen=True):
+    """What a network took, as it is in the ledger: in the network's coin."""
+
+    currency: str
+    amount_minor: int
+
+
 class MinedTransfer(Struct, frozen=True):
     """Where a transaction is, and what it cost."""
 

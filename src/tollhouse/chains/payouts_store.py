@@ -10,6 +10,7 @@ import msgspec
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains.payouts_model import (
+    ChainFee,
     ChainPayout,
     ChainTransaction,
     MinedTransfer,
@@ -85,7 +86,7 @@ CHECK_LATER = (
 )
 MINE = """
     UPDATE chain_payouts SET status = $2, tx_hash = $3, block_number = $4, block_hash = $5, fee_wei = $6, reason = $7,
-        updated_at = $8, check_at = $9
+        updated_at = $8, check_at = $9, fee_currency = $10, fee_minor = $11
     WHERE id = $1 AND status IN ('signed', 'mined')
 """
 UNMINE = """
@@ -211,14 +212,14 @@ async def record_mined(
     return await _mine(db, payout_id, "mined", mined, reason, now, check_at)
 
 
-async def complete(db: Pool | Tx, payout_id: UUID, mined: MinedTransfer, now: datetime) -> bool:
+async def complete(tx: Tx, payout_id: UUID, mined: MinedTransfer, fee: ChainFee, now: datetime) -> bool:
     """Complete a payout whose block is final. False where it is final already."""
-    return await _mine(db, payout_id, "completed", mined, None, now, None)
+    return await _mine(tx, payout_id, "completed", mined, None, now, None, fee)
 
 
-async def fail(db: Pool | Tx, payout_id: UUID, mined: MinedTransfer, reason: str, now: datetime) -> bool:
+async def fail(tx: Tx, payout_id: UUID, mined: MinedTransfer, fee: ChainFee, reason: str, now: datetime) -> bool:
     """Fail a payout whose transaction is final and has moved nothing. False where it is final already."""
-    return await _mine(db, payout_id, "failed", mined, reason, now, None)
+    return await _mine(tx, payout_id, "failed", mined, reason, now, None, fee)
 
 
 async def unmine(db: Pool, payout_id: UUID, now: datetime) -> None:
@@ -301,9 +302,11 @@ async def _mine(
     reason: str | None,
     now: datetime,
     check_at: datetime | None,
+    fee: ChainFee | None = None,
 ) -> bool:
     block = (mined.tx_hash, mined.block_number, mined.block_hash, Decimal(mined.fee_wei))
-    return await db.execute(MINE, payout_id, status, *block, reason, now, check_at) == 1
+    in_ledger = (None, None) if fee is None else (fee.currency, fee.amount_minor)
+    return await db.execute(MINE, payout_id, status, *block, reason, now, check_at, *in_ledger) == 1
 
 
 def _payout(row: Row) -> ChainPayout:

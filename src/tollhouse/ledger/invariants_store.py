@@ -228,6 +228,7 @@ I20_CHART = """
           ('bank_transfer', 'bank_reopening', 'unmatched', 'expense'),
           ('bank_transfer', 'bank_reopening', 'equity', 'unmatched'),
           ('bank_transfer', 'bank_reopening', 'unmatched', 'equity'),
+          ('chain_payout', 'network_fee', 'expense', 'rail'),
           ('test_funding', 'test_funding', 'equity', 'available'), ('test_funding', 'settlement', 'available', 'debt'))
 """
 
