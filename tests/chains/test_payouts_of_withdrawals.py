@@ -64,6 +64,9 @@ async def test_withdrawals_are_unavailable_while_the_rail_cannot_pay(payer: Paye
 
     assert rails.payout_error(payer.name, "live", "ETH") == "provider_down"  # nothing is measured
     assert await errors() == (None, None)
+    for nobody in ("0x" + "0" * 40, payer.token.address, payer.signer.wallet.address):
+        assert "Nobody can be paid" in str(payer.network.receiver_error(nobody))
+    assert payer.network.receiver_error(payer.receiver) is None
     poor = await payer.order(2_000_000_000, "USDC")
     assert (await payer.pay(poor)).outcome == "unknown"
     assert "too little USDC" in str((await payer.stored(poor)).reason)

@@ -1,8 +1,11 @@
-"""`tollhouse signer`: the process with the private keys of EVM networks, and its wallet. See docs/signer.md."""
+"""`tollhouse signer`: the process with the private keys of EVM networks, and its wallet. See docs/signer.md.
+
+The libraries of Ethereum are imported where they are used: they take a second, and the help needs none.
+"""
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import App, Parameter
@@ -11,10 +14,12 @@ from msgspec import Struct
 from tollhouse.cli.options import stderr
 from tollhouse.platform import private_files
 from tollhouse.platform.failure import Failure
-from tollhouse.signer import journal, server, wallet
+from tollhouse.signer import journal
 from tollhouse.signer.messages import SignedTransfer, SigningRefused, SignTransfer
 from tollhouse.signer.policy import SigningPolicy, read_policy
-from tollhouse.signer.rules import Signer
+
+if TYPE_CHECKING:
+    from tollhouse.signer.rules import Signer
 
 app = App(name="signer", help="Run the process that has the private keys of EVM networks. See docs/signer.md.")
 
@@ -37,6 +42,8 @@ class SignedBatch(Struct, frozen=True):
 @app.command
 def run(*, settings: Settings) -> int:
     """Listen on the socket until SIGTERM."""
+    from tollhouse.signer import server  # noqa: PLC0415
+
     policy = read_policy(settings)
     signer = _open(policy)
     try:
@@ -49,6 +56,8 @@ def run(*, settings: Settings) -> int:
 @app.command
 def new(*, settings: Settings) -> int:
     """Create the wallet and its journal, and print the mnemonic once. Write it down: it is the only copy but the file."""
+    from tollhouse.signer import wallet  # noqa: PLC0415
+
     policy = read_policy(settings)
     words = wallet.create_mnemonic(policy.mnemonic_file)
     journal.create_journal(policy.journal, wallet.Wallet(words).address)
@@ -60,6 +69,8 @@ def new(*, settings: Settings) -> int:
 @app.command
 def adopt(*, settings: Settings) -> int:
     """Create the journal of a mnemonic that has never paid by a signer. With one that has, orders could be paid twice."""
+    from tollhouse.signer import wallet  # noqa: PLC0415
+
     policy = read_policy(settings)
     journal.create_journal(policy.journal, wallet.open_wallet(policy.mnemonic_file).address)
     return 0
@@ -68,6 +79,8 @@ def adopt(*, settings: Settings) -> int:
 @app.command
 def xpub(*, settings: Settings) -> int:
     """Print the public key for the rails file, and the address of the wallet that pays."""
+    from tollhouse.signer import wallet  # noqa: PLC0415
+
     opened = wallet.open_wallet(read_policy(settings).mnemonic_file)
     print(opened.xpub)
     stderr.print(f"The wallet that pays: {opened.address}")
@@ -113,6 +126,8 @@ def sign(unsigned: Path, signed: Path, /, *, settings: Settings) -> int:
     return 1 if refused else 0
 
 
-def _open(policy: SigningPolicy) -> Signer:
+def _open(policy: SigningPolicy) -> "Signer":
     """Raises `WalletFileError` and `JournalError`."""
-    return Signer(policy, wallet.open_wallet(policy.mnemonic_file), journal.SigningJournal(policy.journal))
+    from tollhouse.signer import rules, wallet  # noqa: PLC0415
+
+    return rules.Signer(policy, wallet.open_wallet(policy.mnemonic_file), journal.SigningJournal(policy.journal))

@@ -31,6 +31,7 @@ WORDS = (
     "Send exactly this amount to the address, on this network only. What is sent on another network, or as another token, "
     "cannot be credited."
 )
+ZERO = "0x" + "0" * 40
 HEALTH_EXPIRES_AFTER = timedelta(seconds=60)
 """A rail whose worker has not reported for this long is down."""
 
@@ -127,10 +128,12 @@ class EvmNetwork:
         )
 
     def receiver_error(self, receiver: str) -> str | None:
-        """The receiver must be an address, with the right checksum if it has one."""
-        if is_address(receiver):
-            return None
-        return "This must be an address: 0x and 40 hexadecimal digits. Copy it again; one of its characters is wrong."
+        """The receiver must be an address, with the right checksum if it has one, and somebody's."""
+        if not is_address(receiver):
+            return "This must be an address: 0x and 40 hexadecimal digits. Copy it again; one of its characters is wrong."
+        if receiver.lower() in self._nobody:
+            return "Nobody can be paid at this address: it is that of a token, of this platform, or of nobody."
+        return None
 
     def account_of(self, receiver: str) -> str:
         """In lower case."""
@@ -157,6 +160,13 @@ class EvmNetwork:
 
     async def _submit(self, kind: Literal["withdrawal", "refund"], order: PayoutOrder | RefundOrder) -> Submission:
         return Submission("unknown") if self.payouts is None else await self.payouts.submit(kind, order)
+
+    @property
+    def _nobody(self) -> set[str | None]:
+        """Addresses whose money would be lost, or would come back."""
+        measured = self.payouts_measured
+        wallet = "" if measured is None else str(measured.facts.get("wallet", "")).lower()
+        return {ZERO, wallet, *(asset.contract for asset in self.assets.values())}
 
     def _uri(self, asset: Asset, attempt: Attempt) -> str:
         units, chain_id = to_units(attempt.amount_minor, attempt.decimals, asset.decimals), self.settings.chain_id
