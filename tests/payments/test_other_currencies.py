@@ -1,11 +1,19 @@
 """A link in euros that is paid in ether: the rate, the verdict, the conversion, and what comes too late."""
 
 from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
 
 from tests.cast import Actor
 from tests.conversions.steps import available, conversions
 from tests.invariants import broken_invariants, last_id
 from tests.payments.shop import choose, open_link, simulate, visit
+from tests.payments.test_invariants import PAST_ALL_RULES
+from tollhouse.http.services import Services
+from tollhouse.platform import invariants
+from tollhouse.transactions.invariants_store import INVARIANTS
 
 ETHER = "sandbox:ETH"
 COFFEE_IN_ETHER = 143_229
@@ -150,3 +158,57 @@ async def test_refunds_and_chargebacks_cost_what_was_credited(alice: Actor) -> N
     (await simulate(disputed, "chargeback_won", payment=other["id"])).ok(303)
     assert (await available(alice, "EUR"), await available(alice, "ETH")) == (420, 0)
     assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_the_receipt_has_the_price_with_its_taxes(alice: Actor) -> None:
+    await accept_currencies(alice, "ETH")
+    link = await open_link(alice, tax_lines=[{"name": "VAT 19%", "amount": "0.67"}])
+    paid = await pay_in_ether(alice, link, "overpay", amount="0.0015")
+    shown = (await visit(link, alice)).ok().text
+    for line in ("€3.53", "€0.67", "€4.20", "0.00143229 ETH", "0.00006771 ETH", "0.0015 ETH"):
+        assert line in shown, line
+    page = (await alice.send("GET", f"/test/payments/{paid['id']}")).ok().text
+    for text in ("€4.20", "€2,932.37</data> per ETH", "Conversions", "€4.39"):
+        assert text in page, text
+
+
+@pytest.mark.parametrize(
+    ("expected", "spoil"),
+    [
+        ("I30 payments", "UPDATE conversions SET to_amount_minor = to_amount_minor - 1 WHERE merchant_id = $1"),
+        ("I30 payments", "UPDATE conversions SET to_currency = 'USD' WHERE merchant_id = $1"),
+        ("I30 no more", "UPDATE transactions SET settlement = 'keep' WHERE merchant_id = $1"),
+        ("I30 refunds", "UPDATE conversions SET to_amount_minor = 1 WHERE reversal_id IS NOT NULL AND merchant_id = $1"),
+        ("I7 a link is paid", "UPDATE payment_links SET amount_paid_minor = 419 WHERE merchant_id = $1"),
+    ],
+)
+async def test_a_spoilt_conversion_is_noticed(alice: Actor, services: Services, expected: str, spoil: str) -> None:
+    await accept_currencies(alice, "ETH")
+    paid = await pay_in_ether(alice, await open_link(alice))
+    (await alice.post(f"/transactions/{paid['id']}/refunds", {"amount": "0.0007"}, key="half")).ok(201)
+    async with services.db.connection() as tx:
+        work = tx.raw.transaction()
+        await work.start()
+        try:
+            await tx.run(PAST_ALL_RULES)
+            await tx.execute(spoil, UUID(alice.merchant_id))
+            found = await invariants.find_all_violations(tx, INVARIANTS)
+        finally:
+            await work.rollback()
+    assert any(line.startswith(expected) for line in found), found
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "UPDATE transactions SET rate = NULL WHERE id = $1",
+        "UPDATE transactions SET price_currency = currency WHERE id = $1",
+        "UPDATE transactions SET rate_margin_bps = 5001 WHERE id = $1",
+        "UPDATE transactions SET settlement = 'give_away' WHERE id = $1",
+    ],
+)
+async def test_the_database_keeps_prices_whole(alice: Actor, spoil: str) -> None:
+    await accept_currencies(alice, "ETH")
+    paid = await pay_in_ether(alice, await open_link(alice))
+    with pytest.raises(asyncpg.CheckViolationError, match="transactions_price"):
+        await alice.sql(spoil, UUID(paid["id"]))

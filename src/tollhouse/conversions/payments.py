@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
 from uuid import UUID
 
 import msgspec
@@ -23,6 +24,7 @@ from tollhouse.kernel.money import MINOR_MAX, percentage
 from tollhouse.platform.db import Tx
 
 RATE_VALID_FOR = timedelta(minutes=15)
+RATE_DIGITS_MIN = 4
 
 
 class PaymentCause(Struct, frozen=True):
@@ -77,6 +79,14 @@ def fix_rate(
     source = known[code if method.asset == EURO else method.asset].source
     fixed = PaymentPrice(code, price_minor, rate.number, rate.as_of, source, pair.fee_basis_points, expires_at, settlement)
     return PricedAmount(exchange.from_amount_minor, fixed)
+
+
+def rate_with_margin(price: PaymentPrice, currency: str, payment_minor: int, catalogue: Catalogue) -> str:
+    """What one unit of the currency that is paid is worth to the customer, for pages: at least four digits."""
+    paid, priced = catalogue.currencies[currency].decimals, catalogue.currencies[price.currency].decimals
+    worth = Decimal(price.amount_minor).scaleb(-priced) / Decimal(payment_minor).scaleb(-paid)
+    places = max(priced, RATE_DIGITS_MIN - 1 - worth.adjusted())
+    return f"{worth.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
 
 
 def exchange_at_fixed_rate(price: PaymentPrice, currency: str, payment_minor: int, given_minor: int) -> Exchange | None:

@@ -15,6 +15,11 @@ SET_LIMIT = """
     ON CONFLICT (currency) DO UPDATE SET limit_minor = excluded.limit_minor
     RETURNING id
 """
+LOCK = "SELECT currency FROM conversion_positions WHERE currency = ANY ($1) ORDER BY currency FOR NO KEY UPDATE"
+INSERT_MISSING = """
+    INSERT INTO conversion_positions (currency) SELECT code FROM unnest($1::text[]) AS code ORDER BY code
+    ON CONFLICT (currency) DO NOTHING
+"""
 LIMIT_CONSTRAINT = "conversion_positions_limit"
 
 
@@ -22,6 +27,13 @@ async def list_positions(db: Pool | Tx, codes: Sequence[str] | None = None) -> d
     """The positions in these currencies, or in all; currencies that were never converted and have no limit are missing."""
     rows = await db.fetch(LIST, None if codes is None else list(codes))
     return {row["currency"]: CurrencyPosition(int(row["position_minor"]), row["limit_minor"]) for row in rows}
+
+
+async def lock(tx: Tx, codes: Sequence[str]) -> None:
+    """Lock the positions in these currencies, in the order in which conversions do."""
+    if len(await tx.fetch(LOCK, list(codes))) < len(codes):
+        await tx.execute(INSERT_MISSING, list(codes))
+        await tx.fetch(LOCK, list(codes))
 
 
 async def set_limit(tx: Tx, currency: str, limit_minor: int | None) -> UUID:

@@ -8,6 +8,10 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.shown_fees import ShownFees, fees_of
+from tollhouse.conversions import store as conversions_store
+from tollhouse.conversions.errors import PairUnavailable
+from tollhouse.conversions.payments import rate_with_margin
+from tollhouse.conversions.views import ConversionView, conversion_view
 from tollhouse.dashboard import home_store
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.payment_timeline import PaymentStory, build_timeline, signed_amount
@@ -122,7 +126,7 @@ async def accept(request: Request, caller: Person, mode: str, transaction_id: UU
         message = await request.transact(take)
     except InvalidState:
         message = NOT_NOW
-    except BalanceLimitExceeded as error:
+    except (BalanceLimitExceeded, PairUnavailable) as error:
         return await render_payment(request, caller, env, transaction_id, FormErrors(error.message, status=error.status))
     if message:
         return await render_payment(request, caller, env, transaction_id, FormErrors(message, status=409))
@@ -169,6 +173,8 @@ async def render_payment(
         mode=env.mode,
         here="payments",
         payment=view,
+        conversions=await _conversions(request, env, found),
+        rate=_rate(found, request.services.catalogue),
         link=story.link,
         **await _receipt_values(request, env, transaction_id, mail_form),
         is_acceptable=found.is_acceptable,
@@ -206,6 +212,18 @@ async def _receipt_values(
         "mails_max": MAILS_MAX,
         "notice": RECEIPT_SENT if flash_message(request.query) == "sent" else "",
     }
+
+
+async def _conversions(request: Request, env: MerchantEnv, found: Transaction) -> list[ConversionView]:
+    """The conversions of a payment in another currency, oldest first."""
+    if found.price is None:
+        return []
+    made = await conversions_store.list_of_transaction(request.services.db, env, found.id)
+    return [conversion_view(one, request.services.catalogue) for one in made]
+
+
+def _rate(found: Transaction, catalogue: Catalogue) -> str:
+    return "" if found.price is None else rate_with_margin(found.price, found.currency, found.amount_minor, catalogue)
 
 
 def _fees(found: Transaction, catalogue: Catalogue) -> ShownFees | None:

@@ -47,7 +47,7 @@ def receipt_document(receipt: Receipt, language: str, catalogue: Catalogue) -> R
     """The document of a receipt, with the amounts that are current."""
     texts, paid = Texts(language), receipt.payment
     formats = Formats(language, zone_of(receipt.seller.time_zone))
-    currency, paid_at = catalogue.currencies[paid.currency], stamp(paid.succeeded_at)
+    paid_at = stamp(paid.succeeded_at)
     facts = [
         (labels.PRODUCT, paid.display_name),
         (labels.PAID, f"{formats.long_day(paid_at)}, {formats.hour(paid_at)}"),
@@ -66,7 +66,7 @@ def receipt_document(receipt: Receipt, language: str, catalogue: Catalogue) -> R
         lines=tuple(
             DocumentLine(
                 texts.translate(line.label),
-                formats.money(currency.format(line.amount_minor), paid.currency),
+                formats.money(catalogue.format_amount(line.amount_minor, line.currency), line.currency),
                 line.is_total,
             )
             for line in receipt.lines

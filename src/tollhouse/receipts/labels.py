@@ -1,6 +1,7 @@
 """The words of receipts, in English; the filter `translate` shows them in the language of the reader."""
 
 NET = "Net amount"
+PRICE = "Price"
 AMOUNT = "Amount"
 OVERPAID = "Overpaid"
 NOT_PAID = "Not paid"

@@ -31,15 +31,19 @@ class Seller(Struct, frozen=True):
 
 
 class ReceiptLine(Struct, frozen=True):
-    """A line of the sum. What was returned is negative."""
+    """A line of the sum. What was returned is negative. Net amount and taxes are in the currency of the price."""
 
     label: Translatable
     amount_minor: int
+    currency: str
     is_total: bool = False
 
 
 class PaidPayment(Struct, frozen=True, kw_only=True):
-    """A payment that was credited, with the link that it paid. `link_amount_minor` is in the currency of the link."""
+    """A payment that was credited, with the link that it paid. `link_amount_minor` is in the currency of the link.
+
+    `price_minor` is what it paid in the currency of the link, if it was made in another one.
+    """
 
     transaction_id: UUID
     env: MerchantEnv
@@ -57,11 +61,17 @@ class PaidPayment(Struct, frozen=True, kw_only=True):
     link_currency: str
     link_amount_minor: int
     tax_lines: tuple[TaxLine, ...]
+    price_minor: int | None = None
+
+    @property
+    def price(self) -> tuple[str, int]:
+        """The currency and amount of the price."""
+        return (self.currency, self.amount_minor) if self.price_minor is None else (self.link_currency, self.price_minor)
 
     @property
     def taxes(self) -> tuple[TaxLine, ...]:
         """The taxes of the payment; none if it is not for the amount of the link, such as a second payment of it."""
-        is_whole = (self.amount_minor, self.currency) == (self.link_amount_minor, self.link_currency)
+        is_whole = self.price == (self.link_currency, self.link_amount_minor)
         return self.tax_lines if is_whole else ()
 
 
@@ -95,20 +105,22 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
 
 def _lines(paid: PaidPayment) -> Iterator[ReceiptLine]:
-    taxes = paid.taxes
+    taxes, currency, (price_currency, price_minor) = paid.taxes, paid.currency, paid.price
     if taxes:
-        yield ReceiptLine(labels.NET, paid.amount_minor - sum(line.amount_minor for line in taxes))
+        yield ReceiptLine(labels.NET, price_minor - sum(line.amount_minor for line in taxes), price_currency)
         for line in taxes:
-            yield ReceiptLine(Text("%(name)s", name=line.name), line.amount_minor)
+            yield ReceiptLine(Text("%(name)s", name=line.name), line.amount_minor, price_currency)
+    if paid.price_minor is not None:
+        yield ReceiptLine(labels.PRICE, price_minor, price_currency)
     difference_minor = paid.received_minor - paid.amount_minor
     if difference_minor:
-        yield ReceiptLine(labels.AMOUNT, paid.amount_minor)
-        yield ReceiptLine(labels.OVERPAID if difference_minor > 0 else labels.NOT_PAID, difference_minor)
-    yield ReceiptLine(labels.TOTAL_PAID, paid.received_minor, is_total=True)
+        yield ReceiptLine(labels.AMOUNT, paid.amount_minor, currency)
+        yield ReceiptLine(labels.OVERPAID if difference_minor > 0 else labels.NOT_PAID, difference_minor, currency)
+    yield ReceiptLine(labels.TOTAL_PAID, paid.received_minor, currency, is_total=True)
     if paid.refunded_minor:
-        yield ReceiptLine(labels.REFUNDED, -paid.refunded_minor)
+        yield ReceiptLine(labels.REFUNDED, -paid.refunded_minor, currency)
     if paid.charged_back_minor:
-        yield ReceiptLine(labels.REVERSED, -paid.charged_back_minor)
+        yield ReceiptLine(labels.REVERSED, -paid.charged_back_minor, currency)
     if paid.refunded_minor or paid.charged_back_minor:
         remaining_minor = paid.received_minor - paid.refunded_minor - paid.charged_back_minor
-        yield ReceiptLine(labels.REMAINING, remaining_minor, is_total=True)
+        yield ReceiptLine(labels.REMAINING, remaining_minor, currency, is_total=True)

@@ -16,8 +16,9 @@ from tollhouse.receipts.model import PaidPayment, Receipt, Seller
 # Only a payment that was credited has a receipt.
 FIND = """
     SELECT t.id, t.merchant_id, t.mode, t.currency, t.amount_minor, t.received_minor, t.refunded_minor,
-           t.charged_back_minor, t.method_id, t.succeeded_at, l.token, l.display_name, l.external_id, l.customer_email,
-           l.tax_lines, l.currency AS link_currency, l.amount_minor AS link_amount_minor, r.year, r.number, r.seller
+           t.charged_back_minor, t.method_id, t.succeeded_at, t.price_minor, l.token, l.display_name, l.external_id,
+           l.customer_email, l.tax_lines, l.currency AS link_currency, l.amount_minor AS link_amount_minor, r.year,
+           r.number, r.seller
     FROM transactions t
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
     LEFT JOIN receipts r ON r.transaction_id = t.id
@@ -99,4 +100,5 @@ def _payment(row: Row) -> PaidPayment:
         link_currency=row["link_currency"],
         link_amount_minor=row["link_amount_minor"],
         tax_lines=TAX_LINES.decode(row["tax_lines"]),
+        price_minor=row["price_minor"],
     )

@@ -135,6 +135,7 @@ async def stop(work: Work, current: Transaction, refunds: Sequence[Refund], fail
 async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     """Reverse a succeeded refund that the bank returned. Raises `NotFound`, `InvalidState` and `BalanceLimitExceeded`."""
     current = await _in_state(work.tx, env, refund_id, "succeeded")
+    await priced.lock_positions(work, current)
     await _ensure_room(work.tx, current, refund_id)
     refund = await _end(work.tx, env, refund_id, "succeeded", "failed", "returned_by_bank", work.now)
     changed = await _change(work.tx, current, refund, "refund returned", work.now, refunded=-refund.amount_minor)
@@ -240,6 +241,7 @@ async def _change(
 async def _give_back(work: Work, changed: Transaction, refund: Refund) -> None:
     """Release the hold of a failed refund."""
     if refund.hold_id is not None:
+        await priced.lock_positions(work, changed)
         _, posted = await holds.release(work, changed.env, refund.hold_id)
         await _notify_balance(work, changed, refund, posted)
         await _convert_again(work, changed, refund)

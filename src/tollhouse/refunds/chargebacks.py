@@ -64,6 +64,7 @@ async def open_chargeback(
     if chargeback.fee_minor:
         charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
     if current.price is not None:
+        await priced.lock_positions(work, current)
         await priced.convert_back_affordable(work, current, chargeback.id, sum(charge.amount_minor for charge in charges))
     postings = await debts.charge_postings(work.tx, env, current.currency, charges)
     await notify.payment(work, "payment.chargeback", changed, chargeback=chargeback)
@@ -89,6 +90,7 @@ async def decide(work: Work, env: MerchantEnv, transaction_id: UUID, *, won: boo
     new = msgspec.structs.replace(current, charged_back_minor=kept_minor, chargeback=closed)
     changed = await settlement.change(work.tx, verdict.with_derived_status(new), f"chargeback {status}", work.now)
     if won:
+        await priced.lock_positions(work, current)
         posting = Posting("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
         await _post(work, changed, closed, "chargeback_reversal", (posting,))
         if current.price is not None:

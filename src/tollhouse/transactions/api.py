@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Work
@@ -86,7 +87,7 @@ async def read_transaction(
     "/transactions/{transaction_id}/accept",
     guard=scope("payments:write"),
     idempotency="honoured",
-    errors=(NotFound, InvalidState, BalanceLimitExceeded),
+    errors=(NotFound, InvalidState, BalanceLimitExceeded, PairUnavailable),
 )
 async def accept(caller: Caller, transaction_id: UUID, work: Work) -> TransactionView:
     """Accept a payment. It can be late, a duplicate, after a cancellation, or of another amount."""

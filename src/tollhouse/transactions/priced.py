@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from tollhouse.conversions import payments
+from tollhouse.conversions import payments, positions_store
 from tollhouse.conversions.model import Exchange, exchange_of_amounts
 from tollhouse.conversions.payment_model import PaymentPrice
 from tollhouse.conversions.payments import PaymentCause
@@ -10,6 +10,13 @@ from tollhouse.http.services import Work
 from tollhouse.ledger import debts
 from tollhouse.ledger.store import get_balance, lock_available
 from tollhouse.transactions.model import Transaction
+
+
+async def lock_positions(work: Work, current: Transaction) -> None:
+    """Before balances are locked: conversions lock positions first, and would wait for each other in a circle."""
+    price = _converted(current)
+    if price is not None and current.env.mode == "live":
+        await positions_store.lock(work.tx, (current.currency, price.currency))
 
 
 async def exchange_of(work: Work, current: Transaction, given_minor: int, *, at_fixed_rate: bool) -> Exchange | None:

@@ -121,6 +121,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     accepted = verdict.accept(current)
     fee_minor = max(current.fee_minor, work.services.catalogue.fees_of(current.method_id).of(accepted.credited_minor))
     net_minor = current.unapplied_minor - (fee_minor - current.fee_minor)
+    await priced.lock_positions(work, current)
     exchange = await priced.exchange_of(work, current, net_minor, at_fixed_rate=False)
     accepted = msgspec.structs.replace(accepted, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
     accepted = await change(work.tx, accepted, "accepted", work.now)
@@ -181,6 +182,8 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
     fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
     credited_minor = judged.credited_minor
     net_minor = credited_minor - fee_minor
+    if credited_minor:
+        await priced.lock_positions(work, current)
     exchange = await priced.exchange_of(work, current, net_minor, at_fixed_rate=expected) if credited_minor else None
     if credited_minor and (in_part or not await _fits(work.tx, env, currency, net_minor, exchange)):
         judged, exchange = verdict.overflow(current, arrived_minor), None

@@ -1,0 +1,127 @@
+"""Payments in another currency in live mode: positions, limits, rates that are too old, and two of everything at once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.cast import Actor
+from tests.conversions.steps import convert
+from tests.invariants import broken_invariants, last_id
+from tests.payments.courier import Courier
+from tests.payments.shop import COFFEE, approve_project, choose
+from tests.payments.test_other_currencies import READ_ONLY
+from tests.running import CATALOGUE
+from tollhouse.catalogue.methods import Method
+from tollhouse.conversions import positions_store, prices
+from tollhouse.conversions.model import CurrencyPosition
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.rails.provider import Observation
+from tollhouse.transactions import settlement
+
+YEN = Method(
+    method_id="courier:JPY",
+    name="Yen by courier",
+    type="card",
+    rail="courier",
+    confirmation="instant",
+    rate_margin_basis_points=100,
+)
+COFFEE_IN_YEN = 425
+"""4.20 EUR at 100 JPY for a euro, with a margin of 1 %, rounded up: 424.24…"""
+
+
+@pytest.fixture
+async def yen(alice: Actor, courier: Courier, services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Actor]:
+    """A merchant that accepts yen in live mode, which cost a hundredth of a euro."""
+    monkeypatch.setitem(CATALOGUE.methods, YEN.method_id, YEN)
+    assert courier.health().available
+    await approve_project(alice, "live")
+    current = (await alice.get("/settings", mode="live")).ok().body
+    new = {name: value for name, value in current.items() if name not in READ_ONLY} | {"additional_currencies": ["JPY"]}
+    (await alice.call("PUT", "/settings", new, mode="live")).ok()
+    await services.db.transact(lambda tx: prices.post(tx, "JPY", "100", "olga", clock.now()))
+    yield alice
+    await services.db.transact(lambda tx: positions_store.set_limit(tx, "JPY", None))
+
+
+async def position(services: Services, currency: str) -> int:
+    return (await positions_store.list_positions(services.db)).get(currency, CurrencyPosition()).position_minor
+
+
+async def attempt(actor: Actor) -> dict[str, Any]:
+    """An attempt to pay a new link in yen."""
+    link = (await actor.post("/payment-links", COFFEE, mode="live")).ok(201).body
+    (await choose(link, YEN.method_id)).ok(303)
+    return (await actor.get(f"/transactions?payment_link_id={link['id']}", mode="live")).ok().body["transactions"][0]
+
+
+def money(paid: dict[str, Any], amount_minor: int = COFFEE_IN_YEN) -> Observation:
+    reference = f"ticket-{paid['id']}"
+    return Observation(reference=reference, outcome="confirmed", external_ref=str(uuid4()), amount_minor=amount_minor)
+
+
+async def balances(actor: Actor) -> tuple[int, int]:
+    found = [(await actor.get(f"/balances/{code}", mode="live")).ok().body["available_minor"] for code in ("EUR", "JPY")]
+    return found[0], found[1]
+
+
+async def test_the_position_moves_by_what_is_converted_and_no_limit_keeps_received_money(
+    yen: Actor, courier: Courier, services: Services
+) -> None:
+    since, paid = last_id(), await attempt(yen)
+    assert (paid["amount_minor"], paid["price"]["margin_bps"], paid["price"]["rate"]) == (COFFEE_IN_YEN, 100, "0.01")
+    euros, yens = await position(services, "EUR"), await position(services, "JPY")
+    await services.db.transact(lambda tx: positions_store.set_limit(tx, "JPY", max(1, abs(yens))))
+    link = (await yen.post("/payment-links", COFFEE, mode="live")).ok(201).body
+    assert (await choose(link, YEN.method_id)).status == 422  # above the limit no new payment begins
+    observation = money(paid)
+    settled = await asyncio.gather(
+        *(settlement.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(3))
+    )
+    assert [one.status for one in settled if one is not None] == ["succeeded"]
+    assert await balances(yen) == (420, 0)
+    assert await position(services, "EUR") - euros == -420
+    assert await position(services, "JPY") - yens == COFFEE_IN_YEN - 5  # the margin is the platform's income
+    assert await broken_invariants(yen.service.dsn, since) == []
+
+
+async def test_without_a_recent_rate_there_is_no_payment_and_late_money_waits(
+    yen: Actor, courier: Courier, services: Services
+) -> None:
+    since, paid = last_id(), await attempt(yen)
+    link = (await yen.post("/payment-links", COFFEE, mode="live")).ok(201).body
+    later = clock.now() + timedelta(hours=2)
+    await yen.sql("UPDATE merchant_settings SET late_payments = 'accept' WHERE merchant_id = $1::uuid", yen.merchant_id)
+    late = await settlement.observe(services, courier.name, courier.mode, money(paid), later)
+    assert late is not None
+    assert (late.status, late.refund_required_reason) == ("refund_required", "late")
+    assert await balances(yen) == (0, 0)
+    accepted = (await yen.post(f"/transactions/{paid['id']}/accept", mode="live")).ok().body
+    assert accepted["status"] == "succeeded"
+    assert await balances(yen) == (420, 0)
+    assert link["status"] == "active"
+    assert await broken_invariants(yen.service.dsn, since) == []
+
+
+async def test_payments_and_conversions_at_once_all_end(yen: Actor, courier: Courier, services: Services) -> None:
+    since = last_id()
+    paid = [await attempt(yen) for _ in range(4)]
+    first = await settlement.observe(services, courier.name, courier.mode, money(paid[0]), clock.now())
+    assert first is not None
+    some = {"from_currency": "EUR", "to_currency": "JPY", "amount": "0.10"}
+    settled, made = await asyncio.gather(
+        asyncio.gather(
+            *(settlement.observe(services, courier.name, courier.mode, money(one), clock.now()) for one in paid[1:])
+        ),
+        asyncio.gather(*(convert(yen, some, mode="live") for _ in range(4))),
+    )
+    assert [one.status for one in settled if one is not None] == ["succeeded"] * 3
+    assert [one.status for one in made] == [201] * 4
+    euros, yens = await balances(yen)
+    assert (euros, yens) == (4 * 420 - 40, 40)
+    assert await broken_invariants(yen.service.dsn, since) == []
