@@ -7,6 +7,7 @@ import itertools
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -16,10 +17,11 @@ from msgspec import Struct
 
 from tests.rails.bitcoin.wallet import ACCOUNT, funding
 from tollhouse.rails.bitcoin import keys
-from tollhouse.rails.bitcoin.keys import AccountKey
+from tollhouse.rails.bitcoin.keys import AccountKey, Chain
 
 USER, PASSWORD = "tollhouse", "node-password"
 GENESIS_TIME: Final = 1_790_000_000
+MATURE: Final = 100
 Entry = dict[str, Any]
 
 
@@ -50,6 +52,9 @@ class Core:
         self.blocks: list[Block] = []
         self.forgotten: list[Block] = []
         self.watched: dict[str, int] = {}
+        self.heights: dict[str, int] = {}
+        self.takers: dict[str, str] = {}
+        self.own: dict[str, list[tuple[int, str, int]]] = {}
         self.loaded = False
         self.exists = False
         self.fails: dict[str, int] = {}
@@ -105,14 +110,21 @@ class Core:
             for one in chosen:
                 for other in [late for late in self.mempool if self._spent(late) & self._spent(one)]:
                     self.evict(other)
-            height = next(self.numbers)
-            self.blocks.append(Block(f"{height:064x}", chosen, GENESIS_TIME + 600 * len(self.blocks)))
+            for one in chosen:
+                self.heights[one] = len(self.blocks)
+                self.takers |= dict.fromkeys(self._spent(one), one)
+            name = f"{next(self.numbers):064x}"
+            self.blocks.append(Block(name, chosen, GENESIS_TIME + 600 * len(self.blocks)))
 
     def reorganize(self, depth: int, *, keep: bool = True, blocks: int | None = None) -> None:
         """Replace the last blocks by empty ones; their transactions return to the mempool, unless they are not kept."""
         dropped = self.blocks[-depth:]
         del self.blocks[-depth:]
         self.forgotten.extend(dropped)
+        for txid in [txid for block in dropped for txid in block.txids]:
+            del self.heights[txid]
+            for one in self._spent(txid):
+                del self.takers[one]
         returned = [txid for block in dropped for txid in block.txids if not self.txs[txid].is_coinbase]
         waiting, self.mempool = self.mempool, []
         for _ in range(depth + 1 if blocks is None else blocks):
@@ -182,24 +194,19 @@ class Core:
         self._ensure_wallet()
         assert include_change
         start = self._height(block_hash) if block_hash else -1
-        own = self._addresses()
         entries: list[Entry] = []
-        for txid, tx in self.txs.items():
+        for txid, outputs in self._received().items():
             confirmations, block, height = self.place(txid)
-            if not (height is None or height > start):
+            if height is not None and height <= start:
                 continue
-            for vout, out in enumerate(tx.vout):
-                address = out.script_pub_key.address
-                if address in own:
-                    entry: Entry = {"address": address, "category": "receive", "amount": _btc(out.value), "vout": vout}
-                    if tx.is_coinbase:
-                        orphaned = confirmations <= 0
-                        entry["category"] = "orphan" if orphaned else "generate" if confirmations > 100 else "immature"
-                        entry["generated"] = True
-                    if block is not None:
-                        entry |= {"blockhash": block.hash, "blockheight": height, "blocktime": block.time}
-                    entry |= {"txid": txid, "confirmations": confirmations, "trusted": confirmations > 0}
-                    entries.append(entry)
+            for vout, address, amount_minor in outputs:
+                entry: Entry = {"address": address, "category": "receive", "amount": _btc(amount_minor), "vout": vout}
+                if self.txs[txid].is_coinbase:
+                    category = "orphan" if confirmations <= 0 else "generate" if confirmations > MATURE else "immature"
+                    entry |= {"category": category, "generated": True}
+                if block is not None:
+                    entry |= {"blockhash": block.hash, "blockheight": height, "blocktime": block.time}
+                entries.append(entry | {"txid": txid, "confirmations": confirmations, "trusted": confirmations > 0})
         return {
             "transactions": entries,
             "removed": [],
@@ -238,29 +245,31 @@ class Core:
 
     def place(self, txid: str) -> tuple[int, Block | None, int | None]:
         """The confirmations, the block and its height of a transaction; negative if another one took its inputs."""
-        for height, block in enumerate(self.blocks):
-            if txid in block.txids:
-                return len(self.blocks) - height, block, height
-        spent = self._spent(txid)
-        for height, block in enumerate(self.blocks):
-            if any(self._spent(other) & spent for other in block.txids):
-                return height - len(self.blocks), None, None
-        return 0, None, None
+        height = self.heights.get(txid)
+        if height is not None:
+            return len(self.blocks) - height, self.blocks[height], height
+        taken = [self.heights[self.takers[one]] for one in self._spent(txid) if one in self.takers]
+        return (min(taken) - len(self.blocks) if taken else 0), None, None
 
     def _height(self, block_hash: str) -> int:
         for height, block in enumerate(self.blocks):
             if block.hash == block_hash:
                 return height
         if any(block.hash == block_hash for block in self.forgotten):
-            return 0  # the node answers from where the branches part; to begin earlier says more
+            return -1  # the node answers from where the branches part; to begin earlier says more
         raise RefusedCallError(-5, "Block not found")
 
-    def _addresses(self) -> set[str]:
+    def _received(self) -> dict[str, list[tuple[int, str, int]]]:
+        """The outputs of each transaction to addresses that are watched."""
         found: set[str] = set()
-        for descriptor, last in self.watched.items():
+        fresh = [txid for txid in self.txs if txid not in self.own]
+        for descriptor, last in self.watched.items() if fresh else ():
             chain = keys.CHANGE if "/1/*" in descriptor else keys.DEPOSITS
-            found.update(keys.addresses(self.account, chain, range(last + 1)))
-        return found
+            found.update(_addresses(self.account, chain, last))
+        for txid in fresh:
+            outputs = [(vout, out.script_pub_key.address, out.value) for vout, out in enumerate(self.txs[txid].vout)]
+            self.own[txid] = [one for one in outputs if one[1] in found]
+        return self.own
 
     def _spent(self, txid: str) -> set[str]:
         return _inputs(self.txs[txid])
@@ -299,6 +308,11 @@ async def serving(core: Core) -> AsyncIterator[str]:
         yield f"http://{USER}:{PASSWORD}@{host}:{port}"
     finally:
         await runner.cleanup()
+
+
+@cache
+def _addresses(account: AccountKey, chain: Chain, last: int) -> list[str]:
+    return keys.addresses(account, chain, range(last + 1))
 
 
 def _inputs(tx: Tx) -> set[str]:

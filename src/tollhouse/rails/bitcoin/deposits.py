@@ -1,0 +1,149 @@
+"""What the node's wallet lists about deposits, compared with what is known: outputs that changed, and what is reported.
+
+An output is known by its outpoint, whatever block it is in, so it is credited once. Until it has enough confirmations it can
+vanish, by a replacement or a reorganisation, and come again.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from msgspec import Struct, structs
+
+from tollhouse.rails.bitcoin.node import WalletEntry, satoshis
+
+OutputStatus = Literal["seen", "vanished", "confirmed", "reversed"]
+RELISTED_BLOCKS: Final = 144
+"""The newest blocks, which are listed each time: reorganisations are shorter, and mined coins can be spent within them."""
+
+ReportedOutcome = Literal["seen", "vanished", "confirmed", "reversed", "reinstated"]
+Outpoint = tuple[str, int]
+
+
+class Confirmations(Struct, frozen=True):
+    """How many confirmations a deposit needs, by its amount: fewer up to `small_up_to_minor`."""
+
+    required: int = 2
+    small_required: int = 1
+    small_up_to_minor: int = 0
+
+    def of(self, amount_minor: int) -> int:
+        """The number for a deposit of this amount."""
+        return self.small_required if amount_minor <= self.small_up_to_minor else self.required
+
+
+class DepositOutput(Struct, frozen=True):
+    """An output to an address of the account.
+
+    `seen`: in the mempool or in too few blocks; `vanished`: in neither; `confirmed`: credited; `reversed`: credited, and in
+    neither. `version` counts its changes.
+    """
+
+    txid: str
+    vout: int
+    address: str
+    amount_minor: int
+    status: OutputStatus
+    confirmations: int = 0
+    version: int = 0
+
+    @property
+    def outpoint(self) -> Outpoint:
+        """What identifies the output."""
+        return self.txid, self.vout
+
+
+class DepositReport(Struct, frozen=True):
+    """What is reported of a payment. A repeated report has the same `external_ref` and outcome, and changes nothing."""
+
+    address: str
+    outcome: ReportedOutcome
+    external_ref: str
+    amount_minor: int
+    confirmations: int
+    required_confirmations: int
+
+
+class OutputChange(Struct, frozen=True):
+    """The new state of an output, and what is reported of it; None where its payment does not change."""
+
+    output: DepositOutput
+    report: DepositReport | None
+
+
+def listed_outputs(entries: Iterable[WalletEntry]) -> list[WalletEntry]:
+    """Received outputs. Newly mined coins count when they can be spent, after 100 blocks."""
+    return [
+        one
+        for one in entries
+        if one.category in {"receive", "generate"} and one.address is not None and one.vout is not None and one.amount > 0
+    ]
+
+
+def unconfirmed(entries: Iterable[WalletEntry]) -> list[str]:
+    """The transactions of which only the mempool says whether they are on their way."""
+    return sorted({one.txid for one in entries if one.confirmations == 0})
+
+
+def changes(
+    known: Mapping[Outpoint, DepositOutput], entries: Iterable[WalletEntry], mempool: set[str], needed: Confirmations
+) -> list[OutputChange]:
+    """What has changed, in an order in which it can be reported: what is gone first.
+
+    `mempool` are those of the transactions without a block that are in it. What is not listed has not changed. Raises
+    `NodeAnswerError` for amounts that are not in satoshis.
+    """
+    found = {(one.txid, one.vout): one for one in listed_outputs(entries)}
+    new = [_next(known.get((txid, vout or 0)), entry, mempool, needed) for (txid, vout), entry in found.items()]
+    changed = [
+        structs.replace(one, version=one.version + 1) for one in new if one is not None and one != known.get(one.outpoint)
+    ]
+    now = {**known, **{one.outpoint: one for one in changed}}
+    live = {one.address for one in now.values() if one.status == "seen"}
+    ordered = sorted(changed, key=lambda one: one.status not in {"vanished", "reversed"})
+    return [OutputChange(one, _report(known.get(one.outpoint), one, live, needed)) for one in ordered]
+
+
+def _next(
+    before: DepositOutput | None, entry: WalletEntry, mempool: set[str], needed: Confirmations
+) -> DepositOutput | None:
+    """The state of an output by what is listed; None for one that was never on its way."""
+    amount_minor, address = satoshis(entry.amount), entry.address or ""
+    confirmations = max(entry.confirmations, 0)
+    is_live = confirmations > 0 or (entry.confirmations == 0 and entry.txid in mempool)
+    if before is None:
+        if not is_live:
+            return None
+        before = DepositOutput(entry.txid, entry.vout or 0, address, amount_minor, "seen")
+    if before.status in {"confirmed", "reversed"}:
+        return _after_credit(before, confirmations, is_live=is_live, required=needed.of(before.amount_minor))
+    if not is_live:
+        if before.status == "vanished":
+            return before
+        return structs.replace(before, status="vanished", confirmations=0)
+    status = "confirmed" if confirmations >= needed.of(before.amount_minor) else "seen"
+    return structs.replace(before, status=status, confirmations=confirmations)
+
+
+def _after_credit(before: DepositOutput, confirmations: int, *, is_live: bool, required: int) -> DepositOutput:
+    """One that was credited: it is gone when it is neither in a block nor in the mempool, and back in enough blocks."""
+    if before.status == "confirmed" and not is_live:
+        return structs.replace(before, status="reversed")
+    if before.status == "reversed" and confirmations >= required:
+        return structs.replace(before, status="confirmed")
+    return before
+
+
+def _report(
+    before: DepositOutput | None, output: DepositOutput, live: set[str], needed: Confirmations
+) -> DepositReport | None:
+    """What is reported. A payment vanishes when nothing else is on its way to its address."""
+    outcome: ReportedOutcome = output.status
+    external_ref = f"{output.txid}:{output.vout}"
+    if outcome == "vanished" and output.address in live:
+        return None
+    if before is not None and before.status == "reversed":
+        outcome = "reinstated"
+    if outcome != "confirmed":  # which is reported once, whatever changed before
+        external_ref += f"/{output.version}"
+    required = needed.of(output.amount_minor)
+    return DepositReport(output.address, outcome, external_ref, output.amount_minor, output.confirmations, required)
