@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.cast import Actor
+from tests.forms import post, refuses_foreign_forms, seen, wrong
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
 from tests.withdrawals.steps import fund
@@ -16,7 +17,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.withdrawals import schedules
 from tollhouse.withdrawals.schedules_model import Frequency, next_run
 
@@ -130,10 +131,10 @@ async def test_paused_resumed_and_ended(shop: Actor, neighbour: Actor, services:
 async def test_what_cannot_be_paid_fails_the_run(shop: Actor, services: Services) -> None:
     await fund(shop, "5.00")
     recipient = await nina(shop)
-    now = datetime.fromisoformat((await scheduled(shop, recipient_id=recipient))["next_run_at"])
+    now = datetime.fromisoformat((await scheduled(shop, recipient_id=recipient))["next_run_at"]) + timedelta(hours=1)
     once = {"recipient_id": recipient, "frequency": "once", "amount": "9.00", "scheduled_for": f"{now:%Y-%m-%dT%H:%M:%SZ}"}
     poor, deleted = await scheduled(shop, **once), await scheduled(shop, **once | {"amount": "1.00"})
-    await wait(shop)
+    await wait(shop, 2 * DAY)
     await work(shop, services, poor)
     assert (await runs(shop, poor), (await fresh(shop, poor))["status"]) == ([("failed", "insufficient_funds")], "ended")
     (await shop.call("DELETE", f"/withdrawal-recipients/{recipient}")).ok()
@@ -180,3 +181,38 @@ async def test_what_is_wrong_is_named(shop: Actor) -> None:
         assert set(answer.field_errors()) == {field}, body
     unknown = {"recipient_id": str(uuid4()), "frequency": "daily"}
     (await shop.post(PATH, unknown, key=str(uuid4()))).refused("not_found", 404)
+
+
+async def test_the_page(shop: Actor, services: Services) -> None:
+    page = "/test/withdrawals/schedules"
+    assert "No schedules in test mode yet" in await seen(shop, page)
+    await fund(shop)
+    recipient = await nina(shop)
+    for values, field in (
+        ({"recipient_id": recipient}, "frequency"),
+        ({"frequency": "daily"}, "recipient_id"),
+        ({"recipient_id": recipient, "frequency": "once"}, "scheduled_for"),
+        ({"recipient_id": recipient, "frequency": "monthly", "month_day": "32"}, "month_day"),
+        ({"recipient_id": recipient, "frequency": "daily", "amount": "x"}, "amount"),
+    ):
+        assert set(wrong(await post(shop, page, 422, **values))) == {field}
+    one = {"schedule_id": str(new_id()), "recipient_id": recipient, "frequency": "weekly", "weekday": "3", "keep": "60"}
+    await asyncio.gather(*(post(shop, page, **one) for _ in range(3)))
+    [made] = (await shop.get(PATH)).ok().body["withdrawal_schedules"]
+    assert (made["id"], made["frequency"], made["day"], made["keep"]) == (one["schedule_id"], "weekly", 3, "60.00")
+    shown = await seen(shop, page)
+    assert "Every week on Wednesday" in shown
+    assert "Everything above €60.00" in shown
+    for action, status in (("pause", "paused"), ("resume", "active"), ("end", "ended")):
+        for _ in range(2):
+            await post(shop, f"{page}/{made['id']}/{action}")
+        assert (await fresh(shop, made))["status"] == status
+    tomorrow = datetime.fromisoformat(made["created_at"]) + timedelta(days=3)
+    once = {"recipient_id": recipient, "frequency": "once", "scheduled_for": f"{tomorrow:%Y-%m-%d}", "amount": "1,50"}
+    await post(shop, page, **once)
+    [second, _] = (await shop.get(PATH)).ok().body["withdrawal_schedules"]
+    assert (second["amount"], second["next_run_at"][11:16]) == ("1.50", "06:00")
+    await wait(shop, 3 * DAY)
+    await work(shop, services, second)
+    assert "View withdrawal" in await seen(shop, page)
+    await refuses_foreign_forms(shop, page, f"{page}/{made['id']}/resume")

@@ -23,7 +23,7 @@ PROVIDER_COLUMNS = ("account_holder_name", "reference")
 ENCODINGS = ("utf-8-sig", "cp1252")
 """Spreadsheets write one of them."""
 NOT_READABLE = (
-    "Upload a CSV file whose first line names the columns, at least method_id, amount and receiver or recipient_id."
+    "Upload a CSV file whose first row names the columns, at least method_id, amount and receiver or recipient_id."
 )
 
 

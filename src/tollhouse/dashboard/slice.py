@@ -44,6 +44,7 @@ from tollhouse.dashboard import (
     sessions,
     webhooks,
     withdrawal_batches,
+    withdrawal_schedules,
     withdrawals,
 )
 from tollhouse.http.slice import Slice
@@ -93,6 +94,7 @@ SLICE = Slice(
         *sessions.OPERATIONS,
         *webhooks.OPERATIONS,
         *withdrawal_batches.OPERATIONS,
+        *withdrawal_schedules.OPERATIONS,
         *withdrawals.OPERATIONS,
     ),
 )

@@ -112,6 +112,19 @@ STEPS = (
     "wrong asset",
 )
 """Entries of a timeline besides the state of a payment."""
+SCHEDULE_FAILURES = (
+    "amount above maximum",
+    "amount below fees",
+    "amount below minimum",
+    "daily limit exceeded",
+    "insufficient funds",
+    "invalid receiver",
+    "method unavailable",
+    "recipient deleted",
+    "recipient not active",
+    "recipient not saved",
+)
+"""Why the run of a withdrawal schedule created no withdrawal."""
 KINDS = ("confidential", "public", "automatic", "manual", "test", "refund", "withdrawal", "local administrator")
 AUDIT_EVENTS = (
     "merchant suspended",

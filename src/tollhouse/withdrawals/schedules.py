@@ -67,8 +67,11 @@ class NewSchedule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return _field_errors(self, context.caller.env, context.settings)
 
 
-async def create(work: Work, env: MerchantEnv, new: NewSchedule) -> WithdrawalSchedule:
-    """Create a schedule. Raises `NotFound` for the recipient, `ValidationFailed` and `TooManySchedules`."""
+async def create(work: Work, env: MerchantEnv, new: NewSchedule, schedule_id: UUID | None = None) -> WithdrawalSchedule:
+    """Create a schedule, once for each ID.
+
+    Raises `NotFound` for the recipient, `ValidationFailed` and `TooManySchedules`.
+    """
     if field_errors := list(_field_errors(new, env, work.services.settings)):
         raise ValidationFailed(*field_errors)
     recipient = await recipients_store.get(work.tx, env, new.recipient_id)
@@ -86,7 +89,7 @@ async def create(work: Work, env: MerchantEnv, new: NewSchedule) -> WithdrawalSc
     if await schedules_store.count_current(work.tx, env) >= limits.SCHEDULES_MAX:
         raise TooManySchedules
     schedule = WithdrawalSchedule(
-        id=new_id(),
+        id=schedule_id or new_id(),
         recipient_id=recipient.id,
         method_id=method.method_id,
         currency=method.currency,
@@ -103,7 +106,8 @@ async def create(work: Work, env: MerchantEnv, new: NewSchedule) -> WithdrawalSc
         updated_at=work.now,
         next_attempt_at=at,
     )
-    await schedules_store.insert(work.tx, schedule)
+    if not await schedules_store.insert(work.tx, schedule):
+        return await schedules_store.get(work.tx, env, schedule.id)
     await _record_audit(work, schedule, "withdrawal.schedule_created")
     return schedule
 

@@ -11,7 +11,7 @@ from tollhouse.orders.store import env_of, fetch_one, fetch_page
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.withdrawals.schedules_model import RUN, SCHEDULE, ScheduleRun, WithdrawalSchedule
 
-INSERT = SCHEDULE.insert
+INSERT = f"{SCHEDULE.insert} ON CONFLICT (id, merchant_id) DO NOTHING"
 COUNT_CURRENT = "SELECT count(*) FROM withdrawal_schedules WHERE merchant_id = $1 AND mode = $2 AND status <> 'ended'"
 GET = f"SELECT {SCHEDULE.columns} FROM withdrawal_schedules WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 LOCK = f"{GET} FOR NO KEY UPDATE"
@@ -52,6 +52,13 @@ LIST_RUNS = f"""
 """
 
 
+LIST_LATEST_RUNS = f"""
+    SELECT r.schedule_id, {RUN.columns_of("r")} FROM withdrawal_schedule_runs r
+    JOIN withdrawal_schedules s ON (s.id, s.merchant_id) = (r.schedule_id, r.merchant_id)
+    WHERE r.merchant_id = $1 AND s.mode = $2 ORDER BY r.at DESC, r.due_at DESC LIMIT $3
+"""
+
+
 class DueSchedule(Struct, frozen=True):
     """A locked schedule that is due, the merchant's time zone, and the present of its environment."""
 
@@ -60,9 +67,9 @@ class DueSchedule(Struct, frozen=True):
     present: datetime
 
 
-async def insert(tx: Tx, new: WithdrawalSchedule) -> None:
-    """Insert a schedule."""
-    await tx.execute(INSERT, *SCHEDULE.values(new))
+async def insert(tx: Tx, new: WithdrawalSchedule) -> bool:
+    """Insert a schedule; False if there is one of this ID."""
+    return await tx.execute(INSERT, *SCHEDULE.values(new)) == 1
 
 
 async def count_current(tx: Tx, env: MerchantEnv) -> int:
@@ -123,3 +130,9 @@ async def insert_run(tx: Tx, schedule: WithdrawalSchedule, run: ScheduleRun) -> 
 async def list_runs(db: Pool, env: MerchantEnv, schedule_id: UUID, limit: int) -> list[ScheduleRun]:
     """The latest runs of a schedule, newest first."""
     return [RUN.read(row) for row in await db.fetch(LIST_RUNS, env.merchant_id, schedule_id, limit)]
+
+
+async def list_latest_runs(db: Pool, env: MerchantEnv, limit: int) -> list[tuple[UUID, ScheduleRun]]:
+    """The latest runs of all schedules of an environment, newest first, each with the ID of its schedule."""
+    rows = await db.fetch(LIST_LATEST_RUNS, env.merchant_id, env.mode, limit)
+    return [(row["schedule_id"], RUN.read(row)) for row in rows]
