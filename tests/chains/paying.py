@@ -21,9 +21,8 @@ from tollhouse.signer.client import SignerClient
 from tollhouse.signer.journal import SigningJournal, create_journal
 from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
 from tollhouse.signer.rules import Signer
-from tollhouse.signer.wallet import Wallet
+from tollhouse.signer.wallet import Wallet, create_mnemonic
 
-WORDS = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 ETHER, MINOR = 10**18, 10**10
 """Wei of an ether, and of the smallest part of it that the ledger has."""
 RELEASED = """
@@ -65,7 +64,7 @@ def make_signer(folder: Path, name: str, token: str) -> Signer:
     assets = {"ETH": ether, "USDC": dollars}
     network = NetworkPolicy(chain_id=31337, assets=assets, fees_per_day="1")
     policy = SigningPolicy(socket=folder / "s", journal=folder / "j", mnemonic_file=folder / "m", networks={name: network})
-    wallet = Wallet(WORDS)
+    wallet = Wallet(create_mnemonic(policy.mnemonic_file))  # one of its own: nonces of wallets are kept
     create_journal(policy.journal, wallet.address)
     return Signer(policy, wallet, SigningJournal(policy.journal))
 

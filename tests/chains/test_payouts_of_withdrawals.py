@@ -10,7 +10,7 @@ from tests.chains.paying import MINOR, Payer, make_network, make_payouts
 from tests.invariants import broken_invariants, last_id
 from tests.withdrawals.steps import review
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.chains import payout_checks, payout_health
+from tollhouse.chains import payout_checks, payout_health, payouts_jobs
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.console import network_payouts
@@ -24,6 +24,8 @@ from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equ
 from tollhouse.ledger.post import post
 from tollhouse.rails.configured import Rails
 from tollhouse.rails.evm.provider import Measured
+from tollhouse.signer.client import SignerUnavailable
+from tollhouse.signer.messages import SignedTransfer, SigningRefused
 from tollhouse.withdrawals import actions, jobs
 from tollhouse.withdrawals import store as withdrawal_store
 from tollhouse.withdrawals.model import Withdrawal
@@ -108,6 +110,43 @@ async def test_an_operator_refuses_what_waits(payer: Payer, alice: Actor, servic
     payouts.signer.socket = payouts.signer.socket.with_name("nobody")
     with pytest.raises(OperatorRefusedError, match="no such payout"):
         await network_payouts.ensure_unsigned(on_chain, uuid4())
+
+
+async def test_the_jobs_of_the_worker_finish_what_was_begun(
+    payer: Payer, alice: Actor, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what was interrupted between nonce and signature, while the signer did not answer."""
+    on_chain, payouts, env = await live(payer, alice, services)
+    sent = await withdraw(on_chain, env, "1", payer.receiver)
+    socket = payouts.signer.socket
+    payouts.signer.socket = socket.with_name("nobody")
+    unsent = await withdraw(on_chain, env, "0.5", payer.receiver)
+    stored = await store.get(services.db, unsent.id)
+    assert stored is not None
+    assert stored.status == "waiting"
+    assert stored.reason
+    payouts.signer.socket = socket
+
+    async def lose(_: object) -> SignedTransfer | SigningRefused:
+        raise SignerUnavailable
+
+    monkeypatch.setattr(payouts.signer, "sign", lose)
+    await jobs.advance_one(on_chain, unsent, clock.now())
+    stored = await store.get(services.db, unsent.id)
+    assert stored is not None
+    assert stored.status == "reserved"
+    monkeypatch.undo()
+    await services.db.execute("UPDATE chain_payouts SET check_at = now() WHERE id = $1", unsent.id)
+    await payouts_jobs.advance_payouts(on_chain)
+    await payer.settle()
+    await services.db.execute("UPDATE chain_payouts SET check_at = now() WHERE id = ANY ($1)", [sent.id, unsent.id])
+    await payouts_jobs.advance_payouts(on_chain)
+    await payouts_jobs.measure_payouts(on_chain)
+    for one in (sent, unsent):
+        ended = await store.get(services.db, one.id)
+        assert ended is not None
+        assert ended.status == "completed"
+    assert await payer.received_wei() == 150_000_000 * MINOR
 
 
 async def live(payer: Payer, alice: Actor, services: Services) -> tuple[Services, ChainPayouts, MerchantEnv]:

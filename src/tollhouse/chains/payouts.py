@@ -23,7 +23,7 @@ from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.evm.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, WouldRevert
 from tollhouse.rails.evm.units import to_units
 from tollhouse.rails.provider import PayoutOrder, PayoutState, RefundOrder, Submission
-from tollhouse.signer.client import SignerClient
+from tollhouse.signer.client import SignerClient, SignerUnavailable
 from tollhouse.signer.messages import GasTerms, SignedTransfer, SigningRefused, SignTransfer, TransferOrder
 
 CONTINUE_AFTER = timedelta(seconds=15)
@@ -127,6 +127,9 @@ class ChainPayouts:
         except CannotPrepare as error:
             log.warning("payout_waits", part=payout.rail, detail=str(payout.id), reason=str(error))
             await store.wait(self.db, payout.id, str(error), error.waits_for, now)
+        except (NodeError, SignerUnavailable) as error:  # what is reserved stays so, and is continued
+            log.warning("payout_waits", part=payout.rail, detail=str(payout.id), reason=str(error))
+            await store.wait(self.db, payout.id, str(error), "operator", now)
         return await self._get(payout.id)
 
     async def _broadcast_or_later(self, payout: ChainPayout, now: datetime) -> None:
