@@ -221,7 +221,7 @@ async def render(
     link, attempt, state = found.link, found.attempt, found.state
     request.zone = found.shown.zone
     code = (attempt.failure_code if attempt else None) or ""
-    showing_offers = state in CHOOSING or error is not None
+    showing_offers = state in CHOOSING or state == "rate_expired" or error is not None
     return page(
         request,
         "checkout/checkout.html",
