@@ -7,11 +7,15 @@ import asyncpg
 import pytest
 
 from tests.cast import Actor
-from tests.conversions.steps import available, conversions
+from tests.conversions.steps import available, conversions, fund, rule
 from tests.invariants import broken_invariants, last_id
 from tests.payments.shop import choose, open_link, simulate, visit
 from tests.payments.test_invariants import PAST_ALL_RULES
+from tollhouse.conversions import rules
 from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform import invariants
 from tollhouse.transactions.invariants_store import INVARIANTS
 
@@ -212,3 +216,17 @@ async def test_the_database_keeps_prices_whole(alice: Actor, spoil: str) -> None
     paid = await pay_in_ether(alice, await open_link(alice))
     with pytest.raises(asyncpg.CheckViolationError, match="transactions_price"):
         await alice.sql(spoil, UUID(paid["id"]))
+
+
+async def test_a_rule_does_not_convert_what_a_payment_converted(alice: Actor, services: Services) -> None:
+    await accept_currencies(alice, "USD")
+    (await rule(alice, from_currency="USD", to_currency="GBP")).ok(201)
+    link = await open_link(alice)
+    (await choose(link, "sandbox:USD")).ok(303)
+    (await simulate(link)).ok(303)
+    await fund(alice, "50.00", "USD")
+    env = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test")
+    [made] = (await alice.get("/conversion-rules")).ok().body["conversion_rules"]
+    await services.transact(lambda work: rules.apply(work, env, UUID(made["id"])), clock.now())
+    assert [one["to_currency"] for one in await conversions(alice)] == ["EUR"]
+    assert (await available(alice, "EUR"), await available(alice, "USD")) == (420, 5_000)
