@@ -73,6 +73,11 @@ async def let_due(actor: Actor) -> None:
     )
 
 
+async def leave_unsent(actor: Actor) -> None:
+    """Let no worker look after this merchant's withdrawals any more: those of other tests are sent instead."""
+    await actor.sql("UPDATE withdrawals SET next_look_at = NULL WHERE merchant_id = $1::uuid", actor.merchant_id)
+
+
 async def carry(actor: Actor, services: Services) -> None:
     """Let the worker do its round."""
     await let_due(actor)

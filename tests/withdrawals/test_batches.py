@@ -13,7 +13,7 @@ from tests.cast import Actor, Answer
 from tests.forms import hidden, read, seen, wrong
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
-from tests.withdrawals.steps import TO_NINA, asked, fund
+from tests.withdrawals.steps import TO_NINA, asked, fund, leave_unsent
 
 PATH = "/withdrawal-batches"
 
@@ -24,6 +24,7 @@ async def all_is_well(shop: Actor) -> object:
     began = last_id()
     yield
     assert await broken_invariants(shop.service.dsn, began) == []
+    await leave_unsent(shop)
 
 
 def item(amount: str = "1.00", **changes: Any) -> dict[str, Any]:

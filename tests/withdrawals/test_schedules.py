@@ -12,7 +12,7 @@ from tests.cast import Actor
 from tests.forms import post, refuses_foreign_forms, seen, wrong
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
-from tests.withdrawals.steps import fund
+from tests.withdrawals.steps import fund, leave_unsent
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -30,6 +30,7 @@ async def all_is_well(shop: Actor) -> object:
     began = last_id()
     yield
     assert await broken_invariants(shop.service.dsn, began) == []
+    await leave_unsent(shop)
 
 
 async def wait(actor: Actor, seconds: int = DAY) -> None:
@@ -62,7 +63,7 @@ async def work(actor: Actor, services: Services, schedule: dict[str, Any]) -> No
 
 async def runs(actor: Actor, schedule: dict[str, Any]) -> list[tuple[str, str | None]]:
     """The outcomes of its runs, newest first."""
-    found = (await actor.get(f"{PATH}/{schedule['id']}/runs")).ok().body["runs"]
+    found = (await fresh(actor, schedule))["latest_runs"]
     return [(one["outcome"], one["failure_code"]) for one in found]
 
 

@@ -8,7 +8,7 @@ from tollhouse.withdrawals.schedules_model import ScheduleRun, WithdrawalSchedul
 
 @view_of(WithdrawalSchedule)
 class WithdrawalScheduleView(RecordView, frozen=True, kw_only=True):
-    """GET /withdrawal-schedules/{id}. It has an `amount`, or withdraws everything above `keep`."""
+    """A schedule. It has an `amount`, or withdraws everything above `keep`."""
 
     object: Annotated[Literal["withdrawal_schedule"], After("id")] = "withdrawal_schedule"
 
@@ -18,3 +18,11 @@ class ScheduleRunView(RecordView, frozen=True, kw_only=True):
     """A run of a schedule: the withdrawal that it created, or why it created none."""
 
     object: Annotated[Literal["withdrawal_schedule_run"], After("at")] = "withdrawal_schedule_run"
+
+
+@view_of(WithdrawalSchedule)
+class WithdrawalScheduleDetails(RecordView, frozen=True, kw_only=True):
+    """GET /withdrawal-schedules/{id}. `latest_runs`: newest first, at most 100."""
+
+    object: Annotated[Literal["withdrawal_schedule"], After("id")] = "withdrawal_schedule"
+    latest_runs: Annotated[list[ScheduleRunView], After("next_run_at")]

@@ -16,7 +16,7 @@ from tollhouse.outgoing.errors import WithdrawalMethodUnavailable
 from tollhouse.platform.db import Pool
 from tollhouse.withdrawals import schedules, schedules_store
 from tollhouse.withdrawals.errors import TooManySchedules
-from tollhouse.withdrawals.schedule_views import ScheduleRunView, WithdrawalScheduleView
+from tollhouse.withdrawals.schedule_views import ScheduleRunView, WithdrawalScheduleDetails, WithdrawalScheduleView
 from tollhouse.withdrawals.schedules import NewSchedule
 
 OPERATIONS = Operations(INTEGRATION)
@@ -29,12 +29,6 @@ class WithdrawalScheduleList(Struct, frozen=True):
     withdrawal_schedules: list[WithdrawalScheduleView]
     has_more: bool
     next_cursor: str | None
-
-
-class ScheduleRunList(Struct, frozen=True):
-    """The latest runs of a schedule."""
-
-    runs: list[ScheduleRunView]
 
 
 @OPERATIONS.add("GET", "/withdrawal-schedules", guard=scope("withdrawals:read"))
@@ -65,17 +59,13 @@ async def create_schedule(caller: Caller, body: NewSchedule, work: Work) -> With
 
 
 @OPERATIONS.add("GET", "/withdrawal-schedules/{schedule_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
-async def read_schedule(caller: Caller, schedule_id: UUID, db: Pool, catalogue: Catalogue) -> WithdrawalScheduleView:
-    """Retrieve a withdrawal schedule."""
-    return WithdrawalScheduleView.of(await schedules_store.get(db, caller.env, schedule_id), catalogue)
-
-
-@OPERATIONS.add("GET", "/withdrawal-schedules/{schedule_id}/runs", guard=scope("withdrawals:read"), errors=(NotFound,))
-async def list_schedule_runs(caller: Caller, schedule_id: UUID, db: Pool, catalogue: Catalogue) -> ScheduleRunList:
-    """List the runs of a withdrawal schedule. The latest 100, newest first."""
+async def read_schedule(caller: Caller, schedule_id: UUID, db: Pool, catalogue: Catalogue) -> WithdrawalScheduleDetails:
+    """Retrieve a withdrawal schedule. With its latest 100 runs."""
     schedule = await schedules_store.get(db, caller.env, schedule_id)
     runs = await schedules_store.list_runs(db, caller.env, schedule.id, RUNS_SHOWN)
-    return ScheduleRunList([ScheduleRunView.of(one, catalogue) for one in runs])
+    return WithdrawalScheduleDetails.of(
+        schedule, catalogue, latest_runs=[ScheduleRunView.of(one, catalogue) for one in runs]
+    )
 
 
 @OPERATIONS.add(
