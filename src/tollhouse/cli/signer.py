@@ -107,7 +107,7 @@ def repair(*, settings: Settings) -> int:
 
 @app.command
 def sign(unsigned: Path, signed: Path, /, *, settings: Settings) -> int:
-    """Sign a batch that was exported from the page of the rail, on a machine without network. Exits 1 if any was refused."""
+    """Sign a file of transfers, also on a machine without network. Exits 1 if any was refused."""
     try:
         batch = msgspec.json.decode(unsigned.read_bytes(), type=UnsignedBatch)
     except msgspec.DecodeError as error:
