@@ -197,8 +197,8 @@ class Core:
         entries: list[Entry] = []
         for txid, outputs in self._received().items():
             confirmations, block, height = self.place(txid)
-            if height is not None and height <= start:
-                continue
+            if (height is not None and height <= start) or confirmations < 0:
+                continue  # conflicting transactions are not listed, which a node of the same family showed
             for vout, address, amount_minor in outputs:
                 entry: Entry = {"address": address, "category": "receive", "amount": _btc(amount_minor), "vout": vout}
                 if self.txs[txid].is_coinbase:

@@ -20,6 +20,7 @@ from tollhouse.rails.bitcoin.deposits import (
     Outpoint,
     changes,
     unconfirmed,
+    unlisted,
 )
 from tollhouse.rails.bitcoin.node import WalletEntries
 
@@ -45,8 +46,9 @@ class Follower:
         """Compare once. Returns outcome, amount and confirmations of what is reported."""
         answer = self.core.answer("listsinceblock", [self.cursor, RELISTED_BLOCKS, True, False, True])
         listed = msgspec.json.decode(msgspec.json.encode(answer), type=WalletEntries)
-        mempool = {txid for txid in unconfirmed(listed.transactions) if txid in self.core.mempool}
-        found = changes(self.known, listed.transactions, mempool, self.needed)
+        asked = {txid: self.core.place(txid)[0] for txid in unlisted(self.known.values(), listed.transactions)}
+        mempool = {txid for txid in unconfirmed(listed.transactions, asked) if txid in self.core.mempool}
+        found = changes(self.known, listed.transactions, asked, mempool, self.needed)
         self.known |= {one.output.outpoint: one.output for one in found}
         self.cursor = listed.lastblock
         reports = [one.report for one in found if one.report is not None]

@@ -5,15 +5,19 @@ vanish, by a replacement or a reorganisation, and come again.
 """
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Final, Literal
 
 from msgspec import Struct, structs
 
-from tollhouse.rails.bitcoin.node import WalletEntry, satoshis
+from tollhouse.rails.bitcoin.node import SATOSHIS, WalletEntry, satoshis
 
 OutputStatus = Literal["seen", "vanished", "confirmed", "reversed"]
 RELISTED_BLOCKS: Final = 144
 """The newest blocks, which are listed each time: reorganisations are shorter, and mined coins can be spent within them."""
+
+FINAL_AFTER: Final = 100
+"""Confirmations after which a credited output is not looked at any more."""
 
 ReportedOutcome = Literal["seen", "vanished", "confirmed", "reversed", "reinstated"]
 Outpoint = tuple[str, int]
@@ -45,6 +49,11 @@ class DepositOutput(Struct, frozen=True):
     status: OutputStatus
     confirmations: int = 0
     version: int = 0
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it can still vanish or be reversed."""
+        return self.status == "seen" or (self.status == "confirmed" and self.confirmations < FINAL_AFTER)
 
     @property
     def outpoint(self) -> Outpoint:
@@ -79,20 +88,38 @@ def listed_outputs(entries: Iterable[WalletEntry]) -> list[WalletEntry]:
     ]
 
 
-def unconfirmed(entries: Iterable[WalletEntry]) -> list[str]:
+def unconfirmed(entries: Iterable[WalletEntry], asked: Mapping[str, int]) -> list[str]:
     """The transactions of which only the mempool says whether they are on their way."""
-    return sorted({one.txid for one in entries if one.confirmations == 0})
+    found = {one.txid for one in entries if one.confirmations == 0}
+    return sorted(found | {txid for txid, confirmations in asked.items() if confirmations == 0})
+
+
+def unlisted(known: Iterable[DepositOutput], entries: Iterable[WalletEntry]) -> list[str]:
+    """Transactions to ask the node for: it does not list those whose coins another transaction in the chain has spent."""
+    listed = {one.txid for one in entries}
+    return sorted({one.txid for one in known if one.is_watched and one.txid not in listed})
 
 
 def changes(
-    known: Mapping[Outpoint, DepositOutput], entries: Iterable[WalletEntry], mempool: set[str], needed: Confirmations
+    known: Mapping[Outpoint, DepositOutput],
+    entries: Iterable[WalletEntry],
+    asked: Mapping[str, int],
+    mempool: set[str],
+    needed: Confirmations,
 ) -> list[OutputChange]:
     """What has changed, in an order in which it can be reported: what is gone first.
 
-    `mempool` are those of the transactions without a block that are in it. What is not listed has not changed. Raises
-    `NodeAnswerError` for amounts that are not in satoshis.
+    `asked` are the confirmations of transactions that were `unlisted`, `mempool` those of the transactions without a block
+    that are in it. What is in neither list has not changed. Raises `NodeAnswerError` for amounts that are not in satoshis.
     """
     found = {(one.txid, one.vout): one for one in listed_outputs(entries)}
+    found |= {
+        one.outpoint: WalletEntry(
+            "receive", Decimal(one.amount_minor) / SATOSHIS, one.txid, asked[one.txid], one.address, one.vout
+        )
+        for one in known.values()
+        if one.txid in asked and one.outpoint not in found
+    }
     new = [_next(known.get((txid, vout or 0)), entry, mempool, needed) for (txid, vout), entry in found.items()]
     changed = [
         structs.replace(one, version=one.version + 1) for one in new if one is not None and one != known.get(one.outpoint)
@@ -129,7 +156,9 @@ def _after_credit(before: DepositOutput, confirmations: int, *, is_live: bool, r
     if before.status == "confirmed" and not is_live:
         return structs.replace(before, status="reversed")
     if before.status == "reversed" and confirmations >= required:
-        return structs.replace(before, status="confirmed")
+        return structs.replace(before, status="confirmed", confirmations=confirmations)
+    if before.status == "confirmed" and before.confirmations < FINAL_AFTER <= confirmations:
+        return structs.replace(before, confirmations=confirmations)
     return before
 
 
@@ -139,7 +168,7 @@ def _report(
     """What is reported. A payment vanishes when nothing else is on its way to its address."""
     outcome: ReportedOutcome = output.status
     external_ref = f"{output.txid}:{output.vout}"
-    if outcome == "vanished" and output.address in live:
+    if (outcome == "vanished" and output.address in live) or (outcome == "confirmed" and _is_credited(before)):
         return None
     if before is not None and before.status == "reversed":
         outcome = "reinstated"
@@ -147,3 +176,7 @@ def _report(
         external_ref += f"/{output.version}"
     required = needed.of(output.amount_minor)
     return DepositReport(output.address, outcome, external_ref, output.amount_minor, output.confirmations, required)
+
+
+def _is_credited(before: DepositOutput | None) -> bool:
+    return before is not None and before.status == "confirmed"
