@@ -1,5 +1,6 @@
 """Evidence about a chargeback: until when, by whom, how much, and who sees it."""
 
+from typing import Any
 from uuid import uuid4
 
 import asyncpg
@@ -12,7 +13,7 @@ from tests.payments.bank import play, sell
 from tests.running import Service
 
 
-async def at(actor: Actor) -> tuple[str, dict[str, str]]:
+async def at(actor: Actor) -> tuple[str, dict[str, Any]]:
     """The page of a payment with an open chargeback, and the payment."""
     disputed = await sell(actor, "chargeback")
     return f"/test/payments/{disputed['id']}", disputed
@@ -26,8 +27,14 @@ async def test_a_note_shows_its_author_to_the_merchant_and_to_operators(alice: A
     raw = (await alice.send("GET", page)).ok().text
     assert "Delivered on &lt;Monday&gt;<br>Tracking 4711" in raw
     assert alice.email in raw
+    dispute = f"/disputes/{disputed['chargeback']['id']}"
+    (await alice.call("PUT", f"{dispute}/evidence", {"shipping_carrier": "Pigeon post"})).ok()
     async with signed_in_operator(service) as olga:
+        assert "Pigeon post" not in await seen(olga, f"/operator/merchants/{alice.merchant_id}")
+        (await alice.post(f"{dispute}/submit")).ok()
         shown = await seen(olga, f"/operator/merchants/{alice.merchant_id}")
+    assert "shipping_carrier" in shown
+    assert "Pigeon post" in shown
     assert "Open chargebacks" in shown
     assert disputed["id"] in shown
     assert "Tracking 4711" in shown

@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
@@ -14,7 +15,9 @@ NOTES = "SELECT author, note, created_at FROM chargeback_notes WHERE chargeback_
 COUNT = "SELECT count(*) AS notes FROM chargeback_notes WHERE chargeback_id = $1"
 INSERT = "INSERT INTO chargeback_notes (id, chargeback_id, author, note, created_at) VALUES ($1, $2, $3, $4, $5)"
 LIST_OPEN = """
-    SELECT id, mode, transaction_id, currency, amount_minor, reason, opened_at, respond_by FROM chargebacks
+    SELECT id, mode, transaction_id, currency, amount_minor, reason, opened_at, respond_by,
+           CASE response WHEN 'submitted' THEN evidence ELSE '{}' END AS evidence
+    FROM chargebacks
     WHERE merchant_id = $1 AND status = 'open' ORDER BY opened_at DESC LIMIT $2
 """
 NOTES_MAX = 50
@@ -29,7 +32,7 @@ class ChargebackNote(Struct, frozen=True):
 
 
 class OpenChargeback(Struct, frozen=True, kw_only=True):
-    """An open chargeback with the merchant's notes."""
+    """An open chargeback with the merchant's notes and submitted evidence, by its members. Nobody else reads a draft."""
 
     id: UUID
     mode: Mode
@@ -40,6 +43,7 @@ class OpenChargeback(Struct, frozen=True, kw_only=True):
     opened_at: Timestamp
     respond_by: Timestamp | None
     notes: list[ChargebackNote]
+    evidence: dict[str, str]
 
 
 async def find_respond_by(db: Pool | Tx, chargeback_id: UUID) -> datetime | None:
@@ -78,6 +82,7 @@ async def list_open(db: Pool, merchant_id: MerchantId, limit: int) -> list[OpenC
             opened_at=stamp(row["opened_at"]),
             respond_by=stamp_or_none(row["respond_by"]),
             notes=await list_notes(db, row["id"]),
+            evidence=msgspec.json.decode(row["evidence"], type=dict[str, str]),
         )
         for row in await db.fetch(LIST_OPEN, merchant_id, limit)
     ]
