@@ -1,4 +1,4 @@
-"""The types of audit events. Traffic is not recorded: no payment links, no tokens, no reads."""
+"""The types of audit events. Traffic is not recorded: no new payment links, no tokens, no reads."""
 
 from typing import Literal
 
@@ -45,6 +45,7 @@ AuditEventType = Literal[
     "project.changed",
     "project.approved",
     "project.rejected",
+    "payment_link.expiry_changed",
     "payment.accepted",
     "refund.requested",
     "refund.approved",
@@ -79,6 +80,17 @@ TOPICS: dict[Topic, tuple[str, ...]] = {
     "applications": ("application", "grant"),
     "webhooks": ("webhooks",),
     "settings": ("settings", "project"),
-    "money": ("payment", "refund", "dispute", "withdrawal", "recipient", "conversion", "rule", "fulfillment", "balance"),
+    "money": (
+        "payment_link",
+        "payment",
+        "refund",
+        "dispute",
+        "withdrawal",
+        "recipient",
+        "conversion",
+        "rule",
+        "fulfillment",
+        "balance",
+    ),
 }
 """The topics of the filter, and the first words of their event types."""

@@ -35,6 +35,7 @@ SUBJECT_PAGES: Mapping[str, str] = {
     "withdrawal": "withdrawals/",
     "conversion": "conversions/",
     "fulfillment": "fulfillments/",
+    "payment_link": "payment-links/",
     "project": "projects/",
 }
 """The path of an event's subject below its environment, where it has a page."""

@@ -1,17 +1,23 @@
-"""The dashboard's page of one payment link, and its cancellation."""
+"""The dashboard's page of one payment link, its expiry and its cancellation."""
 
 from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.dashboard.new_payment_link import LIFETIMES
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
+from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
+from tollhouse.orders.errors import InvalidState
+from tollhouse.orders.store import clock_offset
+from tollhouse.payment_links import actions
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.choices import method_labels, project_choices
 from tollhouse.payment_links.errors import LinkNotActive
@@ -23,6 +29,7 @@ from tollhouse.transactions import link_closing, payment_list_store
 OPERATIONS = Operations(PAGES)
 PAYMENTS_SHOWN = 10
 NOT_ACTIVE = "The payment link is no longer active, so it was not canceled."
+NOT_CHANGED = "The payment link is no longer active, so its expiry was not changed."
 
 
 @OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}", guard=signed_in_page)
@@ -51,12 +58,36 @@ async def cancel(request: Request, caller: Person, mode: str, link_id: UUID) -> 
     try:
         await request.transact(lambda work: link_closing.cancel(work, env, link_id))
     except LinkNotActive as error:
-        return await _link(request, caller, env, link_id, error)
+        return await _link(request, caller, env, link_id, error, NOT_ACTIVE)
+    return see_other(f"/{env.mode}/payment-links/{link_id}")
+
+
+@OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/expiry", guard=signed_in_page)
+async def change_expiry(request: Request, caller: Person, mode: str, link_id: UUID) -> Response:
+    """Let an active link expire this long after now."""
+    env = caller.env(mode)
+    lifetime = LIFETIMES.get(request.form().one("expires") or "")
+    if lifetime is None:
+        raise ValidationFailed(FieldError("expires", "invalid_value", messages.A_CHOICE))
+
+    async def action(work: Work) -> None:
+        expires_at = work.now + await clock_offset(work.tx, env) + lifetime[0]
+        await actions.change_expiry(work, env, link_id, expires_at)
+
+    try:
+        await request.transact(action)
+    except InvalidState as error:
+        return await _link(request, caller, env, link_id, error, NOT_CHANGED)
     return see_other(f"/{env.mode}/payment-links/{link_id}")
 
 
 async def _link(
-    request: Request, person: Person, env: MerchantEnv, link_id: UUID, error: LinkNotActive | None = None
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    link_id: UUID,
+    error: ApiError | None = None,
+    message: str = "",
 ) -> Response:
     found = await _found(request, env, link_id)
     view = link_view(found, request.services.settings.base_url, request.now, request.services.catalogue)
@@ -76,7 +107,8 @@ async def _link(
         more=len(paid) > PAYMENTS_SHOWN,
         names=method_labels(request.services.catalogue),
         amount=request.services.catalogue.format_amount,
-        message="" if error is None else NOT_ACTIVE,
+        message=message,
+        lifetimes=[(name, label) for name, (_, label) in LIFETIMES.items()],
     )
 
 

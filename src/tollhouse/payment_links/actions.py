@@ -1,19 +1,26 @@
-"""Creates payment links."""
+"""Creates payment links and changes their expiry."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from uuid import UUID
 
 import msgspec
 
+from tollhouse.audit import record
+from tollhouse.audit.changes import changes
 from tollhouse.http.services import Work
 from tollhouse.identity.model import Person
 from tollhouse.identity.verified import require_verified_email
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
-from tollhouse.orders.errors import InvalidProject
+from tollhouse.orders.errors import InvalidProject, InvalidState
 from tollhouse.payment_links import store
 from tollhouse.payment_links.model import LinkCreator, PaymentLink, new_link_token
-from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest, check
+from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest, check, expiry_errors
 from tollhouse.payment_links.offers import lifetime_min
+
+SHOWN_TO = timedelta(milliseconds=1)
+"""The precision of times in the API: an expiry that a client read and sends back is no change."""
 
 
 async def open_link(
@@ -63,3 +70,30 @@ async def open_link(
         link = msgspec.structs.replace(link, expires_at=max(link.expires_at, work.now + offset + least))
     await store.insert(work.tx, link)
     return link
+
+
+async def change_expiry(work: Work, env: MerchantEnv, link_id: UUID, expires_at: datetime) -> PaymentLink:
+    """Change when an active link expires; the expiry that it has changes nothing.
+
+    The bounds are those of a new link, from now on by the test clock. The lock of the link orders the change with payments
+    and with the job that expires links.
+
+    Raises `NotFound`, `InvalidState` and `ValidationFailed`.
+    """
+    link = await store.lock(work.tx, env, link_id)
+    if link is None:
+        raise NotFound
+    status = link.status_at(work.now)
+    if status != "active":
+        raise InvalidState(status)
+    if abs(expires_at - link.expires_at) < SHOWN_TO:
+        return link
+    field_errors = list(expiry_errors(expires_at, work.now + link.clock_offset))
+    if field_errors:
+        raise ValidationFailed(*field_errors)
+    # Nothing below this line may refuse.
+    await store.set_expiry(work.tx, link, expires_at, work.now)
+    changed = msgspec.structs.replace(link, expires_at=expires_at, updated_at=work.now, version=link.version + 1)
+    fields = changes({"expires_at": link.expires_at}, {"expires_at": expires_at})
+    await record.event(work, env, "payment_link.expiry_changed", subject=link_id, name=link.display_name, changed=fields)
+    return changed

@@ -13,10 +13,10 @@ from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.identity.verified import EmailUnverified
 from tollhouse.kernel.errors import NotFound, ValidationFailed
-from tollhouse.orders.errors import CurrencyNotSupported, InvalidProject
+from tollhouse.orders.errors import CurrencyNotSupported, InvalidProject, InvalidState
 from tollhouse.payment_links import actions, store
 from tollhouse.payment_links.model import LinkCreator, LinkStatus
-from tollhouse.payment_links.new_link import LinkRequest
+from tollhouse.payment_links.new_link import LinkExpiryRequest, LinkRequest
 from tollhouse.payment_links.store import LinkFilter
 from tollhouse.payment_links.views import LinkView, link_view
 from tollhouse.platform.db import Pool
@@ -73,3 +73,16 @@ async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, serv
     if link is None:
         raise NotFound
     return link_view(link, services.settings.base_url, now, services.catalogue)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/payment-links/{link_id}/expiry",
+    guard=scope("payments:write"),
+    idempotency="honoured",
+    errors=(NotFound, InvalidState, ValidationFailed),
+)
+async def change_expiry(caller: Caller, link_id: UUID, body: LinkExpiryRequest, work: Work) -> LinkView:
+    """Change when an active payment link expires. It can be earlier or later."""
+    link = await actions.change_expiry(work, caller.env, link_id, body.expires_at)
+    return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue)

@@ -1,4 +1,4 @@
-"""The body of POST /payment-links and its validation."""
+"""The bodies that create a payment link and change its expiry, and their validation."""
 
 import re
 from collections.abc import Iterator
@@ -62,6 +62,12 @@ class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         return _errors(self, env, context.settings, context.now if env.livemode else None, context.catalogue)
 
 
+class LinkExpiryRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /payment-links/{id}/expiry. Its bounds depend on the test clock and are checked with the link."""
+
+    expires_at: Annotated[datetime, Meta(tz=True)]
+
+
 OPTIONAL_TEXTS = form_fields(LinkRequest)
 """The members with a field in the form that a link stores as they are sent."""
 
@@ -86,6 +92,12 @@ def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime,
     if amount_minor is None:
         raise AssertionError("an amount that cannot be read is a fault")
     return LinkPrice(known, amount_minor, to_tax_lines(new.tax_lines, known))
+
+
+def expiry_errors(expires_at: datetime, now: datetime) -> Iterator[FieldError]:
+    """Yield the error of an expiry that is too soon or too late; `now` is the time of the test clock."""
+    if not timedelta(seconds=limits.LINK_EXPIRY_S_MIN) <= expires_at - now <= timedelta(seconds=limits.LINK_EXPIRY_S_MAX):
+        yield FieldError("expires_at", "out_of_range", messages.A_LINK_EXPIRY)
 
 
 def _errors(
@@ -147,9 +159,7 @@ def _url_errors(new: LinkRequest, env: MerchantEnv, settings: Settings) -> Itera
 
 def _bounds_errors(new: LinkRequest, now: datetime | None) -> Iterator[FieldError]:
     if new.expires_at is not None and now is not None:
-        clock_offset = new.expires_at - now
-        if not timedelta(seconds=limits.LINK_EXPIRY_S_MIN) <= clock_offset <= timedelta(seconds=limits.LINK_EXPIRY_S_MAX):
-            yield FieldError("expires_at", "out_of_range", messages.A_LINK_EXPIRY)
+        yield from expiry_errors(new.expires_at, now)
     if new.max_payments is not None and not 1 <= new.max_payments <= limits.LINK_PAYMENTS_MAX:
         yield FieldError(
             "max_payments",

@@ -73,6 +73,11 @@ CLOSE_IF_ACTIVE = """
         version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
 """
+# The caller has locked the link and checked that it has not expired by the test clock.
+SET_EXPIRY = """
+    UPDATE payment_links SET expires_at = $4, updated_at = $5, version = version + 1
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
+"""
 RECORD_ATTEMPT = """
     UPDATE payment_links SET latest_transaction_id = $4, updated_at = $5, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
@@ -213,6 +218,12 @@ async def close_if_active(
 ) -> bool:
     """Close an active link. False if it is not active."""
     return await tx.execute(CLOSE_IF_ACTIVE, env.merchant_id, env.mode, link_id, becomes, now) == 1
+
+
+async def set_expiry(tx: Tx, link: PaymentLink, expires_at: datetime, now: datetime) -> None:
+    """Change the expiry of a locked, active link."""
+    if await tx.execute(SET_EXPIRY, link.env.merchant_id, link.env.mode, link.id, expires_at, now) != 1:
+        raise AssertionError("the link is locked and active")
 
 
 async def record_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: datetime) -> None:
