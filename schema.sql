@@ -1948,6 +1948,16 @@ CREATE TABLE public.bank_sendings (
     CONSTRAINT bank_sendings_error_check CHECK ((error <> ''::text)),
     CONSTRAINT bank_sendings_tries_check CHECK ((tries >= 0))
 );
+CREATE TABLE public.card_payments (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    rail text NOT NULL,
+    reference text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    next_poll_at timestamp with time zone,
+    CONSTRAINT card_payments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
 CREATE TABLE public.chain_payout_health (
     rail text NOT NULL,
     mode text NOT NULL,
@@ -2559,6 +2569,22 @@ CREATE TABLE public.projects (
     CONSTRAINT projects_check CHECK (((rejected_because IS NULL) OR (status = 'rejected'::text))),
     CONSTRAINT projects_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT projects_status_check CHECK ((status = ANY (ARRAY['in_review'::text, 'approved'::text, 'rejected'::text])))
+);
+CREATE TABLE public.provider_events (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    event_id text NOT NULL,
+    type text NOT NULL,
+    object_id text NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    received_at timestamp with time zone NOT NULL,
+    tries integer DEFAULT 0 NOT NULL,
+    next_try_at timestamp with time zone,
+    CONSTRAINT provider_events_event_id_check CHECK ((length(event_id) <= 255)),
+    CONSTRAINT provider_events_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT provider_events_object_id_check CHECK ((length(object_id) <= 255)),
+    CONSTRAINT provider_events_tries_check CHECK ((tries >= 0)),
+    CONSTRAINT provider_events_type_check CHECK ((length(type) <= 100))
 );
 CREATE TABLE public.rail_observations (
     rail text NOT NULL,
@@ -3266,6 +3292,8 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.card_payments
+    ADD CONSTRAINT card_payments_pkey PRIMARY KEY (merchant_id, mode, transaction_id);
 ALTER TABLE ONLY public.chain_payout_health
     ADD CONSTRAINT chain_payout_health_pkey PRIMARY KEY (rail, mode);
 ALTER TABLE ONLY public.chain_payouts
@@ -3404,6 +3432,8 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.provider_events
+    ADD CONSTRAINT provider_events_pkey PRIMARY KEY (rail, mode, event_id);
 ALTER TABLE ONLY public.rail_observations
     ADD CONSTRAINT rail_observations_pkey PRIMARY KEY (rail, mode, external_ref, outcome, confirmations);
 ALTER TABLE ONLY public.receipt_counters
@@ -3535,6 +3565,7 @@ CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_
 CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id, id);
 CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
+CREATE INDEX card_payments_due ON public.card_payments USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
 CREATE INDEX chain_payouts_due ON public.chain_payouts USING btree (check_at) WHERE (check_at IS NOT NULL);
 CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'reserved'::text);
 CREATE INDEX chain_payouts_waiting ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'waiting'::text);
@@ -3593,6 +3624,8 @@ CREATE INDEX payment_links_external_prefix ON public.payment_links USING btree (
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX payout_pauses_open ON public.payout_pauses USING btree (paused_at) WHERE (resumed_at IS NULL);
 CREATE INDEX projects_to_review ON public.projects USING btree (updated_at) WHERE (status = 'in_review'::text);
+CREATE INDEX provider_events_due ON public.provider_events USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
+CREATE INDEX provider_events_old ON public.provider_events USING btree (received_at);
 CREATE INDEX rail_observations_of_account ON public.rail_observations USING btree (payer_account) WHERE ((mode = 'live'::text) AND (payer_account IS NOT NULL));
 CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
@@ -3813,6 +3846,8 @@ ALTER TABLE ONLY public.bank_reports
     ADD CONSTRAINT bank_reports_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
 ALTER TABLE ONLY public.bank_sendings
     ADD CONSTRAINT bank_sendings_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
+ALTER TABLE ONLY public.card_payments
+    ADD CONSTRAINT card_payments_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.chain_payouts
     ADD CONSTRAINT chain_payouts_id_fkey FOREIGN KEY (id) REFERENCES public.outgoing_transfers(id);
 ALTER TABLE ONLY public.chain_transactions

@@ -84,6 +84,7 @@ LOCAL = {
     "operators",
     "payout_pauses",
     "price_feed",
+    "provider_events",
     "schema_migrations",
     "secret_keys",
     "worker_signs",

@@ -6,6 +6,7 @@ from tollhouse.accounting.slice import SLICE as ACCOUNTING
 from tollhouse.audit_log.slice import SLICE as AUDIT_LOG
 from tollhouse.balance_payments.slice import SLICE as BALANCE_PAYMENTS
 from tollhouse.bank.slice import SLICE as BANK
+from tollhouse.cards.slice import SLICE as CARDS
 from tollhouse.chains.slice import SLICE as CHAINS
 from tollhouse.checkout.slice import SLICE as CHECKOUT
 from tollhouse.console.slice import SLICE as CONSOLE
@@ -48,6 +49,7 @@ SLICES: Sequence[Slice] = (
     DISPUTES,
     SANDBOX,
     CHAINS,
+    CARDS,
     BALANCE_PAYMENTS,
     FULFILLMENTS,
     REPORTS,

@@ -13,12 +13,12 @@ from tests.cast import Actor
 from tollhouse.api import OPERATIONS, reference
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.http.openapi_examples import Examples, ExampleValues
-from tollhouse.http.operations import Operation
+from tollhouse.http.operations import RAILS, Operation
 from tollhouse.kernel.examples import example_id
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform import config
 
-JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.surface.html]
+JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.surface.html and operation.surface != RAILS]
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ SHOP = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 
 def test_a_rail_of_an_evm_network() -> None:
     rail = settings.read(FILE.encode())["ethereum"]
+    assert isinstance(rail, settings.EvmSettings)
     assert (rail.chain_id, rail.finality, rail.coin) == (1, "finalized", "ETH")
     assert rail.tokens["USDC"].contract == USDC
     assert settings.load(None) == {}
@@ -63,7 +64,9 @@ def test_units_and_addresses() -> None:
 
 
 async def test_instructions_name_address_amount_and_network() -> None:
-    network = EvmNetwork("ethereum", settings.read(FILE.encode())["ethereum"])
+    rail = settings.read(FILE.encode())["ethereum"]
+    assert isinstance(rail, settings.EvmSettings)
+    network = EvmNetwork("ethereum", rail)
     coin = await network.start_payment(Attempt(new_id(), "ethereum:ETH", "ETH", 150_000_000, 8, SHOP))
     assert (coin.reference, coin.pay_amount) == (SHOP, "1.50000000")
     assert coin.uri == f"ethereum:{SHOP}@1?value=1500000000000000000"

@@ -1,12 +1,12 @@
 """The HTTP surfaces: health, the API reference, and the operations of all slices."""
 
 from tollhouse.api import choices, docs_pages, reference
-from tollhouse.http.operations import PAGES, Operation
+from tollhouse.http.operations import PAGES, RAILS, Operation
 from tollhouse.slices import operations
 
 OPERATIONS: list[Operation] = [
     *reference.described(),
-    *operations(PAGES),
+    *operations(PAGES, RAILS),
     *docs_pages.OPERATIONS,
     *choices.OPERATIONS,
 ]

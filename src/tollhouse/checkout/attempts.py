@@ -6,17 +6,17 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.cards import payments
 from tollhouse.catalogue.methods import Method
 from tollhouse.conversions.payment_model import PricedAmount
+from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.payment_links.offers import LinkOffer
 from tollhouse.platform.db import Tx
-from tollhouse.rails.configured import Rails
-from tollhouse.rails.provider import Attempt, Instructions
+from tollhouse.rails.provider import Attempt, Instructions, RailUnavailableError
 from tollhouse.transactions import store as transaction_store
 
 OPEN_ATTEMPTS_MAX = 100
@@ -33,20 +33,34 @@ class NewAttempt(Struct, frozen=True):
 
 
 async def start(
-    link: PaymentLink, offers: Sequence[LinkOffer], method_id: str, rails: Rails, catalogue: Catalogue
+    link: PaymentLink, payee: str, offers: Sequence[LinkOffer], method_id: str, services: Services
 ) -> NewAttempt:
-    """Get payment instructions from the method's rail; no transaction is open. Raises `MethodUnavailable`."""
+    """Get payment instructions from the method's rail; no transaction is open. `payee` is the merchant's name.
+
+    Raises `MethodUnavailable`.
+    """
+    rails, catalogue = services.rails, services.catalogue
     offer = next((offer for offer in offers if offer.method.method_id == method_id), None)
     if offer is None or not offer.available:
         raise MethodUnavailable(None if offer is None else offer.unavailable_reason)
     provider = rails.find(offer.method.rail, link.env.mode)
     if provider is None:
         raise AssertionError("an available offer has a rail")
-    amount_minor = link.amount_minor if offer.priced is None else offer.priced.amount_minor
+    attempt_id, asset = new_id(), offer.method.asset
     attempt = Attempt(
-        new_id(), method_id, offer.method.asset, amount_minor, catalogue.currencies[offer.method.asset].decimals
+        attempt_id,
+        method_id,
+        asset,
+        link.amount_minor if offer.priced is None else offer.priced.amount_minor,
+        catalogue.currencies[asset].decimals,
+        page_url=f"{services.settings.base_url}/pay/{link.token}?payment={attempt_id}",
+        payee=payee,
+        expires_at=link.expires_at - link.clock_offset,
     )
-    return NewAttempt(attempt.id, offer.method, await provider.start_payment(attempt), offer.priced)
+    try:
+        return NewAttempt(attempt_id, offer.method, await provider.start_payment(attempt), offer.priced)
+    except RailUnavailableError:
+        raise MethodUnavailable("provider_down") from None
 
 
 async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, payer_language: str) -> UUID | None:
@@ -68,4 +82,5 @@ async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, paye
             return shared
     await transaction_store.insert(tx, link, new.id, new.method, new.instructions, now, payer_language, new.priced)
     await link_store.record_attempt(tx, link, new.id, now)
+    await payments.follow(tx, link.env, new.id, new.method.rail, new.instructions, now)
     return new.id

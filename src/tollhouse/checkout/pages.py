@@ -124,9 +124,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
         return see_other(found.path)
     offers = await _offers(request, found, now)
     try:
-        new = await attempts.start(
-            link, offers, request.form().one("method_id") or "", request.services.rails, request.services.catalogue
-        )
+        new = await attempts.start(link, shop_name(found), offers, request.form().one("method_id") or "", request.services)
     except MethodUnavailable as error:
         return await render(request, found, now, error)
 
@@ -257,6 +255,7 @@ async def render(
         expires_at=stamp(link.expires_at),
         cancel_url=None if state in PAID else link.cancel_url or found.settings.cancel_url,
         return_url=found.return_url if state in PAID else None,
+        returned=bool(parse_form(request.query).one("returned")),
     )
 
 
@@ -265,13 +264,18 @@ def _brand_values(found: Checkout) -> dict[str, Any]:
     look = found.settings.branding
     return {
         "image_origin": logos_model.image_origin(look.logo_url),
-        "shop": look.display_name or found.shown.business_name,
+        "shop": shop_name(found),
         "logo_url": logos_model.shown_source(look.logo_url),
         "sheet": look.stylesheet,
         "questions": branding.mailto_link(look),
         "support_email": look.support_email,
         "contacts": branding.contacts(look),
     }
+
+
+def shop_name(found: Checkout) -> str:
+    """The merchant's name as customers know it."""
+    return found.settings.branding.display_name or found.shown.business_name
 
 
 async def _offers(request: Request, found: Checkout, now: datetime) -> list[LinkOffer]:
@@ -304,7 +308,7 @@ def _may_be_on_its_way(found: Checkout, rails: Rails, now: datetime) -> bool:
 def _payment_uri(found: Checkout, catalogue: Catalogue) -> str | None:
     """The payment URI while a push payment is awaited."""
     attempt = found.attempt
-    if attempt is None or found.state not in {"pending", "underpaid"}:
+    if attempt is None or found.state not in {"pending", "underpaid"} or attempt.instructions.redirect_url is not None:
         return None
     decimals = catalogue.currencies[attempt.currency].decimals
     return payment_uri(attempt.instructions, attempt.method_id, found.due_minor, decimals)

@@ -53,6 +53,8 @@ PROTOCOL = Surface("oauth", "", cors=True, html=False)
 AUTHORIZE = Surface("authorize", "", cors=False, html=False, head=False)
 DASHBOARD = Surface("dashboard", "/api/v2/merchant", cors=False, html=False)
 PAGES = Surface("pages", "", cors=False, html=True)
+RAILS = Surface("rails", "/rails", cors=False, html=False)
+"""Where providers of payment methods report to."""
 
 
 class NoMembers(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,6 +9,9 @@ from tollhouse.rails.bank.transfer import BankAccount, BankTransfer
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.provider import AT_ONCE, Health, PaymentTimes, Provider, RailError
 from tollhouse.rails.sandbox import Sandbox
+from tollhouse.rails.settings import StripeSettings
+from tollhouse.rails.stripe.account import read_account
+from tollhouse.rails.stripe.cards import StripeCards
 
 SANDBOX = Sandbox()
 
@@ -53,7 +56,10 @@ def configured_rails(settings: Settings) -> Rails:
     account = bank_account(settings)
     providers: list[Provider] = [SANDBOX] if account is None else [SANDBOX, BankTransfer(account)]
     for name, described in rail_settings.load(settings.rails_file).items():
-        providers.append(EvmNetwork(name, described))
+        if isinstance(described, StripeSettings):
+            providers.append(StripeCards(read_account(name, described)))
+        else:
+            providers.append(EvmNetwork(name, described))
     return Rails(providers)
 
 

@@ -14,6 +14,10 @@ PayoutError = Literal["payout_declined", "receiver_invalid"]
 RailError = Literal["provider_not_configured", "provider_down"]
 
 
+class RailUnavailableError(Exception):
+    """The rail cannot be reached, or did not answer in time. What was asked of it may have happened."""
+
+
 class Health(Struct, frozen=True):
     """Whether a rail is available, with the reason if not.
 
@@ -32,6 +36,8 @@ class Attempt(Struct, frozen=True):
     """A customer's payment attempt. Its id is the idempotency key: a repeated start starts it once.
 
     `decimals` is the scale of the amount. `address` is the attempt's own, on rails whose addresses are kept in the database.
+    `page_url` is the checkout page of the attempt, to which the provider's page leads back, `payee` the merchant's name, and
+    `expires_at` the deadline of the link.
     """
 
     id: UUID
@@ -40,12 +46,16 @@ class Attempt(Struct, frozen=True):
     amount_minor: int
     decimals: int = 0
     address: str | None = None
+    page_url: str = ""
+    payee: str = ""
+    expires_at: datetime | None = None
 
 
 class Instructions(Struct, frozen=True):
     """What the customer sees. Observations of the rail refer to the attempt by `reference`.
 
-    `holder` and `bic` are set if the address is a bank account.
+    `holder` and `bic` are set if the address is a bank account. `redirect_url` is the provider's page on which the customer
+    pays; there is nothing to send or to scan then.
     """
 
     reference: str
@@ -55,6 +65,7 @@ class Instructions(Struct, frozen=True):
     uri: str | None = None
     holder: str | None = None
     bic: str | None = None
+    redirect_url: str | None = None
 
 
 class Payer(Struct, frozen=True):
@@ -182,7 +193,7 @@ class Provider(Protocol):
         ...
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
-        """Start an attempt, once per id. Called without an open transaction."""
+        """Start an attempt, once per id. Called without an open transaction. Raises `RailUnavailableError`."""
         ...
 
     def receiver_error(self, receiver: str) -> str | None:

@@ -8,6 +8,11 @@ xpub = "xpub6…"
 [ethereum.tokens.USDC]
 contract = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 decimals = 6
+
+[card]
+kind = "stripe"
+secret_key_file = "/etc/tollhouse/card.key"
+webhook_secret_files = ["/etc/tollhouse/card.webhook"]
 """
 
 import re
@@ -15,6 +20,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
@@ -27,6 +33,8 @@ NAME = re.compile(r"[a-z0-9_]{1,32}")
 BUILT_IN = frozenset({"sandbox", "bank"})
 FINALIZED: Literal["finalized"] = "finalized"
 SECRET_BYTES_MAX = 4_096
+STRIPE_API_URL = "https://api.stripe.com"
+STRIPE_TEST_KEYS = ("sk_test_", "rk_test_")
 
 ContractAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 CurrencyCode = Annotated[str, Meta(pattern="^[A-Z0-9]{2,12}$")]
@@ -63,7 +71,21 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     replacement_rise_percent: Annotated[int, Meta(ge=10, le=100)] = 12
 
 
-RailSettings = EvmSettings
+class StripeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="stripe"):
+    """Cards by a provider with Stripe's API.
+
+    All webhook secrets are valid: there are two while one is rotated. `statement_suffix` is added to the text on the
+    customer's card statement. `takes_test_payments` takes payments of the provider's test mode for real ones.
+    """
+
+    secret_key_file: str
+    webhook_secret_files: Annotated[tuple[str, ...], Meta(min_length=1, max_length=3)]
+    api_url: str = STRIPE_API_URL
+    statement_suffix: Annotated[str, Meta(min_length=1, max_length=22, pattern="^[A-Za-z0-9 .-]+$")] | None = None
+    takes_test_payments: bool = False
+
+
+RailSettings = EvmSettings | StripeSettings
 
 
 def load(path: Path | None) -> Mapping[str, RailSettings]:
@@ -81,10 +103,11 @@ def read(raw: bytes) -> Mapping[str, RailSettings]:
     found: dict[str, RailSettings] = {}
     for name, table in document.items():
         try:
-            found[name] = msgspec.convert(table, RailSettings)
+            rail: RailSettings = msgspec.convert(table, RailSettings)
+            found[name] = rail
         except msgspec.ValidationError as error:
             errors.append(f"{SETTING} [{name}]: {error}")
-    errors += [f"{SETTING} {error}" for error in (*_name_errors(document), *_evm_errors(found))]
+    errors += [f"{SETTING} {error}" for error in (*_name_errors(document), *_evm_errors(found), *_stripe_errors(found))]
     if errors:
         raise InvalidSettingsError(errors)
     return found
@@ -107,6 +130,8 @@ def _name_errors(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _evm_errors(found: Mapping[str, RailSettings]) -> Iterator[str]:
     for name, rail in found.items():
+        if not isinstance(rail, EvmSettings):
+            continue
         if rail.node_url is not None and rail.node_url_file is not None:
             yield f"[{name}]: node_url and node_url_file are both set"
         if rail.coin in rail.tokens:
@@ -121,3 +146,27 @@ def _evm_errors(found: Mapping[str, RailSettings]) -> Iterator[str]:
             continue
         if url is not None and not url.startswith(("http://", "https://")):
             yield f"[{name}]: node_url must start with http:// or https://"
+
+
+def _stripe_errors(found: Mapping[str, RailSettings]) -> Iterator[str]:
+    for name, rail in found.items():
+        if not isinstance(rail, StripeSettings):
+            continue
+        address = urlsplit(rail.api_url)
+        if address.scheme != "https" and not setting_values.is_local_url(rail.api_url):
+            yield f"[{name}]: api_url must start with https://"
+        if address.path or address.query:
+            yield f"[{name}]: api_url must end with the host or port"
+        for member, file in (
+            ("secret_key_file", rail.secret_key_file),
+            *(("webhook_secret_files", one) for one in rail.webhook_secret_files),
+        ):
+            try:
+                text = secret(None, file)
+            except ValueError as error:
+                yield f"[{name}]: {member} {error}"
+                continue
+            if text is None or not (text.isascii() and text.isprintable()):
+                yield f"[{name}]: {member} must name a file with one line of ASCII characters"
+            elif member == "secret_key_file" and text.startswith(STRIPE_TEST_KEYS) and not rail.takes_test_payments:
+                yield f"[{name}]: the key is of the provider's test mode, in which nobody pays"

@@ -1,0 +1,59 @@
+"""The background jobs of card payments: process the provider's events, and poll for those that were lost."""
+
+from datetime import timedelta
+
+from tollhouse.cards import events, payments, store
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.platform.log import log
+from tollhouse.rails.provider import RailUnavailableError
+from tollhouse.rails.stripe.client import StripeError
+
+BATCH_SIZE = 20
+LEASE = timedelta(minutes=10)
+"""Longer than a batch takes in which every request runs into its timeout."""
+RETRY_MIN, RETRY_MAX = timedelta(seconds=5), timedelta(hours=1)
+TRIES_MAX = 40
+"""About a day. The payments are polled all the same."""
+KEPT = timedelta(days=40)
+"""Longer than the provider sends an event again, or lets it be sent again."""
+
+
+async def apply_events(services: Services) -> None:
+    """Process due events. No database transaction is open during a request to the provider."""
+    if not payments.has_cards(services):
+        return
+    now = clock.now()
+    for event in await store.lease_events(services.db, now, LEASE, BATCH_SIZE):
+        cards = payments.find_cards(services, event.rail)
+        retry_at = None
+        try:
+            if cards is not None:
+                await events.apply(services, cards, event, now)
+        except (RailUnavailableError, StripeError) as error:
+            log.warning(
+                "provider_event_failed", part=event.rail, event_type=event.type, attempt=event.tries, reason=str(error)
+            )
+            retry_at = None if event.tries >= TRIES_MAX else now + min(RETRY_MIN * 2 ** min(event.tries, 10), RETRY_MAX)
+        await store.schedule_event(services.db, event, retry_at)
+
+
+async def poll_payments(services: Services) -> None:
+    """Poll due payments. One that cannot be read now is read again when its lease ends."""
+    if not payments.has_cards(services):
+        return
+    now = clock.now()
+    for payment in await store.lease_payments(services.db, now, LEASE, BATCH_SIZE):
+        cards = payments.find_cards(services, payment.rail)
+        if cards is None:
+            log.error("card_rail_missing", part=payment.rail)
+            continue
+        try:
+            await payments.poll(services, cards, payment, now)
+        except (RailUnavailableError, StripeError) as error:
+            log.warning("card_payment_not_read", part=payment.rail, reason=str(error))
+
+
+async def delete_old_events(services: Services) -> None:
+    """Delete events that nobody sends again."""
+    await store.delete_old_events(services.db, clock.now() - KEPT)

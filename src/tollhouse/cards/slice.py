@@ -1,0 +1,13 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.cards import jobs, webhook_api
+from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
+
+SLICE = Slice(
+    operations=tuple(webhook_api.OPERATIONS),
+    jobs=(
+        Job(CONTINUOUS_S, jobs.apply_events),
+        Job(CONTINUOUS_S, jobs.poll_payments),
+        Job(HOURLY_S, jobs.delete_old_events),
+    ),
+)

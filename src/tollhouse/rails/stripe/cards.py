@@ -1,0 +1,188 @@
+"""The card rail: customers pay on the provider's page, and the provider's API says what has become of it.
+
+The reference of a payment is the ID of its Checkout Session. A refund goes to the card that paid; its receiver is the ID of
+the provider's payment.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+from tollhouse.kernel.ids import Mode
+from tollhouse.platform.log import log
+from tollhouse.rails.provider import (
+    AT_ONCE,
+    Attempt,
+    Health,
+    Instructions,
+    PayoutOrder,
+    PayoutState,
+    RailUnavailableError,
+    RefundOrder,
+    RefundState,
+    Submission,
+)
+from tollhouse.rails.stripe.account import StripeAccount
+from tollhouse.rails.stripe.amounts import InexactAmountError, to_provider
+from tollhouse.rails.stripe.client import StripeClient, StripeError
+from tollhouse.rails.stripe.objects import CheckoutSession, SessionList, StripeRefund, StripeRefundList
+from tollhouse.rails.stripe.observed import intent_of
+
+WORDS = "You enter your card details on the secure page of our payment provider."
+PAYMENT, REFUND = "tollhouse_payment", "tollhouse_refund"
+"""The names of our IDs in the metadata at the provider."""
+INTENT = "pi_"
+PAGE_OPEN_MIN, PAGE_OPEN_MAX = timedelta(minutes=31), timedelta(hours=23, minutes=59)
+"""How long the provider keeps a page open: 30 minutes to 24 hours from its creation, with a minute for slow clocks."""
+NAME_CHARS_MAX = 120
+EXPANDED = "payment_intent.latest_charge"
+REFUNDS_PER_PAGE, REFUND_PAGES_MAX = 100, 20
+
+
+class StripeCards:
+    """Cards in live mode."""
+
+    mode: Mode = "live"
+    is_exported = False
+    times = AT_ONCE
+
+    def __init__(self, account: StripeAccount) -> None:
+        self.name = account.rail
+        self.account = account
+        self._client = StripeClient(account)
+
+    def health(self) -> Health:
+        """Available while it is configured."""
+        return Health(available=True)
+
+    async def start_payment(self, attempt: Attempt) -> Instructions:
+        """Open a hosted payment page. Raises `RailUnavailableError`."""
+        try:
+            key = f"payment-{attempt.id}"
+            session = await self._client.post("/v1/checkout/sessions", CheckoutSession, self._page(attempt), key)
+        except (StripeError, InexactAmountError) as error:
+            log.error("provider_refused", part=self.name, detail=str(error))
+            raise RailUnavailableError(str(error)) from None
+        if session.url is None or not session.url.startswith(self.page_schemes):
+            raise RailUnavailableError("no page")
+        return Instructions(reference=session.id, words=WORDS, redirect_url=session.url)
+
+    @property
+    def page_schemes(self) -> tuple[str, ...]:
+        """How addresses of payment pages begin. Only a provider on this machine, as in tests, has pages without TLS."""
+        return ("https://", "http://") if self.account.api_url.startswith("http://") else ("https://",)
+
+    async def read_page(self, reference: str) -> CheckoutSession:
+        """The current state of a payment page and its payment. Raises `RailUnavailableError` and `StripeError`."""
+        expand = {"expand[]": EXPANDED}
+        session = await self._client.get(f"/v1/checkout/sessions/{_page_id(reference)}", CheckoutSession, **expand)
+        if not (session.livemode or self.account.takes_test_payments):
+            raise RailUnavailableError("a payment of the provider's test mode")
+        return session
+
+    async def close_page(self, reference: str) -> None:
+        """Close a payment page, so that nobody pays on it any more. Nothing happens if it has ended before.
+
+        Raises `RailUnavailableError`.
+        """
+        try:
+            path = f"/v1/checkout/sessions/{_page_id(reference)}/expire"
+            await self._client.post(path, CheckoutSession, {}, f"close-{reference}")
+        except StripeError as error:
+            log.info("payment_page_not_closed", part=self.name, detail=str(error))
+
+    async def find_reference(self, intent_id: str) -> str | None:
+        """The reference of the provider's payment of this ID; None if it did not begin on a page of ours."""
+        query = {"payment_intent": intent_id, "limit": "1"}
+        found = await self._client.get("/v1/checkout/sessions", SessionList, **query)
+        return next((one.id for one in found.data if one.client_reference_id), None)
+
+    def receiver_error(self, receiver: str) -> str | None:
+        """Card refunds return to the card that paid."""
+        is_payment = receiver.startswith(INTENT) and receiver.isascii() and receiver.replace("_", "").isalnum()
+        return None if is_payment else "A card payment can only be refunded to the card that paid."
+
+    def account_of(self, receiver: str) -> str:
+        """Without surrounding spaces."""
+        return receiver.strip()
+
+    async def refund(self, order: RefundOrder) -> Submission:
+        """Refund once per id: looked up first, since the provider forgets its idempotency keys after days."""
+        try:
+            intent = intent_of(await self.read_page(order.reference))
+            if intent is None or order.receiver != intent.id:
+                return Submission("rejected", failure_code="receiver_invalid")
+            refund = await self._find_refund(intent.id, order)
+            if refund is None:
+                form = {
+                    "payment_intent": intent.id,
+                    "amount": str(to_provider(order.currency, order.amount_minor)),
+                    f"metadata[{REFUND}]": str(order.id),
+                }
+                refund = await self._client.post("/v1/refunds", StripeRefund, form, f"refund-{order.id}")
+        except (StripeError, InexactAmountError) as error:
+            log.warning("provider_refused", part=self.name, detail=str(error))
+            return Submission("rejected", failure_code="refund_declined")
+        except RailUnavailableError:
+            return Submission("unknown")
+        return Submission("accepted", refund.id)
+
+    async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:  # noqa: ARG002 - it is asked now
+        """What the provider says of the refund; pending if it does not answer."""
+        try:
+            intent = intent_of(await self.read_page(order.reference))
+            refund = None if intent is None else await self._find_refund(intent.id, order)
+        except (StripeError, RailUnavailableError):
+            return RefundState("pending")
+        if refund is None or refund.status in {None, "pending", "requires_action"}:
+            return RefundState("pending")
+        return RefundState("succeeded") if refund.status == "succeeded" else RefundState("failed", "refund_declined")
+
+    async def payout(self, order: PayoutOrder) -> Submission:  # noqa: ARG002 - whatever it is
+        """Money is not sent to cards."""
+        return Submission("rejected", failure_code="receiver_invalid")
+
+    async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:  # noqa: ARG002 - as above
+        """There are none."""
+        return PayoutState("absent")
+
+    def _page(self, attempt: Attempt) -> dict[str, str]:
+        """The request for a payment page: the same for the same attempt."""
+        created_at = datetime.fromtimestamp((attempt.id.int >> 80) / 1000, UTC)
+        deadline = attempt.expires_at or created_at + PAGE_OPEN_MAX
+        expires_at = min(max(deadline, created_at + PAGE_OPEN_MIN), created_at + PAGE_OPEN_MAX)
+        price = "line_items[0][price_data]"
+        separator = "&" if "?" in attempt.page_url else "?"
+        form = {
+            "mode": "payment",
+            "payment_method_types[0]": "card",
+            "client_reference_id": str(attempt.id),
+            f"metadata[{PAYMENT}]": str(attempt.id),
+            f"payment_intent_data[metadata][{PAYMENT}]": str(attempt.id),
+            "line_items[0][quantity]": "1",
+            f"{price}[currency]": attempt.currency.lower(),
+            f"{price}[unit_amount]": str(to_provider(attempt.currency, attempt.amount_minor)),
+            f"{price}[product_data][name]": attempt.payee[:NAME_CHARS_MAX] or "Payment",
+            "success_url": f"{attempt.page_url}{separator}returned=1",
+            "cancel_url": attempt.page_url,
+            "expires_at": str(int(expires_at.timestamp())),
+        }
+        if self.account.statement_suffix:
+            form["payment_intent_data[statement_descriptor_suffix]"] = self.account.statement_suffix
+        return form
+
+    async def _find_refund(self, intent_id: str, order: RefundOrder) -> StripeRefund | None:
+        """The refund of this order, by its ID in the metadata."""
+        query = {"payment_intent": intent_id, "limit": str(REFUNDS_PER_PAGE)}
+        for _ in range(REFUND_PAGES_MAX):
+            page = await self._client.get("/v1/refunds", StripeRefundList, **query)
+            for one in page.data:
+                if (one.metadata or {}).get(REFUND) == str(order.id):
+                    return one
+            if not page.has_more or not page.data:
+                return None
+            query["starting_after"] = page.data[-1].id
+        raise RailUnavailableError("too many refunds")
+
+
+def _page_id(reference: str) -> str:
+    """The ID of the page. The reference of an unmatched payment has that of its transfer behind it."""
+    return reference.partition("/")[0]

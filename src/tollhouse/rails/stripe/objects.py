@@ -1,0 +1,113 @@
+"""The objects of the provider's API, with the members that are used. Unknown members are ignored.
+
+Names and values are those of the public API reference. No member holds card data.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Id = Annotated[str, Meta(pattern="^[A-Za-z0-9_]{1,255}$")]
+"""An ID of the provider. It becomes part of URLs, so it has no other characters."""
+
+
+class BalanceTransaction(Struct, frozen=True):
+    """An entry of the operator's balance at the provider: the fee, and when the net amount becomes available."""
+
+    id: Id
+    amount: int
+    currency: str
+    fee: int
+    available_on: int
+    status: str
+
+
+class StripeCharge(Struct, frozen=True):
+    """A charge of a card. The balance transaction is an ID unless it was expanded."""
+
+    id: Id
+    created: int
+    payment_intent: Id | None = None
+    balance_transaction: BalanceTransaction | Id | None = None
+
+
+class PaymentIntent(Struct, frozen=True):
+    """A payment at the provider. `latest_charge` is an ID unless it was expanded."""
+
+    id: Id
+    status: str
+    amount: int
+    currency: str
+    livemode: bool = False
+    amount_received: int | None = None
+    latest_charge: StripeCharge | Id | None = None
+
+
+class CheckoutSession(Struct, frozen=True):
+    """A hosted payment page: `open`, `complete` or `expired`. The intent is an ID unless it was expanded."""
+
+    id: Id
+    status: str
+    livemode: bool = False
+    url: str | None = None
+    client_reference_id: str | None = None
+    payment_intent: PaymentIntent | Id | None = None
+
+
+class StripeRefund(Struct, frozen=True):
+    """A refund at the provider. `metadata` has the ID of ours."""
+
+    id: Id
+    status: str | None
+    amount: int
+    currency: str
+    payment_intent: Id | None = None
+    metadata: dict[str, str] | None = None
+
+
+class SessionList(Struct, frozen=True):
+    """A page of sessions, newest first."""
+
+    data: list[CheckoutSession]
+
+
+class StripeRefundList(Struct, frozen=True):
+    """A page of refunds, newest first."""
+
+    data: list[StripeRefund]
+    has_more: bool = False
+
+
+class StripeEventObject(Struct, frozen=True):
+    """The object that an event is about. Its state is not read from the event, but from the API."""
+
+    id: Id
+
+
+class StripeEventData(Struct, frozen=True):
+    """The data of an event."""
+
+    object: StripeEventObject
+
+
+class StripeEvent(Struct, frozen=True):
+    """A webhook event."""
+
+    id: Id
+    type: Annotated[str, Meta(max_length=100)]
+    created: int
+    data: StripeEventData
+    livemode: bool = False
+
+
+class StripeErrorObject(Struct, frozen=True):
+    """Why a request was refused."""
+
+    type: str = ""
+    code: str | None = None
+
+
+class StripeErrorBody(Struct, frozen=True):
+    """The body of a refusal."""
+
+    error: StripeErrorObject = StripeErrorObject()

@@ -1,0 +1,1 @@
+"""Card payments by a provider with Stripe's API."""

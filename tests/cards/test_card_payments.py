@@ -1,0 +1,212 @@
+"""Card payments: the provider's page, its events in any order and number, and what happens without them."""
+
+import time
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from tests.cards.provider import DECLINED_CARD, OLD_SECRET, WEBHOOK_SECRET, signed
+from tests.cards.steps import Shop
+from tests.payments.bank import refund
+from tests.payments.shop import choose, visit
+from tollhouse.cards import jobs
+from tollhouse.cards.webhook_api import BODY_BYTES_MAX
+from tollhouse.refunds.jobs import submit_refunds
+
+
+async def test_a_customer_pays_on_the_page_of_the_provider(shop: Shop) -> None:
+    link, payment_id, page_id = await shop.offer(amount="12.30")
+    page = shop.provider.sessions[page_id]
+    own_page = f"{link['url']}?payment={payment_id}"
+    assert (page["amount_total"], page["currency"], page["client_reference_id"]) == (1_230, "eur", payment_id)
+    assert (page["cancel_url"], page["success_url"]) == (own_page, f"{own_page}&returned=1")
+    assert page["form"]["line_items[0][price_data][product_data][name]"] == "Alice's Coffee"
+    assert page["expires_at"] - time.time() < 24 * 3600
+    shown = await shop.alice.anonymously(
+        "GET", own_page.removeprefix(shop.alice.service.url), headers={"Accept": "text/html"}
+    )
+    assert f'href="{page["url"]}"' in shown.ok().text
+    assert "Continue to card payment" in shown.text
+    assert "script-src 'self'" in shown.headers["Content-Security-Policy"]
+    assert 'class="qr"' not in shown.text
+
+    intent = await shop.provider.pay(page_id)
+    back = await shop.alice.anonymously(
+        "GET", page["success_url"].removeprefix(shop.alice.service.url), headers={"Accept": "text/html"}
+    )
+    assert "We are waiting for the payment provider" in back.ok().text  # that the customer is back proves nothing
+    assert "Continue to card payment" not in back.text
+    assert (await shop.payment(payment_id))["status"] == "pending"
+    await shop.report("payment_intent.succeeded", intent["id"])
+    paid = await shop.payment(payment_id)
+    assert (paid["status"], paid["amount_received"], paid["method_type"]) == ("succeeded", "12.30", "card")
+    assert await shop.purse() == (1_230, 0, 0)
+    [row] = await shop.alice.sql("SELECT payer_account FROM rail_observations WHERE transaction_id = $1::uuid", payment_id)
+    assert row["payer_account"] == intent["id"]
+
+
+@pytest.mark.covers("P-167")
+async def test_repeated_and_reordered_events_lead_to_one_state(shop: Shop) -> None:
+    types = ("payment_intent.processing", "payment_intent.succeeded", "payment_intent.payment_failed")
+    states = set[tuple[Any, ...]]()
+    orders = list(permutations(types))
+    for number, order in enumerate(orders, 1):
+        _, payment_id, page_id = await shop.offer()
+        declined = await shop.provider.pay(page_id, DECLINED_CARD)
+        await shop.report("payment_intent.payment_failed", declined["id"])
+        assert (await shop.payment(payment_id))["status"] == "pending"  # the customer tries another card
+        intent = await shop.provider.pay(page_id)
+        bodies = [shop.provider.event(one, intent["id"]) for one in order]
+        bodies.append(shop.provider.event("checkout.session.completed", page_id))
+        for at, raw in enumerate((*bodies, *reversed(bodies))):
+            (await shop.send(raw)).ok()
+            if (at + number) % 3 == 0:
+                await jobs.apply_events(shop.services)
+        await jobs.apply_events(shop.services)
+        paid = await shop.payment(payment_id)
+        states.add((paid["status"], paid["amount_received"], len(paid["timeline"])))
+        assert await shop.purse() == (420 * number, 0, 0)
+        kept = "SELECT count(*) AS n FROM provider_events WHERE object_id IN ($1, $2)"
+        [row] = await shop.alice.sql(kept, intent["id"], page_id)
+        assert row["n"] == len(bodies)
+    assert states == {("succeeded", "4.20", 2)}
+    assert (await shop.events()).count("payment.succeeded") == len(orders)
+
+
+@pytest.mark.covers("P-167")
+async def test_only_signed_events_are_taken(shop: Shop) -> None:
+    raw = shop.provider.event("payment_intent.succeeded", "pi_of_nobody")
+    now = int(time.time())
+    refused = {
+        "missing": None,
+        "another secret": signed(raw, b"whsec_guessed"),
+        "old": signed(raw, at=now - 400),
+        "of the future": signed(raw, at=now + 400),
+        "of another body": signed(raw + b" "),
+        "two times": f"t={now},{signed(raw)}",
+        "no time": signed(raw).partition(",")[2],
+        "no number": signed(raw).replace("t=", "t=x"),
+        "no signature": f"t={now}",
+        "another scheme": signed(raw).replace("v1=", "v0="),
+        "too many": signed(raw, *[b"guessed"] * 9, WEBHOOK_SECRET),
+        "not ASCII": f"t={now},v1=\xff",
+    }
+    for why, signature in refused.items():
+        assert (await shop.send(raw, signature)).refused("invalid_signature", 400), why
+    (await shop.send(raw, rail="sandbox")).refused("not_found", 404)
+    (await shop.send(b"[]")).refused("invalid_request", 400)
+    (await shop.send(shop.provider.event("payment_intent.succeeded", "../secrets"))).refused("invalid_request", 400)
+    (await shop.send(b" " * (BODY_BYTES_MAX + 1))).refused("payload_too_large", 413)
+    (await shop.send(shop.provider.event("customer.created", "cus_1"))).ok()
+    kept = "SELECT count(*) AS n FROM provider_events WHERE object_id = ANY($1)"
+    assert (await shop.alice.sql(kept, ["pi_of_nobody", "../secrets", "cus_1"]))[0]["n"] == 0
+    (await shop.send(raw, signed(raw, OLD_SECRET))).ok()  # while the secret is rotated
+    (await shop.send(raw, signed(raw, b"whsec_guessed", WEBHOOK_SECRET))).ok()
+    assert (await shop.alice.sql(kept, ["pi_of_nobody"]))[0]["n"] == 1
+    await jobs.apply_events(shop.services)
+    due = "SELECT tries, next_try_at FROM provider_events WHERE object_id = 'pi_of_nobody'"
+    assert [tuple(row) for row in await shop.alice.sql(due)] == [(1, None)]
+
+
+async def test_a_lost_event_is_made_up_for(shop: Shop) -> None:
+    _, payment_id, page_id = await shop.offer()
+    await shop.poll(payment_id)
+    assert (await shop.payment(payment_id))["status"] == "pending"
+    await shop.provider.pay(page_id)
+    await shop.poll(payment_id)
+    assert (await shop.payment(payment_id))["status"] == "succeeded"
+    [row] = await shop.alice.sql("SELECT next_poll_at FROM card_payments WHERE transaction_id = $1::uuid", payment_id)
+    assert row["next_poll_at"] is None
+
+
+async def test_nobody_pays_for_a_link_that_has_ended(shop: Shop) -> None:
+    link, payment_id, page_id = await shop.offer()
+    (await shop.alice.post(f"/payment-links/{link['id']}/cancel", mode="live")).ok()
+    await shop.poll(payment_id)
+    assert shop.provider.sessions[page_id]["status"] == "expired"
+    await shop.poll(payment_id)
+    [row] = await shop.alice.sql("SELECT next_poll_at FROM card_payments WHERE transaction_id = $1::uuid", payment_id)
+    assert row["next_poll_at"] is None
+
+    link, payment_id, page_id = await shop.offer()
+    await shop.provider.pay(page_id)
+    (await shop.alice.post(f"/payment-links/{link['id']}/cancel", mode="live")).ok()
+    await shop.poll(payment_id)  # the money was faster
+    late = await shop.payment(payment_id)
+    assert (late["status"], late["refund_required_reason"]) == ("refund_required", "after_cancel")
+    assert await shop.purse() == (0, 0, 0)
+
+
+async def test_a_page_that_expires_lets_the_customer_choose_again(shop: Shop) -> None:
+    link, payment_id, page_id = await shop.offer()
+    shop.provider.sessions[page_id]["status"] = "expired"
+    await shop.report("checkout.session.expired", page_id)
+    failed = await shop.payment(payment_id)
+    assert (failed["status"], failed["failure_code"]) == ("failed", "canceled_by_customer")
+    again = (await choose(link, "card:EUR")).ok(303).query["payment"]
+    assert again != payment_id
+
+
+async def test_the_amount_is_compared(shop: Shop) -> None:
+    _, payment_id, page_id = await shop.offer(amount="10.00")
+    shop.provider.sessions[page_id]["amount_total"] = 900
+    intent = await shop.provider.pay(page_id)
+    await shop.report("payment_intent.succeeded", intent["id"])
+    assert (await shop.payment(payment_id))["status"] == "pending"
+    _, payment_id, page_id = await shop.offer(amount="10.00")
+    shop.provider.sessions[page_id]["currency"] = "usd"
+    intent = await shop.provider.pay(page_id)
+    await shop.report("payment_intent.succeeded", intent["id"])
+    assert (await shop.payment(payment_id))["status"] == "pending"
+    assert await shop.purse() == await shop.purse("USD") == (0, 0, 0)
+
+
+async def test_a_provider_that_is_down_takes_no_payments_and_loses_no_events(shop: Shop) -> None:
+    _, payment_id, page_id = await shop.offer()
+    intent = await shop.provider.pay(page_id)
+    link = (
+        await shop.alice.post("/payment-links", {"display_name": "Tea", "amount": "3", "currency": "EUR"}, mode="live")
+    ).body
+    shop.provider.is_down = True
+    refused = (await choose(link, "card:EUR")).ok(422)
+    assert "Choose one of the payment methods below." in refused.text
+    await shop.report("payment_intent.succeeded", intent["id"])
+    assert (await shop.payment(payment_id))["status"] == "pending"
+    shop.provider.is_down = False
+    assert (await visit(link, shop.alice)).ok()
+    due = "UPDATE provider_events SET next_try_at = received_at WHERE object_id = $1 AND next_try_at IS NOT NULL"
+    await shop.alice.sql(due, intent["id"])
+    await jobs.apply_events(shop.services)
+    assert (await shop.payment(payment_id))["status"] == "succeeded"
+
+
+async def test_an_answer_that_is_lost_opens_one_page(shop: Shop) -> None:
+    before = len(shop.provider.sessions)
+    shop.provider.lose_answers = 1
+    await shop.offer()
+    assert len(shop.provider.sessions) == before + 1
+
+
+async def test_a_refund_whose_answers_are_lost_is_made_once(shop: Shop) -> None:
+    _, payment_id, page_id = await shop.offer(amount="10.00")
+    intent = await shop.provider.pay(page_id)
+    await shop.report("payment_intent.succeeded", intent["id"])
+    asked = (await refund(shop.alice, {"id": payment_id}, "4.00", mode="live")).ok(201).body
+    assert (asked["receiver"], await shop.purse()) == (intent["id"], (600, 400, 0))
+    shop.provider.lose_answers = 2
+    await submit_refunds(shop.services)
+    assert await shop.purse() == (600, 400, 0)  # nobody knows yet
+    made = "SELECT status, provider_reference FROM refunds WHERE id = $1::uuid"
+    assert [row["status"] for row in await shop.alice.sql(made, asked["id"])] == ["pending"]
+    for _ in range(2):  # it is found, then polled
+        await shop.alice.sql("UPDATE refunds SET next_look_at = created_at WHERE id = $1::uuid", asked["id"])
+        await submit_refunds(shop.services)
+    [row] = await shop.alice.sql(made, asked["id"])
+    assert (row["status"], row["provider_reference"][:3]) == ("succeeded", "re_")
+    refunds = await shop.provider.get(f"/v1/refunds?payment_intent={intent['id']}")
+    assert [one["amount"] for one in refunds["data"]] == [400]
+    assert (await shop.payment(payment_id))["status"] == "partially_refunded"
+    assert await shop.purse() == (600, 0, 0)
+    to_another = await refund(shop.alice, {"id": payment_id}, "1.00", mode="live", receiver="DE89370400440532013000")
+    assert to_another.status in {403, 422}
