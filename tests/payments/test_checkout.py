@@ -235,6 +235,7 @@ async def test_an_unchanged_status_is_304(alice: Actor) -> None:
 async def test_a_link_for_three_is_complete_after_three(alice: Actor) -> None:
     link = await open_link(alice, max_payments=3)
     for paid in (1, 2, 3):
+        assert f"{paid - 1} of 3 sold" in (await visit(link, alice)).ok().text
         back = await pay(link)
         assert "Paid" in (await alice.anonymously("GET", back.location, headers={"Accept": "text/html"})).text
         shown = (await alice.get(f"/payment-links/{link['id']}")).ok().body
@@ -242,12 +243,15 @@ async def test_a_link_for_three_is_complete_after_three(alice: Actor) -> None:
     (await choose(link)).ok(303)
     (await simulate(link)).ok(303)
     assert (await balance(alice))["available_minor"] == 3 * 420
+    assert " sold" not in (await visit(link, alice)).text
+    assert " sold" not in (await visit(await open_link(alice), alice)).ok().text
 
 
 async def test_a_link_without_limit_stays_open(alice: Actor) -> None:
     link = await open_link(alice, max_payments=None)
     for _ in range(2):
         await pay(link)
+    assert " sold" not in (await visit(link, alice)).ok().text
     assert await state(link, alice) == "open"
     shown = (await alice.get(f"/payment-links/{link['id']}")).ok().body
     assert (shown["max_payments"], shown["payments_count"], shown["amount_paid_minor"]) == (None, 2, 840)
