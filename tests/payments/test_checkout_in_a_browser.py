@@ -1,7 +1,7 @@
 """The checkout in headless Chromium: the merchant's own look, fields that can be copied, and the time running down."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -117,6 +117,18 @@ async def test_the_time_runs_down_in_the_last_quarter_and_then_the_page_says_so(
         (await alice.post("/test/clock/advance", {"seconds": 120})).ok()
         await page.clock.fast_forward(2 * MINUTES_MS)
         await page.wait_for_selector("text=This payment link has expired")
+
+
+async def test_a_waiting_page_shows_the_expiry_that_the_merchant_changed(browser: Browser, alice: Actor) -> None:
+    link, address = await waiting(alice)
+    async with visitor(browser, Look("dark", 390), alice.service.url) as someone:
+        await someone.page.clock.install()
+        await someone.page.goto(address)
+        later = (datetime.fromisoformat(link["expires_at"]) + timedelta(days=2)).isoformat()
+        changed = (await alice.post(f"/payment-links/{link['id']}/expiry", {"expires_at": later})).ok().body
+        assert changed["version"] > link["version"]
+        await someone.page.clock.fast_forward(MINUTES_MS)
+        await expect(someone.page.locator("time[data-now]")).to_have_attribute("datetime", changed["expires_at"])
 
 
 async def test_without_scripts_nothing_is_missing(browser: Browser, alice: Actor) -> None:

@@ -19,10 +19,11 @@ async function look() {
     const answer = await fetch(waiting.dataset.poll, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
     if (answer.status === 200) {
       tag = answer.headers.get("ETag") ?? "";
-      const { status, amount_received_minor, confirmations, redirect_url } = await answer.json();
+      const { status, amount_received_minor, confirmations, expires_at, redirect_url } = await answer.json();
       const now = `${amount_received_minor} ${confirmations}`;
       if (redirect_url) return location.assign(redirect_url);
-      if (status !== waiting.dataset.state || (seen && now !== seen)) return location.reload();
+      const { state, expires } = waiting.dataset;
+      if (status !== state || expires_at !== expires || (seen && now !== seen)) return location.reload();
       seen = now;
     } else if (answer.status === 410) {
       return location.reload(); // the link is over
