@@ -151,6 +151,20 @@ CREATE FUNCTION public.delivery_seconds(p_from timestamp with time zone, p_to ti
     SELECT CASE WHEN s > 100 THEN ceil(s / 10 ^ (length(s::text) - 2)) * 10 ^ (length(s::text) - 2) ELSE s END::numeric(20, 0)
     FROM (SELECT greatest(ceil(extract(epoch FROM p_to - p_from)), 0)::numeric(20, 0) AS s) AS whole
 $$;
+CREATE FUNCTION public.deposit_addresses_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'DELETE'
+       OR (OLD.rail, OLD.mode, OLD.derivation_index, OLD.address, OLD.created_at)
+          IS DISTINCT FROM (NEW.rail, NEW.mode, NEW.derivation_index, NEW.address, NEW.created_at)
+       OR (OLD.attempt_id IS DISTINCT FROM NEW.attempt_id
+           AND EXISTS (SELECT FROM transactions t
+                       WHERE (t.rail, t.mode, t.rail_reference) = (OLD.rail, OLD.mode, OLD.address))) THEN
+        RAISE EXCEPTION 'a deposit address does not change';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.dispute_status(p_status text, p_response text, p_respond_by timestamp with time zone, p_at timestamp with time zone) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
@@ -1958,6 +1972,28 @@ CREATE TABLE public.card_payments (
     next_poll_at timestamp with time zone,
     CONSTRAINT card_payments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
+CREATE TABLE public.chain_deposits (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    tx_hash text NOT NULL,
+    address text NOT NULL,
+    currency text NOT NULL,
+    sender text,
+    units numeric(78,0) NOT NULL,
+    amount_minor bigint NOT NULL,
+    block_number bigint NOT NULL,
+    block_hash text NOT NULL,
+    block_at timestamp with time zone NOT NULL,
+    status text NOT NULL,
+    reported_block_hash text,
+    reported_confirmations integer DEFAULT 0 NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT chain_deposits_amount_minor_check CHECK ((amount_minor >= 0)),
+    CONSTRAINT chain_deposits_block_number_check CHECK ((block_number >= 0)),
+    CONSTRAINT chain_deposits_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT chain_deposits_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'vanished'::text, 'final'::text, 'confirmed'::text, 'ignored'::text, 'lost'::text, 'reversed'::text, 'reinstated'::text]))),
+    CONSTRAINT chain_deposits_units_check CHECK ((units >= (0)::numeric))
+);
 CREATE TABLE public.chain_payout_health (
     rail text NOT NULL,
     mode text NOT NULL,
@@ -2148,6 +2184,18 @@ CREATE TABLE public.database_identity (
     the_only boolean DEFAULT true NOT NULL,
     identity text NOT NULL,
     CONSTRAINT database_identity_the_only_check CHECK (the_only)
+);
+CREATE TABLE public.deposit_addresses (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    derivation_index bigint NOT NULL,
+    address text NOT NULL,
+    attempt_id uuid,
+    given_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT deposit_addresses_derivation_index_check CHECK (((derivation_index >= 0) AND (derivation_index < '2147483648'::bigint))),
+    CONSTRAINT deposit_addresses_given CHECK (((attempt_id IS NULL) = (given_at IS NULL))),
+    CONSTRAINT deposit_addresses_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
 CREATE UNLOGGED TABLE public.failed_attempts (
     name_hash bytea NOT NULL,
@@ -2585,6 +2633,24 @@ CREATE TABLE public.provider_events (
     CONSTRAINT provider_events_object_id_check CHECK ((length(object_id) <= 255)),
     CONSTRAINT provider_events_tries_check CHECK ((tries >= 0)),
     CONSTRAINT provider_events_type_check CHECK ((length(type) <= 100))
+);
+CREATE TABLE public.rail_cursors (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    cursor jsonb,
+    leased_by uuid,
+    leased_until timestamp with time zone,
+    updated_at timestamp with time zone,
+    CONSTRAINT rail_cursors_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.rail_health (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    available boolean NOT NULL,
+    reason text,
+    facts jsonb NOT NULL,
+    checked_at timestamp with time zone NOT NULL,
+    CONSTRAINT rail_health_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
 CREATE TABLE public.rail_observations (
     rail text NOT NULL,
@@ -3294,6 +3360,8 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.card_payments
     ADD CONSTRAINT card_payments_pkey PRIMARY KEY (merchant_id, mode, transaction_id);
+ALTER TABLE ONLY public.chain_deposits
+    ADD CONSTRAINT chain_deposits_pkey PRIMARY KEY (rail, mode, tx_hash, address, currency);
 ALTER TABLE ONLY public.chain_payout_health
     ADD CONSTRAINT chain_payout_health_pkey PRIMARY KEY (rail, mode);
 ALTER TABLE ONLY public.chain_payouts
@@ -3338,6 +3406,8 @@ ALTER TABLE ONLY public.data_subject_requests
     ADD CONSTRAINT data_subject_requests_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.database_identity
     ADD CONSTRAINT database_identity_pkey PRIMARY KEY (the_only);
+ALTER TABLE ONLY public.deposit_addresses
+    ADD CONSTRAINT deposit_addresses_pkey PRIMARY KEY (rail, mode, derivation_index);
 ALTER TABLE ONLY public.failed_attempts
     ADD CONSTRAINT failed_attempts_pkey PRIMARY KEY (name_hash);
 ALTER TABLE ONLY public.fulfillments
@@ -3434,6 +3504,10 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.provider_events
     ADD CONSTRAINT provider_events_pkey PRIMARY KEY (rail, mode, event_id);
+ALTER TABLE ONLY public.rail_cursors
+    ADD CONSTRAINT rail_cursors_pkey PRIMARY KEY (rail, mode);
+ALTER TABLE ONLY public.rail_health
+    ADD CONSTRAINT rail_health_pkey PRIMARY KEY (rail, mode);
 ALTER TABLE ONLY public.rail_observations
     ADD CONSTRAINT rail_observations_pkey PRIMARY KEY (rail, mode, external_ref, outcome, confirmations);
 ALTER TABLE ONLY public.receipt_counters
@@ -3566,6 +3640,9 @@ CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id,
 CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX card_payments_due ON public.card_payments USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
+CREATE INDEX chain_deposits_of_address ON public.chain_deposits USING btree (rail, mode, address, currency);
+CREATE INDEX chain_deposits_of_block ON public.chain_deposits USING btree (rail, mode, block_number);
+CREATE INDEX chain_deposits_unsettled ON public.chain_deposits USING btree (rail, mode) WHERE ((status = ANY (ARRAY['seen'::text, 'final'::text, 'lost'::text, 'reinstated'::text])) OR ((status = 'vanished'::text) AND (reported_block_hash IS NOT NULL)));
 CREATE INDEX chain_payouts_due ON public.chain_payouts USING btree (check_at) WHERE (check_at IS NOT NULL);
 CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'reserved'::text);
 CREATE INDEX chain_payouts_waiting ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'waiting'::text);
@@ -3583,6 +3660,9 @@ CREATE INDEX conversions_by_to_currency ON public.conversions USING btree (merch
 CREATE INDEX conversions_external_prefix ON public.conversions USING btree (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX conversions_of_merchant ON public.conversions USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX conversions_of_transaction ON public.conversions USING btree (transaction_id, created_at, id) WHERE (transaction_id IS NOT NULL);
+CREATE INDEX deposit_addresses_free ON public.deposit_addresses USING btree (rail, mode, derivation_index) WHERE (attempt_id IS NULL);
+CREATE UNIQUE INDEX deposit_addresses_of_address ON public.deposit_addresses USING btree (rail, mode, lower(address));
+CREATE INDEX deposit_addresses_of_attempt ON public.deposit_addresses USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
 CREATE INDEX fulfillments_by_currency ON public.fulfillments USING btree (merchant_id, mode, currency, created_at DESC, id DESC);
 CREATE INDEX fulfillments_by_product ON public.fulfillments USING btree (merchant_id, mode, product_id, created_at DESC, id DESC);
 CREATE INDEX fulfillments_by_status ON public.fulfillments USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'completed'::text);
@@ -3747,6 +3827,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH R
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_deposits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3777,6 +3858,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STAT
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.state_transitions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words, receiver_bic, receiver_address ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_redirected BEFORE DELETE OR UPDATE ON public.deposit_addresses FOR EACH ROW EXECUTE FUNCTION public.deposit_addresses_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER only_active_recipients BEFORE INSERT ON public.withdrawals FOR EACH ROW WHEN ((new.recipient_id IS NOT NULL)) EXECUTE FUNCTION public.withdrawals_refuse_inactive_recipient();
 CREATE TRIGGER only_saved_recipients BEFORE INSERT ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_refuse_unsaved();

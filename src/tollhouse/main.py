@@ -13,7 +13,7 @@ from tollhouse.api import OPERATIONS
 from tollhouse.api.reference import event_examples
 from tollhouse.catalogue import extension, scales
 from tollhouse.catalogue.catalogue import Catalogue
-from tollhouse.chains import payout_health
+from tollhouse.chains import health
 from tollhouse.checks.run import CheckUnfinishedError, Scope, check
 from tollhouse.console import jobs as operator_jobs
 from tollhouse.http.asgi import AsgiApplication
@@ -121,8 +121,8 @@ def build(services: Services, metrics_listener: socket.socket | None = None, tra
         common_passwords.common()
         recorder.start()
         if services.rails.chains:
-            await payout_health.refresh(services)
-            watching.append(asyncio.create_task(payout_health.keep_refreshed(services)))
+            await health.refresh(services)
+            watching.append(asyncio.create_task(health.keep_refreshed(services)))
         if has_metrics:
             watching.append(asyncio.create_task(process_metrics.sample((services.db,))))
         if metrics_listener is not None:

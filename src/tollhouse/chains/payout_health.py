@@ -1,6 +1,5 @@
 """Whether a chain rail can pay out: the worker measures signer, gas and wallet, every process reads what it measured."""
 
-import asyncio
 from datetime import datetime
 from typing import Any
 
@@ -62,13 +61,3 @@ async def refresh(services: Services) -> None:
     """Read what the worker measured last."""
     for network in services.rails.chains:
         network.payouts_measured = await store.get_health(services.db, network.name, network.mode)
-
-
-async def keep_refreshed(services: Services) -> None:
-    """Refresh until cancelled."""
-    while True:
-        try:
-            await refresh(services)
-        except Exception as error:  # noqa: BLE001 - what is not measured again expires
-            log.warning("payout_health_unknown", exc_info=error)
-        await asyncio.sleep(REFRESH_EVERY_S)

@@ -1,7 +1,15 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.chains import payouts_jobs
-from tollhouse.http.slice import Job, Slice
+from tollhouse.chains import jobs, payouts_jobs
+from tollhouse.chains.invariants_store import INVARIANTS
+from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
 
 ADVANCE_S, MEASURE_S = 1, 10
-SLICE = Slice(jobs=(Job(ADVANCE_S, payouts_jobs.advance_payouts), Job(MEASURE_S, payouts_jobs.measure_payouts)))
+SLICE = Slice(
+    jobs=(
+        Job(CONTINUOUS_S, jobs.watch),
+        Job(ADVANCE_S, payouts_jobs.advance_payouts),
+        Job(MEASURE_S, payouts_jobs.measure_payouts),
+    ),
+    invariants=INVARIANTS,
+)

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tollhouse.cards import payments
 from tollhouse.catalogue.methods import Method
+from tollhouse.chains import addresses
 from tollhouse.conversions.payment_model import PricedAmount
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
@@ -33,7 +34,7 @@ class NewAttempt(Struct, frozen=True):
 
 
 async def start(
-    link: PaymentLink, payee: str, offers: Sequence[LinkOffer], method_id: str, services: Services
+    link: PaymentLink, payee: str, offers: Sequence[LinkOffer], method_id: str, services: Services, now: datetime
 ) -> NewAttempt:
     """Get payment instructions from the method's rail; no transaction is open. `payee` is the merchant's name.
 
@@ -46,13 +47,18 @@ async def start(
     provider = rails.find(offer.method.rail, link.env.mode)
     if provider is None:
         raise AssertionError("an available offer has a rail")
-    attempt_id, asset = new_id(), offer.method.asset
+    attempt_id, asset, address = new_id(), offer.method.asset, None
+    if (network := rails.chain(provider.name, link.env.mode)) is not None:
+        address = await addresses.take(services.db, network, attempt_id, now)
+        if address is None:
+            raise MethodUnavailable("provider_down")
     attempt = Attempt(
         attempt_id,
         method_id,
         asset,
         link.amount_minor if offer.priced is None else offer.priced.amount_minor,
         catalogue.currencies[asset].decimals,
+        address,
         page_url=f"{services.settings.base_url}/pay/{link.token}?payment={attempt_id}",
         payee=payee,
         expires_at=link.expires_at - link.clock_offset,
@@ -61,6 +67,13 @@ async def start(
         return NewAttempt(attempt_id, offer.method, await provider.start_payment(attempt), offer.priced)
     except RailUnavailableError:
         raise MethodUnavailable("provider_down") from None
+
+
+async def abandon(services: Services, link: PaymentLink, new: NewAttempt) -> None:
+    """Take back the address of an attempt that did not begin."""
+    network = services.rails.chain(new.method.rail, link.env.mode)
+    if network is not None:
+        await addresses.release(services.db, network, new.id)
 
 
 async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, payer_language: str) -> UUID | None:

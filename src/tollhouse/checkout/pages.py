@@ -124,7 +124,8 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
         return see_other(found.path)
     offers = await _offers(request, found, now)
     try:
-        new = await attempts.start(link, shop_name(found), offers, request.form().one("method_id") or "", request.services)
+        method_id = request.form().one("method_id") or ""
+        new = await attempts.start(link, shop_name(found), offers, method_id, request.services, now)
     except MethodUnavailable as error:
         return await render(request, found, now, error)
 
@@ -132,6 +133,8 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
         return await attempts.begin(tx, link, new, now, language_of(request))
 
     begun = await db.transact(action)
+    if begun != new.id:
+        await attempts.abandon(request.services, link, new)
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
 
 

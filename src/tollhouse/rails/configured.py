@@ -31,6 +31,11 @@ class Rails:
         """The rail of this name in this environment; None if none is configured."""
         return self.providers.get((name, mode))
 
+    def chain(self, name: str, mode: Mode) -> EvmNetwork | None:
+        """The rail of this name if it is one of a block chain."""
+        found = self.find(name, mode)
+        return found if isinstance(found, EvmNetwork) else None
+
     def error(self, name: str, mode: Mode, currency: str | None = None) -> RailError | None:
         """Why the rail of this name, or this currency on it, is unavailable in this environment; None if it is available."""
         provider = self.find(name, mode)

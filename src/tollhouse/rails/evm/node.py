@@ -8,11 +8,13 @@ disagree about the newest blocks.
 from collections.abc import Sequence
 from itertools import count
 from types import TracebackType
-from typing import Annotated, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, cast
 
-import aiohttp
 import msgspec
 from msgspec import Meta, Struct
+
+if TYPE_CHECKING:
+    import aiohttp
 
 T = TypeVar("T")
 ANSWER_BYTES_MAX = 32 * 1024 * 1024
@@ -81,7 +83,7 @@ class EvmNode:
 
     def __init__(self, url: str, answer_within_s: int = ANSWER_WITHIN_S) -> None:
         self._url = url
-        self._timeout = aiohttp.ClientTimeout(total=answer_within_s, connect=CONNECT_WITHIN_S)
+        self._answer_within_s = answer_within_s
         self._ids = count(1)
         self._session: aiohttp.ClientSession | None = None
 
@@ -147,9 +149,11 @@ class EvmNode:
         return [_outcome(by_id[request["id"]], answer) for request in requests]
 
     async def _post(self, body: bytes) -> bytes:
+        import aiohttp  # noqa: PLC0415 - a quarter of a second, which processes without such a rail do not pay
+
         if self._session is None:
-            connector = aiohttp.TCPConnector(limit=CONNECTIONS_MAX)
-            self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout)
+            timeout = aiohttp.ClientTimeout(total=self._answer_within_s, connect=CONNECT_WITHIN_S)
+            self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX), timeout=timeout)
         headers = {"Content-Type": "application/json"}
         try:
             async with self._session.post(self._url, data=body, headers=headers, allow_redirects=False) as response:
@@ -171,7 +175,7 @@ def _request(call_id: int, call: RpcCall) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": call_id, "method": call.method, "params": call.params}
 
 
-async def _bounded(response: aiohttp.ClientResponse) -> bytes:
+async def _bounded(response: "aiohttp.ClientResponse") -> bytes:
     parts = bytearray()
     async for part in response.content.iter_any():
         parts += part

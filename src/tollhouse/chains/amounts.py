@@ -1,0 +1,45 @@
+"""What a deposit of tokens is worth: what the balance rose by, which a fee on transfers makes less than its event says."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tollhouse.chains.model import Deposit
+from tollhouse.platform.log import log
+from tollhouse.rails.evm.blocks import BlockReader, Header
+from tollhouse.rails.evm.node import NodeCallError
+from tollhouse.rails.evm.provider import Asset
+
+
+async def credited_units(
+    reader: BlockReader, header: Header, deposits: Sequence[Deposit], assets: dict[str, Asset]
+) -> list[Deposit]:
+    """The deposits of a final block with what arrived: those of one address share what its balance rose by, in order."""
+    left: dict[tuple[str, str], int] = {}
+    credited: list[Deposit] = []
+    for one in deposits:
+        asset = assets[one.currency]
+        if asset.contract is None:
+            credited.append(one)
+            continue
+        key = (one.address, one.currency)
+        if key not in left:
+            left[key] = await _rise(reader, header, one.address, asset)
+        units = min(one.units, left[key])
+        left[key] -= units
+        credited.append(msgspec.structs.replace(one, units=units))
+    return credited
+
+
+async def _rise(reader: BlockReader, header: Header, address: str, asset: Asset) -> int:
+    """What the balance of an address rose by in a block. A node that forgot that state is asked for the balance now."""
+    try:
+        after = await reader.balance(address, asset, header.hash)
+        before = await reader.balance(address, asset, header.parent_hash)
+    except NodeCallError as error:
+        log.warning("balance_unknown", part=asset.currency, detail=f"block {header.height}: {error}")
+        try:
+            return await reader.balance(address, asset, None)
+        except NodeCallError:
+            return 0
+    return max(after - before, 0)

@@ -1,0 +1,84 @@
+"""The background jobs of chain rails: one worker follows each chain, all keep in mind what it measured."""
+
+import time
+from datetime import datetime
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct
+
+from tollhouse.chains import addresses, health, store
+from tollhouse.chains.model import Cursor
+from tollhouse.chains.reports import Reporter
+from tollhouse.chains.watcher import HOLDER, LEASE, ChainMismatchError, LeaseLostError, Watcher
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.platform.log import log
+from tollhouse.rails.evm.blocks import BlockReader
+from tollhouse.rails.evm.node import EvmNode, NodeError
+from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.settings import secret
+
+
+class Progress(Struct):
+    """What this process remembers of a rail: when it looks again, and which address it verifies next."""
+
+    next_look: int = 0
+    next_verified: int = 0
+
+
+_PROGRESS: "WeakKeyDictionary[EvmNetwork, Progress]" = WeakKeyDictionary()
+
+
+async def watch(services: Services) -> None:
+    """Follow each chain whose turn it is, unless another worker does."""
+    for network in services.rails.chains:
+        progress = _PROGRESS.setdefault(network, Progress())
+        if time.monotonic() >= progress.next_look:
+            progress.next_look = int(time.monotonic()) + network.settings.poll_interval_s
+            await watch_once(services, network, clock.now())
+    await health.refresh(services)
+
+
+async def watch_once(services: Services, network: EvmNetwork, now: datetime) -> None:
+    """Follow a chain once, unless another worker does, and store its health."""
+    is_ours, cursor = await store.lease(services.db, network.name, network.mode, HOLDER, now, LEASE)
+    if not is_ours:
+        return
+    try:
+        reason, facts = await _follow(services, network, cursor, now)
+    except LeaseLostError:
+        return
+    if reason is not None:
+        log.error("rail_unavailable", part=network.name, detail=reason)
+    await store.save_health(services.db, network.name, network.mode, reason, facts, now)
+
+
+async def _follow(
+    services: Services, network: EvmNetwork, cursor: Cursor | None, now: datetime
+) -> tuple[str | None, dict[str, Any]]:
+    """Why the rail is unavailable, None if it is available, and what was measured."""
+    from tollhouse.rails.evm.derivation import AddressDeriver  # noqa: PLC0415 - a worker without such a rail needs none
+
+    settings, progress = network.settings, _PROGRESS.setdefault(network, Progress())
+    url = secret(settings.node_url, settings.node_url_file)
+    if url is None or settings.xpub is None:
+        return "node_url and xpub are needed by the worker", {}
+    deriver = AddressDeriver(settings.xpub)
+    is_same, progress.next_verified = await addresses.verify(services, network, deriver, progress.next_verified)
+    if not is_same:
+        progress.next_verified = 0
+        return "a deposit address was changed", {}
+    facts: dict[str, Any] = {"free_addresses": await addresses.refill(services, network, deriver, now)}
+    try:
+        async with EvmNode(url) as node:
+            reader = BlockReader(node, network.assets)
+            if await reader.chain_id() != settings.chain_id:
+                return "the node is part of another network", facts
+            tip, moved = await Watcher(services, network, reader, deriver, now).follow(cursor)
+    except (NodeError, ChainMismatchError) as error:
+        return str(error), facts
+    await Reporter(services, network, tip, moved.block.number, now).report()
+    age_s = max(int((now - tip.head.at).total_seconds()), 0)
+    facts |= {"tip": tip.head.height, "tip_age_s": age_s, "final": moved.block.number}
+    return ("the newest block is too old" if age_s > settings.tip_age_max_s else None), facts

@@ -1,0 +1,232 @@
+"""Follows a chain: finds deposits in new blocks, and makes them final when their blocks are.
+
+A deposit is credited only from blocks up to the cursor, which moves through final blocks one by one: each is linked to the
+one before, and read completely before the cursor passes it. What is in later blocks is shown as on its way.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID, uuid4
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.chains import deposits_store, store
+from tollhouse.chains.addresses import Deriver
+from tollhouse.chains.amounts import credited_units
+from tollhouse.chains.model import BlockId, Cursor, Deposit
+from tollhouse.http.services import Services
+from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.platform.db import Tx
+from tollhouse.platform.log import log
+from tollhouse.rails.evm.blocks import BlockReader, BlockTransfer, Header, Tip, is_linked
+from tollhouse.rails.evm.node import NodeAnswerError, NodeCallError
+from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.evm.units import to_minor
+
+LEASE = timedelta(seconds=60)
+STEP_BLOCKS = 20
+"""Final blocks that are read and stored together."""
+STEPS_AT_ONCE = 10
+EARLIER_BLOCKS = 100
+"""Places of the chain that are kept, to find where a reorganisation began."""
+UNFINAL_BLOCKS_MAX = 512
+OPEN_ADDRESSES_MAX = 1_000
+HOLDER = uuid4()
+"""This worker, among those that could follow a chain."""
+_SCANNED: "WeakKeyDictionary[EvmNetwork, dict[int, str]]" = WeakKeyDictionary()
+"""Blocks that are not final and were read: hash by number."""
+
+
+class ChainMismatchError(Exception):
+    """The node is not on the chain that was followed: `reason` is for operators."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class LeaseLostError(Exception):
+    """Another worker follows the chain now. Nothing of this step was stored."""
+
+
+class Watcher(Struct, frozen=True):
+    """One look at a network."""
+
+    services: Services
+    network: EvmNetwork
+    reader: BlockReader
+    deriver: Deriver
+    now: datetime
+    holder: UUID = HOLDER
+
+    async def follow(self, cursor: Cursor | None) -> tuple[Tip, Cursor]:
+        """Read what is new. Returns tip and new cursor. Raises `NodeError`, `ChainMismatchError` and `LeaseLostError`."""
+        tip = await self.reader.tip()
+        final = self.final_height(tip)
+        if cursor is None:
+            cursor = await self._begin(final)
+        cursor = await self._check(cursor, tip)
+        for _ in range(STEPS_AT_ONCE):
+            if cursor.block.number >= final:
+                break
+            moved = await self._step(cursor, final)
+            if moved is None:
+                break
+            cursor = moved
+        if cursor.block.number >= final:
+            await self._scan_unfinal(cursor, tip)
+        return tip, cursor
+
+    def final_height(self, tip: Tip) -> int:
+        """The number of the newest final block."""
+        finality = self.network.settings.finality
+        if finality != "finalized":
+            return max(tip.head.height - finality + 1, 0)
+        if tip.finalized is None:
+            raise ChainMismatchError("the network has no finalized blocks; set finality to a number of confirmations")
+        return tip.finalized.height
+
+    async def _begin(self, final: int) -> Cursor:
+        """Where a new rail begins: at the newest final block. No address was shown before."""
+        (header,) = await self.reader.headers(final, final) or (None,)
+        if header is None:
+            raise NodeAnswerError("the final block is not known")
+        cursor = Cursor(BlockId(final, header.hash))
+        await self._move(cursor, [])
+        return cursor
+
+    async def _check(self, cursor: Cursor, tip: Tip) -> Cursor:
+        """The cursor, or where its chain and the node's part. A node that is behind says nothing about it."""
+        found = await self.reader.headers(cursor.block.number, cursor.block.number)
+        if not found or found[0].hash == cursor.block.hash:
+            return cursor
+        if self.network.settings.finality == "finalized" or tip.head.height < cursor.block.number:
+            raise ChainMismatchError(f"block {cursor.block.number} was final, and is another one now")
+        earlier = [*cursor.earlier]
+        while earlier:
+            place = earlier.pop()
+            header = await self.reader.headers(place.number, place.number)
+            if header and header[0].hash == place.hash:
+                log.error("chain_reorganized", part=self.network.name, detail=f"from block {place.number + 1}")
+                return await self._rewind(Cursor(place, tuple(earlier)))
+        raise ChainMismatchError("no block that was read before is on the chain of the node")
+
+    async def _rewind(self, cursor: Cursor) -> Cursor:
+        async with self.services.db.transaction() as tx:
+            await deposits_store.lose(tx, self.network.name, self.network.mode, cursor.block.number, self.now)
+            await self._store_cursor(tx, cursor)
+        return cursor
+
+    async def _step(self, cursor: Cursor, final: int) -> Cursor | None:
+        """Read the next final blocks and move over them; None if the node does not have them now."""
+        first, last = cursor.block.number + 1, min(cursor.block.number + STEP_BLOCKS, final)
+        headers = await self.reader.headers(first, last)
+        if not headers or not is_linked(headers, cursor.block.hash):
+            return None
+        deposits: list[Deposit] = []
+        for header, transfers in zip(headers, await self.reader.transfers(headers), strict=True):
+            deposits += await credited_units(self.reader, header, await self._ours(header, transfers), self.network.assets)
+        top = BlockId(headers[-1].height, headers[-1].hash)
+        if top.number == final:
+            deposits += await self._internal(headers[-1], deposits)
+        moved = Cursor(top, (*cursor.earlier, cursor.block)[-EARLIER_BLOCKS:])
+        await self._move(moved, self._priced(deposits))
+        return moved
+
+    async def _move(self, cursor: Cursor, deposits: Sequence[Deposit]) -> None:
+        name, mode = self.network.name, self.network.mode
+        async with self.services.db.transaction() as tx:
+            await deposits_store.finalize(tx, name, mode, deposits, self.now)
+            await deposits_store.vanish(tx, name, mode, cursor.block.number, [], self.now)
+            await self._store_cursor(tx, cursor)
+        scanned = _SCANNED.setdefault(self.network, {})
+        for number in [number for number in scanned if number <= cursor.block.number]:
+            del scanned[number]
+
+    async def _store_cursor(self, tx: Tx, cursor: Cursor) -> None:
+        if not await store.move_cursor(tx, self.network.name, self.network.mode, self.holder, cursor, self.now):
+            raise LeaseLostError
+
+    async def _scan_unfinal(self, cursor: Cursor, tip: Tip) -> None:
+        """Find deposits in blocks above the cursor, and those whose block was replaced."""
+        first, last = cursor.block.number + 1, min(tip.head.height, cursor.block.number + UNFINAL_BLOCKS_MAX)
+        headers = await self.reader.headers(first, last)
+        if not is_linked(headers, cursor.block.hash):
+            return  # the chain changed while it was read, or two nodes answered
+        scanned = _SCANNED.setdefault(self.network, {})
+        fresh = [header for header in headers if scanned.get(header.height) != header.hash]
+        deposits: list[Deposit] = []
+        for header, transfers in zip(fresh, await self.reader.transfers(fresh), strict=True):
+            deposits += await self._ours(header, transfers)
+        name, mode = self.network.name, self.network.mode
+        async with self.services.db.transaction() as tx:
+            await deposits_store.see(tx, name, mode, self._priced(deposits), self.now)
+            top = headers[-1].height if headers else cursor.block.number
+            await deposits_store.vanish(tx, name, mode, top, [header.hash for header in headers], self.now)
+        scanned.update({header.height: header.hash for header in fresh})
+
+    async def _ours(self, header: Header, transfers: Sequence[BlockTransfer]) -> list[Deposit]:
+        """The transfers of a block to our addresses that succeeded, as deposits without their amount."""
+        addresses = {transfer.address for transfer in transfers}
+        name, mode = self.network.name, self.network.mode
+        known = await store.find_ours(self.services.db, name, mode, sorted(addresses)) if addresses else {}
+        for reference, index in known.values():
+            if self.deriver.address(index) != reference:
+                raise ChainMismatchError(f"deposit address {index} is not derived from the extended public key")
+        ours = [transfer for transfer in transfers if transfer.address in known]
+        of_coin = sorted({transfer.tx_hash for transfer in ours if transfer.asset.contract is None})
+        succeeded = await self.reader.succeeded(header, of_coin) if of_coin else set[str]()
+        return [
+            self._deposit(header, transfer)
+            for transfer in ours
+            if transfer.asset.contract is not None or transfer.tx_hash in succeeded
+        ]
+
+    async def _internal(self, header: Header, fresh: Sequence[Deposit]) -> list[Deposit]:
+        """Ether that contracts sent to addresses of open attempts: what their balance has beyond all known deposits."""
+        name, mode, coin = self.network.name, self.network.mode, self.network.settings.coin
+        shown = await store.list_open_addresses(self.services.db, name, mode, coin, OPEN_ADDRESSES_MAX)
+        addresses = [address.lower() for address in shown]
+        known = await deposits_store.sum_units(self.services.db, name, mode, coin, addresses)
+        try:
+            balances = await self.reader.coin_balances(addresses, header.hash)
+        except NodeCallError as error:  # the node forgot that state; the next final block has the same surplus
+            log.warning("balance_unknown", part=coin, detail=f"block {header.height}: {error}")
+            return []
+        found: list[Deposit] = []
+        for address, balance in zip(addresses, balances, strict=True):
+            units, count = known.get(address, (0, 0))
+            units += sum(one.units for one in fresh if (one.address, one.currency) == (address, coin))
+            surplus = balance - units
+            if surplus > 0:
+                transfer = BlockTransfer(f"internal:{count}", address, self.network.assets[coin], None, surplus)
+                found.append(self._deposit(header, transfer))
+        return found
+
+    def _deposit(self, header: Header, transfer: BlockTransfer) -> Deposit:
+        return Deposit(
+            tx_hash=transfer.tx_hash,
+            address=transfer.address,
+            currency=transfer.asset.currency,
+            sender=transfer.sender,
+            units=transfer.units,
+            amount_minor=0,
+            block_number=header.height,
+            block_hash=header.hash,
+            block_at=header.at,
+            status="seen",
+        )
+
+    def _priced(self, deposits: Sequence[Deposit]) -> list[Deposit]:
+        """With their amounts. More than the books can count is ignored."""
+        priced: list[Deposit] = []
+        for one in deposits:
+            decimals = self.services.catalogue.currencies[one.currency].decimals
+            amount_minor = to_minor(one.units, decimals, self.network.assets[one.currency].decimals)
+            if amount_minor > MINOR_MAX:
+                log.error("deposit_too_large", part=self.network.name, detail=one.reference)
+                amount_minor = 0
+            priced.append(msgspec.structs.replace(one, amount_minor=amount_minor))
+        return priced
