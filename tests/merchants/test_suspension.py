@@ -46,6 +46,7 @@ WITHOUT_SESSION = {
     "POST /pay/{token}/method",
     "POST /pay/{token}/receipt/email",
     "POST /pay/{token}/simulate",
+    "POST /rails/{rail}/webhook",
     "POST /reset/{secret}",
     "POST /shortcuts",
     "POST /signin",
