@@ -105,6 +105,12 @@ BEGIN
     IF OLD.status <> NEW.status THEN
         PERFORM state_transitions_require('chargebacks', OLD.status, NEW.status);
     END IF;
+    IF OLD.status = 'lost' AND NEW.status = 'won' AND NOT EXISTS (
+        SELECT FROM payment_reversals v
+        WHERE v.transaction_id = NEW.transaction_id AND v.chargeback_id = NEW.id AND v.status = 'reinstated'
+    ) THEN
+        RAISE EXCEPTION 'a lost chargeback is won only if its money is there again' USING ERRCODE = 'check_violation';
+    END IF;
     IF OLD.response <> NEW.response THEN
         PERFORM state_transitions_require('chargeback_responses', OLD.response, NEW.response);
     END IF;
@@ -171,7 +177,7 @@ CREATE FUNCTION public.dispute_status(p_status text, p_response text, p_respond_
     SELECT CASE WHEN p_status = 'won' THEN 'won'
                 WHEN p_response IN ('accepted', 'expired') THEN p_response
                 WHEN p_status = 'lost' THEN 'lost'
-                WHEN p_response = 'submitted' THEN 'under_review'
+                WHEN p_response IN ('submitted', 'none') THEN 'under_review'
                 WHEN p_respond_by <= p_at THEN 'expired'
                 ELSE 'needs_response' END
 $$;
@@ -469,6 +475,12 @@ BEGIN
             WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'adjustment'
               AND v_out.type = 'adjustment' AND v_out.code = 'rail:bank' AND o.action = 'balance_adjusted'
               AND (o.mode, o.currency, o.amount_minor) = (v_out.mode, v_out.currency, -v_out.amount)
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN payment_reversals v ON v.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'payment_reversal'
+              AND v_out.type = 'payment_reversal'
+              AND (v.mode, v.currency, 'rail:' || v.rail) = (v_out.mode, v_out.currency, v_out.code)
+              AND v_out.amount = v.unapplied_minor + v.lost_minor
         ) AND NOT EXISTS (
             SELECT FROM ledger_transactions t JOIN chain_payouts p ON p.id = t.source_id
             WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'chain_payout'
@@ -908,7 +920,7 @@ CREATE TABLE public.chargebacks (
     CONSTRAINT chargebacks_evidence_check CHECK (((jsonb_typeof(evidence) = 'object'::text) AND (octet_length((evidence)::text) <= 200000))),
     CONSTRAINT chargebacks_fee_minor_check CHECK ((fee_minor >= 0)),
     CONSTRAINT chargebacks_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT chargebacks_response_check CHECK ((response = ANY (ARRAY['needed'::text, 'submitted'::text, 'accepted'::text, 'expired'::text]))),
+    CONSTRAINT chargebacks_response_check CHECK ((response = ANY (ARRAY['needed'::text, 'submitted'::text, 'accepted'::text, 'expired'::text, 'none'::text]))),
     CONSTRAINT chargebacks_status_check CHECK ((status = ANY (ARRAY['open'::text, 'won'::text, 'lost'::text])))
 );
 CREATE FUNCTION public.row_digest(public.chargebacks) RETURNS bytea
@@ -2572,6 +2584,36 @@ CREATE VIEW public.partitioned_tables AS
 COMMENT ON COLUMN public.partitioned_tables.ahead IS 'partitions beside the present one';
 COMMENT ON COLUMN public.partitioned_tables.by_id IS 'partitioned by UUID version 7, not by time';
 COMMENT ON COLUMN public.partitioned_tables.open_start IS 'the first partition takes everything older too';
+CREATE TABLE public.payment_reversals (
+    id uuid NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    external_ref text NOT NULL,
+    reversal_ref text NOT NULL,
+    merchant_id uuid NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    reason text NOT NULL,
+    reported_minor bigint NOT NULL,
+    status text NOT NULL,
+    amount_minor bigint DEFAULT 0 NOT NULL,
+    unapplied_minor bigint DEFAULT 0 NOT NULL,
+    charged_back_minor bigint DEFAULT 0 NOT NULL,
+    lost_minor bigint DEFAULT 0 NOT NULL,
+    chargeback_id uuid,
+    reported_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT payment_reversals_amount_minor_check CHECK ((amount_minor >= 0)),
+    CONSTRAINT payment_reversals_charged_back_minor_check CHECK ((charged_back_minor >= 0)),
+    CONSTRAINT payment_reversals_check CHECK ((amount_minor = ((unapplied_minor + charged_back_minor) + lost_minor))),
+    CONSTRAINT payment_reversals_check1 CHECK (((chargeback_id IS NULL) = (charged_back_minor = 0))),
+    CONSTRAINT payment_reversals_check2 CHECK (((status <> 'expected'::text) OR (amount_minor = 0))),
+    CONSTRAINT payment_reversals_lost_minor_check CHECK ((lost_minor >= 0)),
+    CONSTRAINT payment_reversals_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT payment_reversals_reported_minor_check CHECK ((reported_minor >= 0)),
+    CONSTRAINT payment_reversals_status_check CHECK ((status = ANY (ARRAY['expected'::text, 'reversed'::text, 'reinstated'::text]))),
+    CONSTRAINT payment_reversals_unapplied_minor_check CHECK ((unapplied_minor >= 0))
+);
 CREATE TABLE public.payout_pauses (
     id uuid NOT NULL,
     cause text NOT NULL,
@@ -3377,6 +3419,8 @@ ALTER TABLE ONLY public.chain_wallets
 ALTER TABLE ONLY public.chargeback_notes
     ADD CONSTRAINT chargeback_notes_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.chargebacks
+    ADD CONSTRAINT chargebacks_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
+ALTER TABLE ONLY public.chargebacks
     ADD CONSTRAINT chargebacks_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.check_state
     ADD CONSTRAINT check_state_pkey PRIMARY KEY (the_only);
@@ -3492,6 +3536,10 @@ ALTER TABLE public.payment_links
     ADD CONSTRAINT payment_links_tax_lines CHECK (((jsonb_typeof(tax_lines) = 'array'::text) AND (jsonb_array_length(tax_lines) <= 10) AND (public.tax_total(tax_lines) <= (amount_minor)::numeric))) NOT VALID;
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_token_key UNIQUE (token);
+ALTER TABLE ONLY public.payment_reversals
+    ADD CONSTRAINT payment_reversals_merchant_id_mode_rail_external_ref_revers_key UNIQUE (merchant_id, mode, rail, external_ref, reversal_ref);
+ALTER TABLE ONLY public.payment_reversals
+    ADD CONSTRAINT payment_reversals_pkey PRIMARY KEY (merchant_id, mode, id);
 ALTER TABLE ONLY public.payout_pauses
     ADD CONSTRAINT payout_pauses_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.price_feed
@@ -3649,7 +3697,7 @@ CREATE INDEX chain_payouts_waiting ON public.chain_payouts USING btree (rail, mo
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
 CREATE INDEX chargebacks_of_merchant ON public.chargebacks USING btree (merchant_id, mode, opened_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
-CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (transaction_id) WHERE (status <> 'won'::text);
+CREATE UNIQUE INDEX chargebacks_one_standing ON public.chargebacks USING btree (merchant_id, transaction_id, COALESCE(provider_reference, ''::text)) WHERE (status <> 'won'::text);
 CREATE INDEX chargebacks_open ON public.chargebacks USING btree (merchant_id, opened_at DESC) WHERE (status = 'open'::text);
 CREATE INDEX chargebacks_to_deliver ON public.chargebacks USING btree (next_delivery_at) WHERE (next_delivery_at IS NOT NULL);
 CREATE INDEX chargebacks_to_expire ON public.chargebacks USING btree (respond_by) WHERE ((status = 'open'::text) AND (response = 'needed'::text));
@@ -3702,6 +3750,8 @@ CREATE INDEX payment_links_email_prefix ON public.payment_links USING btree (mer
 CREATE INDEX payment_links_external ON public.payment_links USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX payment_links_external_prefix ON public.payment_links USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX payment_reversals_by_id ON public.payment_reversals USING btree (id);
+CREATE INDEX payment_reversals_of_transaction ON public.payment_reversals USING btree (transaction_id);
 CREATE INDEX payout_pauses_open ON public.payout_pauses USING btree (paused_at) WHERE (resumed_at IS NULL);
 CREATE INDEX projects_to_review ON public.projects USING btree (updated_at) WHERE (status = 'in_review'::text);
 CREATE INDEX provider_events_due ON public.provider_events USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
@@ -3766,6 +3816,7 @@ CREATE INDEX withdrawals_external_prefix ON public.withdrawals USING btree (merc
 CREATE INDEX withdrawals_of_merchant ON public.withdrawals USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawals_once_in_batch ON public.withdrawals USING btree (batch_id, batch_row, merchant_id) WHERE (batch_id IS NOT NULL);
 CREATE INDEX withdrawals_to_review ON public.withdrawals USING btree (created_at, id) WHERE (status = 'pending_review'::text);
+CREATE TRIGGER amounts_fixed BEFORE UPDATE ON public.payment_reversals FOR EACH ROW WHEN (((old.status <> 'expected'::text) AND ((old.amount_minor <> new.amount_minor) OR (old.unapplied_minor <> new.unapplied_minor) OR (old.charged_back_minor <> new.charged_back_minor) OR (old.lost_minor <> new.lost_minor) OR (old.chargeback_id IS DISTINCT FROM new.chargeback_id)))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.bank_statements FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3834,6 +3885,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW E
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.payment_reversals FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.payout_pauses FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.row_digests FOR EACH ROW WHEN ((old.kind <> 'event'::text)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3853,6 +3905,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transaction_applic
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.receipts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3864,6 +3917,7 @@ CREATE TRIGGER only_active_recipients BEFORE INSERT ON public.withdrawals FOR EA
 CREATE TRIGGER only_saved_recipients BEFORE INSERT ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_refuse_unsaved();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
+CREATE TRIGGER payment_reversals_transition BEFORE UPDATE OF status ON public.payment_reversals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.mode = 'live'::text)) EXECUTE FUNCTION public.conversion_positions_follow();
 CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();
 CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON public.bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION public.bank_entry_parts_require_posting();
@@ -4006,6 +4060,10 @@ ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_merchant_id_mode_project_id_fkey FOREIGN KEY (merchant_id, mode, project_id) REFERENCES public.projects(merchant_id, mode, id);
+ALTER TABLE ONLY public.payment_reversals
+    ADD CONSTRAINT payment_reversals_merchant_id_mode_chargeback_id_fkey FOREIGN KEY (merchant_id, mode, chargeback_id) REFERENCES public.chargebacks(merchant_id, mode, id);
+ALTER TABLE ONLY public.payment_reversals
+    ADD CONSTRAINT payment_reversals_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.rail_observations

@@ -70,6 +70,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "provider_events": "event_id object_id",
     "rail_cursors": "cursor",
     "rail_health": "facts reason",
+    "payment_reversals": "external_ref reversal_ref reason",
     "rail_observations": "external_ref",
     "receipt_mails": "requested_by",
     "refunds": "reason",

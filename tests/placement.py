@@ -100,7 +100,6 @@ APPEND = {
     "api_keys (id)",
     "balance_payments (hold_id)",
     "chargebacks (id)",
-    "chargebacks (transaction_id)",
     "conversion_quotes (id)",
     "conversion_rules (id)",
     "conversions (id)",

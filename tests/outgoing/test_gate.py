@@ -21,7 +21,13 @@ from tollhouse.ledger.post import post
 from tollhouse.outgoing import gate
 
 PACKAGE = Path(tollhouse.__file__).parent
-CREDITS_A_RAIL = {"bank/books.py", "chains/network_fees.py", "outgoing/gate.py", "refunds/chargebacks.py"}
+CREDITS_A_RAIL = {
+    "bank/books.py",
+    "chains/network_fees.py",
+    "outgoing/gate.py",
+    "refunds/chargebacks.py",
+    "refunds/reversals.py",
+}
 """The gate, what a rail takes by itself, and what statements clear."""
 DEBIT = 3
 """Which argument of a `Posting` is debited."""

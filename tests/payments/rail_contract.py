@@ -15,7 +15,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.rails.provider import Attempt, Observation, Payer, Provider, RefundOrder
 from tollhouse.rails.sandbox import PAYER
-from tollhouse.transactions import settlement
+from tollhouse.refunds import reversals
 from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.model import Transaction
 
@@ -57,7 +57,7 @@ class RailContract:
 
     async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """Let the rail report these, in this order."""
-        return [await settlement.observe(services, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
+        return [await reversals.observe(services, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
 
     async def now(self, actor: Actor, transaction_id: UUID) -> dict[str, Any]:
         """The payment as it is now."""

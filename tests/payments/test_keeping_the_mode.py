@@ -14,7 +14,7 @@ from tests.payments.shop import COFFEE, approve_project, choose, open_link, pay
 from tests.withdrawals.steps import asked, fund
 from tollhouse.kernel import clock
 from tollhouse.rails.provider import Observation
-from tollhouse.transactions import settlement
+from tollhouse.refunds import reversals
 
 LINK = re.compile(r'<(?:a|form|button)\s[^>]*?(?<=\s)(?:href|action|formaction)="([^"]*)"[^>]*>')
 FORM = re.compile(r'<(?:form|button)\s[^>]*?(?<=\s)(?:form)?action="([^"]*)"')
@@ -33,7 +33,7 @@ async def sell_live(actor: Actor, courier: Courier) -> None:
         reference=f"ticket-{paid['id']}", outcome="confirmed", external_ref=str(uuid4()), amount_minor=420, currency="EUR"
     )
     services = actor.service.create_services(connections=2)
-    assert await settlement.observe(services, courier.name, courier.mode, seen, clock.now()) is not None
+    assert await reversals.observe(services, courier.name, courier.mode, seen, clock.now()) is not None
     await services.db.close()
 
 

@@ -16,7 +16,7 @@ from tollhouse.console import reviews
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.rails.provider import Observation
-from tollhouse.transactions import settlement
+from tollhouse.refunds import reversals
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, servi
         reference=f"ticket-{paid['id']}", outcome="confirmed", external_ref=str(uuid4()), amount_minor=420, currency="EUR"
     )
     assert (await alice.send("GET", "/")).ok(303).location == "/test/home"
-    assert await settlement.observe(services, courier.name, courier.mode, seen, clock.now()) is not None
+    assert await reversals.observe(services, courier.name, courier.mode, seen, clock.now()) is not None
     assert (await alice.send("GET", "/")).ok(303).location == "/live/home", "a merchant with live payments opens live"
     assert 'href="/live/home"' in (await alice.send("GET", "/settings/business")).ok().text
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import pytest
 
 from tests.cast import Actor
@@ -21,7 +22,7 @@ from tollhouse.conversions.model import CurrencyPosition
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.rails.provider import Observation
-from tollhouse.transactions import settlement
+from tollhouse.refunds import reversals
 
 YEN = Method(
     method_id="courier:JPY",
@@ -81,12 +82,19 @@ async def test_the_position_moves_by_what_is_converted_and_no_limit_keeps_receiv
     assert (await choose(link, YEN.method_id)).status == 422  # above the limit no new payment begins
     observation = money(paid)
     settled = await asyncio.gather(
-        *(settlement.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(3))
+        *(reversals.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(3))
     )
     assert [one.status for one in settled if one is not None] == ["succeeded"]
     assert await balances(yen) == (420, 0)
     assert await position(services, "EUR") - euros == -420
     assert await position(services, "JPY") - yens == COFFEE_IN_YEN - 5  # the margin is the platform's income
+    for outcome, status, balance in (("reversed", "chargeback", 0), ("reinstated", "succeeded", 420)):
+        changed = msgspec.structs.replace(observation, outcome=outcome, amount_minor=0)
+        settled = await asyncio.gather(
+            *(reversals.observe(services, courier.name, courier.mode, changed, clock.now()) for _ in range(3))
+        )
+        assert [one.status for one in settled if one is not None] == [status]
+        assert await balances(yen) == (balance, 0)
     assert await broken_invariants(yen.service.dsn, since) == []
 
 
@@ -97,7 +105,7 @@ async def test_without_a_recent_rate_there_is_no_payment_and_late_money_waits(
     link = (await yen.post("/payment-links", COFFEE, mode="live")).ok(201).body
     later = clock.now() + timedelta(hours=2)
     await yen.sql("UPDATE merchant_settings SET late_payments = 'accept' WHERE merchant_id = $1::uuid", yen.merchant_id)
-    late = await settlement.observe(services, courier.name, courier.mode, money(paid), later)
+    late = await reversals.observe(services, courier.name, courier.mode, money(paid), later)
     assert late is not None
     assert (late.status, late.refund_required_reason) == ("refund_required", "late")
     assert await balances(yen) == (0, 0)
@@ -111,12 +119,12 @@ async def test_without_a_recent_rate_there_is_no_payment_and_late_money_waits(
 async def test_payments_and_conversions_at_once_all_end(yen: Actor, courier: Courier, services: Services) -> None:
     since = last_id()
     paid = [await attempt(yen) for _ in range(4)]
-    first = await settlement.observe(services, courier.name, courier.mode, money(paid[0]), clock.now())
+    first = await reversals.observe(services, courier.name, courier.mode, money(paid[0]), clock.now())
     assert first is not None
     some = {"from_currency": "EUR", "to_currency": "JPY", "amount": "0.10"}
     settled, made = await asyncio.gather(
         asyncio.gather(
-            *(settlement.observe(services, courier.name, courier.mode, money(one), clock.now()) for one in paid[1:])
+            *(reversals.observe(services, courier.name, courier.mode, money(one), clock.now()) for one in paid[1:])
         ),
         asyncio.gather(*(convert(yen, some, mode="live") for _ in range(4))),
     )

@@ -19,6 +19,7 @@ NAMES: Mapping[str, Translatable] = {
     "expense:network_fee": "Network fees",
     "expense:bank_fee": "Bank fees",
     "expense:bank_difference": "Bank differences",
+    "expense:reversed_payment": "Reversed payments",
     "equity:adjustment": "Adjustments by operators",
     "equity:test_funding": "Test funds",
     "equity:dismissed": "Dismissed transfers",

@@ -14,7 +14,7 @@ from tollhouse.rails.stripe.amounts import InexactAmountError
 from tollhouse.rails.stripe.cards import StripeCards
 from tollhouse.rails.stripe.objects import CheckoutSession
 from tollhouse.rails.stripe.observed import is_ended, observe
-from tollhouse.transactions import settlement
+from tollhouse.refunds import reversals
 from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.model import OPEN
 
@@ -53,7 +53,7 @@ async def synchronize(services: Services, cards: StripeCards, reference: str, no
         log.error("provider_amount_invalid", part=cards.name, detail=str(error))
         return page
     if observation is not None:
-        await settlement.observe(services, cards.name, cards.mode, observation, now)
+        await reversals.observe(services, cards.name, cards.mode, observation, now)
     return page
 
 

@@ -47,6 +47,8 @@ TOUCHED = """
         SELECT source_id AS id FROM moved WHERE source_type = 'transaction'
         UNION SELECT r.transaction_id FROM moved JOIN refunds r ON r.id = source_id WHERE source_type = 'refund'
         UNION SELECT c.transaction_id FROM moved JOIN chargebacks c ON c.id = source_id WHERE source_type = 'chargeback'
+        UNION SELECT v.transaction_id FROM moved JOIN payment_reversals v ON v.id = source_id
+        WHERE source_type = 'payment_reversal'
     )
     SELECT 'payment' AS kind, id FROM payment
     UNION ALL SELECT 'link', t.payment_link_id FROM payment p JOIN transactions t ON t.id = p.id

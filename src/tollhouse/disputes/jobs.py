@@ -72,7 +72,8 @@ async def _record(work: Work, due: DueResponse, submission: DisputeSubmission) -
         await responses.schedule_delivery(work.tx, due, None)
         return
     try:
-        await chargebacks.decide(work, due.env, due.transaction_id, won=submission.decision == "won")
+        won = submission.decision == "won"
+        await chargebacks.decide(work, due.env, due.transaction_id, won=won, chargeback_id=due.order.id)
     except InvalidState:  # somebody else has closed it meanwhile; that has cleared the delivery too
         log.info("dispute_closed_meanwhile", part=due.rail)
 
@@ -81,4 +82,4 @@ async def _expire(work: Work, due: DueDispute) -> None:
     await settlement.lock(work.tx, due.env, due.transaction_id)
     current = await store.get(work.tx, due.env, due.id, work.now)
     if current is not None and current.status == "expired" and current.decision == "open":
-        await chargebacks.decide(work, due.env, due.transaction_id, won=False)
+        await chargebacks.decide(work, due.env, due.transaction_id, won=False, chargeback_id=due.id)

@@ -60,7 +60,7 @@ class Dispute(Struct, frozen=True, kw_only=True):
         return tuple(self._history())
 
     def _history(self) -> Iterator[DisputeStep]:
-        yield DisputeStep("needs_response", self.opened_at)
+        yield DisputeStep("under_review" if self.response == "none" else "needs_response", self.opened_at)
         if self.responded_at is not None:
             yield DisputeStep("accepted" if self.response == "accepted" else "under_review", self.responded_at)
         if self.status == "expired" and self.evidence_due_at is not None:

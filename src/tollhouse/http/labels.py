@@ -109,6 +109,8 @@ STEPS = (
     "returned by bank",
     "underpaid",
     "vanished",
+    "reorganized",
+    "reinstated",
     "wrong asset",
 )
 """Entries of a timeline besides the state of a payment."""

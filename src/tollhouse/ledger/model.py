@@ -51,9 +51,10 @@ BankPosting = Literal[
     "bank_write_off",
     "bank_reopening",
 ]
+ReversalPosting = Literal["payment_reversal", "payment_reinstatement"]
 """Types of postings between accounts of the platform, of which merchants see nothing."""
 
-PostingType = EntryType | BankPosting
+PostingType = EntryType | BankPosting | ReversalPosting
 MERCHANT_CODES: tuple[MerchantCode, ...] = ("available", "pending", "reserved", "debt")
 PLATFORM_CODE = re.compile(r"fx|(rail|bank|unapplied|unmatched|income|expense|payable|equity):[a-z0-9_]+")
 
@@ -242,7 +243,7 @@ def income(
     return Account(f"income:{fee}")
 
 
-def expense(kind: Literal["network_fee", "bank_fee", "bank_difference"]) -> Account:
+def expense(kind: Literal["network_fee", "bank_fee", "bank_difference", "reversed_payment"]) -> Account:
     """The platform's costs."""
     return Account(f"expense:{kind}")
 

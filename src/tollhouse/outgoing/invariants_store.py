@@ -11,6 +11,7 @@ I23_OUT = """
     WHERE l.id = ANY ($1::uuid[]) AND l.source_type NOT IN ('bank_entry', 'bank_transfer')
       AND NOT (l.source_type = 'adjustment' AND EXISTS (SELECT FROM operator_actions o WHERE o.id = l.source_id))
       AND NOT (l.source_type = 'chargeback' AND EXISTS (SELECT FROM chargebacks c WHERE c.id = l.source_id))
+      AND NOT (l.source_type = 'payment_reversal' AND EXISTS (SELECT FROM payment_reversals v WHERE v.id = l.source_id))
       AND NOT EXISTS (
           SELECT FROM outgoing_transfers o
           WHERE o.id = l.source_id AND o.kind = l.source_type AND o.released_at IS NOT NULL

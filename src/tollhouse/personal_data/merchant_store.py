@@ -67,6 +67,11 @@ CHARGEBACKS = """
            response, responded_at, evidence, evidence_saved_at, provider_reference
     FROM chargebacks WHERE merchant_id = $1 ORDER BY mode, opened_at, id
 """
+PAYMENT_REVERSALS = """
+    SELECT id, mode, transaction_id, status, reason, external_ref, reversal_ref, currency, amount_minor, unapplied_minor,
+           charged_back_minor, lost_minor, chargeback_id, reported_at, updated_at
+    FROM payment_reversals WHERE merchant_id = $1 ORDER BY mode, reported_at, id
+"""
 RECEIPTS = """
     SELECT transaction_id, mode, year, number, seller, issued_at FROM receipts
     WHERE merchant_id = $1 ORDER BY mode, year, number
@@ -158,6 +163,7 @@ TABLES: Mapping[str, str] = {
     "transaction_steps": STEPS,
     "refunds": REFUNDS,
     "chargebacks": CHARGEBACKS,
+    "payment_reversals": PAYMENT_REVERSALS,
     "receipts": RECEIPTS,
     "withdrawals": WITHDRAWALS,
     "withdrawal_recipients": WITHDRAWAL_RECIPIENTS,

@@ -75,18 +75,37 @@ class Payer(Struct, frozen=True):
     name: str | None = None
 
 
+class ObservedDispute(Struct, frozen=True, kw_only=True):
+    """A dispute as the provider describes it now.
+
+    `fee_minor` is what the provider charges the platform for it. `closed` is how it ended; None while it is open.
+    """
+
+    id: str
+    reason: str
+    evidence_due_at: datetime | None = None
+    fee_minor: int = 0
+    closed: Literal["won", "lost"] | None = None
+
+
 class Observation(Struct, frozen=True, kw_only=True):
     """What a rail observed for the attempt of this reference. Repeated and late observations change nothing.
 
     `seen`: money is on its way and may not arrive; `vanished`: it will not arrive; `confirmed`: it has arrived finally;
     `failed`: the attempt was declined. `external_ref` is the rail's id of the transfer or callback: observations with the
     same one and the same outcome are duplicates. The currency is that of the attempt.
+
+    `reversed`: a confirmed transfer is gone, in whole or, with an amount above 0, in part; `reinstated`: it is there again.
+    `external_ref` is that of the transfer. `reversal_ref` tells several reversals of one transfer apart, for example by the
+    block that was dropped; with a `dispute` it is the dispute's id. A reversal happens once and is reinstated once, in any
+    order of reports. A dispute that was reported as `reversed` is reported again when it changes.
+
     `payer` is the account that the money came from, if known. `sent_at` is when the payer sent the money, if known;
     `arrived_at` is when it arrived, by default when it is reported.
     """
 
     reference: str
-    outcome: Literal["seen", "vanished", "confirmed", "failed"]
+    outcome: Literal["seen", "vanished", "confirmed", "failed", "reversed", "reinstated"]
     external_ref: str
     amount_minor: int = 0
     currency: str | None = None
@@ -96,6 +115,8 @@ class Observation(Struct, frozen=True, kw_only=True):
     payer: Payer | None = None
     sent_at: datetime | None = None
     arrived_at: datetime | None = None
+    reversal_ref: str = ""
+    dispute: ObservedDispute | None = None
 
 
 class PaymentTimes(Struct, frozen=True):

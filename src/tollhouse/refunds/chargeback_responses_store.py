@@ -12,7 +12,8 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.disputes import DisputeOrder, Evidence
 
-ChargebackResponse = Literal["needed", "submitted", "accepted", "expired"]
+ChargebackResponse = Literal["needed", "submitted", "accepted", "expired", "none"]
+"""`none`: the chargeback takes no response."""
 # Compare-and-set: an open dispute, without a response, in time.
 SAVE_EVIDENCE = """
     UPDATE chargebacks c SET evidence = $5::jsonb, evidence_saved_at = $4

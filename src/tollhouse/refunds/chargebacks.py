@@ -8,6 +8,7 @@ import msgspec
 from tollhouse.events.balances import Cause
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger import debts
 from tollhouse.ledger.debts import Charge
@@ -16,6 +17,7 @@ from tollhouse.ledger.post import defer_post
 from tollhouse.orders.errors import InvalidState
 from tollhouse.refunds import actions, store
 from tollhouse.refunds.errors import ChargedBack
+from tollhouse.refunds.store import AwaitedResponse
 from tollhouse.transactions import notify, priced, settlement, verdict
 from tollhouse.transactions.model import CREDITED, Chargeback, ChargebackStatus, Transaction
 
@@ -47,51 +49,100 @@ async def open_chargeback(
     # Nothing below this line may refuse.
     current = await actions.stop(work, current, stoppable, ChargedBack.code)
     taken_minor = min(amount_minor or current.kept_minor, current.kept_minor)
+    fee_minor = work.services.catalogue.fees_of(current.method_id).chargeback_minor
+    respond_by = respond_by or work.now + current.clock_offset + RESPONSE_TIME
+    awaited = AwaitedResponse(respond_by, provider_reference)
+    changed, _ = await charge_back(work, current, taken_minor, reason, awaited, fee_minor=fee_minor)
+    return changed
+
+
+async def charge_back(
+    work: Work,
+    current: Transaction,
+    amount_minor: int,
+    reason: str,
+    awaited: AwaitedResponse,
+    *,
+    fee_minor: int,
+) -> tuple[Transaction, Chargeback]:
+    """Take this much of what the merchant keeps of a locked payment, and the fee. None of it may be in a pending refund.
+
+    A payment has one chargeback that is not won for each `provider_reference`.
+    """
     chargeback = Chargeback(
         id=new_id(),
-        amount_minor=taken_minor,
-        fee_minor=work.services.catalogue.fees_of(current.method_id).chargeback_minor,
+        amount_minor=amount_minor,
+        fee_minor=fee_minor,
         reason=reason,
         status="open",
         opened_at=work.now,
         closed_at=None,
     )
-    respond_by = respond_by or work.now + current.clock_offset + RESPONSE_TIME
-    await store.insert_chargeback(work.tx, current, chargeback, respond_by, provider_reference)
-    disputed = msgspec.structs.replace(current, charged_back_minor=taken_minor, chargeback=chargeback)
+    await store.insert_chargeback(work.tx, current, chargeback, awaited)
+    disputed = msgspec.structs.replace(
+        current, charged_back_minor=current.charged_back_minor + amount_minor, chargeback=chargeback
+    )
     changed = await settlement.change(work.tx, verdict.with_derived_status(disputed), reason, work.now)
-    charges = [Charge("chargeback", taken_minor, rail(current.rail))]
-    if chargeback.fee_minor:
-        charges.append(Charge("chargeback_fee", chargeback.fee_minor, income("chargeback_fee")))
+    charges = [Charge("chargeback", amount_minor, rail(current.rail))]
+    if fee_minor:
+        charges.append(Charge("chargeback_fee", fee_minor, income("chargeback_fee")))
     if current.price is not None:
         await priced.lock_positions(work, current)
         await priced.convert_back_affordable(work, current, chargeback.id, sum(charge.amount_minor for charge in charges))
-    postings = await debts.charge_postings(work.tx, env, current.currency, charges)
+    postings = await debts.charge_postings(work.tx, current.env, current.currency, charges)
     await notify.payment(work, "payment.chargeback", changed, chargeback=chargeback)
     await _post(work, changed, chargeback, "chargeback", postings)
-    return changed
+    return changed, chargeback
 
 
-async def decide(work: Work, env: MerchantEnv, transaction_id: UUID, *, won: bool) -> Transaction:
-    """Close an open chargeback. If won, the amount is returned, the fee is not.
+async def decide(
+    work: Work, env: MerchantEnv, transaction_id: UUID, *, won: bool, chargeback_id: UUID | None = None
+) -> Transaction:
+    """Close an open chargeback, by default the latest. If won, the amount is returned, the fee is not.
 
     Raises `NotFound` and `InvalidState`.
     """
     current = await settlement.lock(work.tx, env, transaction_id)
-    effective_status = current.chargeback
-    if effective_status is None or effective_status.status != "open":
+    chargeback = current.chargeback if chargeback_id is None else await _get(work, env, chargeback_id)
+    if chargeback is None or chargeback.status != "open":
         raise InvalidState(current.status_at(work.now))
     # Nothing below this line may refuse.
-    status: ChargebackStatus = "won" if won else "lost"
-    if not await store.close_chargeback(work.tx, env, effective_status.id, status, work.now, current.clock_offset):
-        raise AssertionError("a chargeback of a held payment does not change")
-    closed = msgspec.structs.replace(effective_status, status=status, closed_at=work.now)
-    kept_minor = 0 if won else current.charged_back_minor
-    new = msgspec.structs.replace(current, charged_back_minor=kept_minor, chargeback=closed)
+    return await _close(work, current, chargeback, "won" if won else "lost")
+
+
+async def reinstate(work: Work, current: Transaction, chargeback_id: UUID) -> Transaction:
+    """Return the amount of a chargeback of a locked payment, also of a lost one: its money is there again.
+
+    Nothing changes if it is won.
+    """
+    chargeback = await _get(work, current.env, chargeback_id)
+    return current if chargeback.status == "won" else await _close(work, current, chargeback, "won")
+
+
+async def _get(work: Work, env: MerchantEnv, chargeback_id: UUID) -> Chargeback:
+    found = await store.get_chargeback(work.tx, env, chargeback_id)
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def _close(work: Work, current: Transaction, chargeback: Chargeback, status: ChargebackStatus) -> Transaction:
+    """Close a chargeback of a locked payment that is not won."""
+    if not await store.close_chargeback(work.tx, current.env, chargeback, status, work.now, current.clock_offset):
+        raise AssertionError("a chargeback of a locked payment does not change")
+    closed = msgspec.structs.replace(chargeback, status=status, closed_at=work.now)
+    is_latest = current.chargeback is not None and current.chargeback.id == closed.id
+    new = msgspec.structs.replace(
+        current,
+        charged_back_minor=current.charged_back_minor - (closed.amount_minor if status == "won" else 0),
+        chargeback=closed if is_latest else current.chargeback,
+    )
     changed = await settlement.change(work.tx, verdict.with_derived_status(new), f"chargeback {status}", work.now)
-    if won:
+    if status == "won":
         await priced.lock_positions(work, current)
-        posting = Posting("chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(env))
+        posting = Posting(
+            "chargeback_reversal", current.currency, closed.amount_minor, rail(current.rail), available(current.env)
+        )
         await _post(work, changed, closed, "chargeback_reversal", (posting,))
         if current.price is not None:
             await priced.convert_again(work, changed, closed.id, closed.amount_minor)

@@ -53,16 +53,22 @@ SCHEDULE_POLL = """
 """
 INSERT_CHARGEBACK = """
     INSERT INTO chargebacks (id, merchant_id, mode, transaction_id, currency, amount_minor, fee_minor, reason, status,
-                             opened_at, respond_by, provider_reference)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11)
+                             opened_at, respond_by, provider_reference, response)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11,
+            CASE WHEN $10::timestamptz IS NULL THEN 'none' ELSE 'needed' END)
 """
-# Without a response in time it has expired, whoever closes it.
+GET_CHARGEBACK = """
+    SELECT id, amount_minor, fee_minor, reason, status, opened_at, closed_at FROM chargebacks
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+"""
+# A compare-and-set on the status. Without a response in time it has expired, whoever closes it.
+# A closed one keeps its response.
 CLOSE_CHARGEBACK = """
     UPDATE chargebacks
-    SET status = $4, closed_at = $5, next_delivery_at = NULL,
-        response = CASE WHEN response = 'needed' AND respond_by <= $5::timestamptz + $6::interval
+    SET status = $5, closed_at = $6, next_delivery_at = NULL,
+        response = CASE WHEN status = 'open' AND response = 'needed' AND respond_by <= $6::timestamptz + $7::interval
                         THEN 'expired' ELSE response END
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'open'
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = $4
 """
 
 
@@ -73,6 +79,16 @@ class RefundFilter(Struct, frozen=True):
     status: list[str] | None = None
     currency: str | None = None
     external_id: str | None = None
+
+
+class AwaitedResponse(Struct, frozen=True):
+    """Until when the merchant can respond to a chargeback; None if it takes no response.
+
+    `provider_reference` is the id of the dispute, of the dropped block or of the transfer at the rail's provider.
+    """
+
+    respond_by: datetime | None
+    provider_reference: str | None = None
 
 
 class DueRefund(Struct, frozen=True):
@@ -136,23 +152,26 @@ async def schedule_poll(db: Pool, due: DueRefund, at: datetime, provider_referen
     await db.execute(SCHEDULE_POLL, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
 
 
-async def insert_chargeback(
-    tx: Tx, transaction: Transaction, chargeback: Chargeback, respond_by: datetime, provider_reference: str | None
-) -> None:
-    """Insert a chargeback. A transaction has at most one that is open."""
+async def insert_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback, awaited: AwaitedResponse) -> None:
+    """Insert a chargeback. A transaction has at most one with this reference that is not won."""
     env = transaction.env
-    values = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at, respond_by)
-    values = (*values, provider_reference)
-    await tx.execute(
-        INSERT_CHARGEBACK, chargeback.id, env.merchant_id, env.mode, transaction.id, transaction.currency, *values
-    )
+    values = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
+    whose = (env.merchant_id, env.mode, transaction.id, transaction.currency)
+    await tx.execute(INSERT_CHARGEBACK, chargeback.id, *whose, *values, *msgspec.structs.astuple(awaited))
+
+
+async def get_chargeback(tx: Tx, env: MerchantEnv, chargeback_id: UUID) -> Chargeback | None:
+    """The chargeback of this id."""
+    row = await tx.fetchrow(GET_CHARGEBACK, env.merchant_id, env.mode, chargeback_id)
+    return None if row is None else Chargeback(**dict(row))
 
 
 async def close_chargeback(
-    tx: Tx, env: MerchantEnv, chargeback_id: UUID, status: str, now: datetime, clock_offset: timedelta
+    tx: Tx, env: MerchantEnv, chargeback: Chargeback, status: str, now: datetime, clock_offset: timedelta
 ) -> bool:
-    """Close an open chargeback. False if it is closed."""
-    return await tx.execute(CLOSE_CHARGEBACK, env.merchant_id, env.mode, chargeback_id, status, now, clock_offset) == 1
+    """Close a chargeback. False if its status has changed."""
+    values = (chargeback.id, chargeback.status, status, now, clock_offset)
+    return await tx.execute(CLOSE_CHARGEBACK, env.merchant_id, env.mode, *values) == 1
 
 
 def _due(row: Row) -> DueRefund:

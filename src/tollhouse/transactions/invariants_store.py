@@ -6,12 +6,14 @@
 from tollhouse.platform.invariants import Invariant
 
 I7_RECEIVED = """
-    SELECT format('transaction %s received %s, its rail confirmed %s', t.id, t.received_minor,
-                  coalesce(o.confirmed, 0)) AS line
+    SELECT format('transaction %s received %s, its rail confirmed %s and reversed %s of what was not applied', t.id,
+                  t.received_minor, coalesce(o.confirmed, 0), coalesce(v.unapplied, 0)) AS line
     FROM transactions t
     CROSS JOIN LATERAL (SELECT sum(amount_minor) AS confirmed FROM rail_observations
                         WHERE transaction_id = t.id AND outcome = 'confirmed') o
-    WHERE t.id = ANY ($1::uuid[]) AND t.received_minor <> coalesce(o.confirmed, 0)
+    CROSS JOIN LATERAL (SELECT sum(unapplied_minor) AS unapplied FROM payment_reversals
+                        WHERE transaction_id = t.id AND status = 'reversed') v
+    WHERE t.id = ANY ($1::uuid[]) AND t.received_minor <> coalesce(o.confirmed, 0) - coalesce(v.unapplied, 0)
 """
 I7_CREDITED = """
     SELECT format('transaction %s credited %s for a fee of %s, the ledger says %s and %s', t.id,
@@ -53,6 +55,24 @@ I7_DISPUTED = """
                CROSS JOIN LATERAL (SELECT CASE e.account WHEN 'debt' THEN e.delta ELSE -e.delta END AS taken) m
                WHERE l.source_type = 'chargeback' AND l.source_id = c.id AND e.account IN ('available', 'debt')) e
     WHERE c.id = ANY ($1::uuid[]) AND (c.amount_minor, c.fee_minor) <> (coalesce(e.taken, 0), coalesce(e.fee, 0))
+"""
+# What a reversal took from unapplied money and from the platform is posted with it, what it took from the merchant with its
+# chargeback; of a reinstated one, what was lost is posted back.
+I7_REVERSED = """
+    SELECT format('reversal %s took %s, lost %s and charged back %s, the ledger says %s, recovered %s, its chargeback %s',
+                  v.id, v.unapplied_minor, v.lost_minor, v.charged_back_minor, coalesce(e.taken, 0),
+                  coalesce(e.recovered, 0), coalesce(c.amount_minor, 0)) AS line
+    FROM payment_reversals v LEFT JOIN chargebacks c ON c.id = v.chargeback_id
+    CROSS JOIN LATERAL (
+               SELECT sum(p.amount) FILTER (WHERE p.type = 'payment_reversal') AS taken,
+                      sum(p.amount) FILTER (WHERE p.type = 'payment_reinstatement' AND a.code LIKE 'expense:%') AS recovered
+               FROM ledger_transactions l JOIN ledger_postings p ON p.transaction_id = l.id AND p.mode = l.mode
+               JOIN ledger_accounts a ON a.id = p.credit_account_id
+               WHERE l.source_type = 'payment_reversal' AND l.source_id = v.id) e
+    WHERE v.transaction_id = ANY ($1::uuid[])
+      AND ((v.unapplied_minor + v.lost_minor, v.charged_back_minor) <> (coalesce(e.taken, 0), coalesce(c.amount_minor, 0))
+           OR coalesce(e.recovered, 0) <> CASE v.status WHEN 'reinstated' THEN v.lost_minor ELSE 0 END
+           OR v.status = 'reinstated' AND c.status IN ('open', 'lost'))
 """
 I7_COUNTED = """
     SELECT format('link %s counts %s payments, %s were credited', l.id, l.payments_count, coalesce(t.credited, 0)) AS line
@@ -134,7 +154,7 @@ I15_RAILS = """
                  CASE a.id WHEN p.debit_account_id THEN p.amount ELSE -p.amount END AS booked, 0 AS reported
           FROM ledger_postings p JOIN ledger_transactions l ON l.id = p.transaction_id AND l.mode = p.mode
           JOIN ledger_accounts a ON a.id IN (p.debit_account_id, p.credit_account_id) AND a.code LIKE 'rail:%'
-          WHERE l.source_type IN ('transaction', 'refund', 'chargeback')
+          WHERE l.source_type IN ('transaction', 'refund', 'chargeback', 'payment_reversal')
           UNION ALL
           SELECT mode, currency, rail, 0, amount_minor FROM rail_observations WHERE outcome = 'confirmed'
           UNION ALL
@@ -142,7 +162,10 @@ I15_RAILS = """
           UNION ALL
           SELECT c.mode, c.currency, t.rail, 0, -c.amount_minor
           FROM chargebacks c JOIN transactions t ON t.id = c.transaction_id
-          WHERE c.status <> 'won') books
+          WHERE c.status <> 'won'
+          UNION ALL
+          SELECT mode, currency, rail, 0, -unapplied_minor - lost_minor
+          FROM payment_reversals WHERE status = 'reversed') books
     GROUP BY mode, currency, rail HAVING sum(booked) <> sum(reported)
 """
 I15_UNAPPLIED = """
@@ -161,6 +184,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I7", "credited amounts are in the ledger", I7_CREDITED, "payment"),
     Invariant("I7", "returned amounts are in refunds and chargebacks", I7_GIVEN_BACK, "payment"),
     Invariant("I7", "disputed amounts are in the ledger", I7_DISPUTED, "chargeback"),
+    Invariant("I7", "reversed amounts are in the ledger", I7_REVERSED, "payment"),
     Invariant("I7", "a link counts its payments", I7_COUNTED, "link"),
     Invariant("I7", "a link is paid by its payments", I7_PAID, "link"),
     Invariant("I30", "payments are converted at their rate", I30_FIXED, "payment"),

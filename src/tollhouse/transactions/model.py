@@ -43,6 +43,7 @@ FAILURES = {
     "double_spend": "The funds were spent in another transaction.",
     "canceled_by_customer": "The payment was canceled.",
     "link_canceled": "The payment link was canceled.",
+    "payment_reversed": "The payment was reversed.",
 }
 REFUND_REASONS: dict[RefundReason, str] = {
     "customer_request": "Requested by customer",

@@ -15,10 +15,10 @@ from tollhouse.conversions.model import Exchange
 from tollhouse.environments import payment_settings
 from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.events.balances import Cause
-from tollhouse.http.services import Services, Work
+from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
-from tollhouse.kernel.ids import Mode, new_id
+from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.ledger.model import JournalEntry, Posting, Source, available, income, rail, unapplied
 from tollhouse.ledger.post import defer_post, fits_balance_limit
@@ -36,21 +36,6 @@ from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, Transaction
 SOURCE = "transaction"
 
 
-async def observe(
-    services: Services, rail_name: str, mode: Mode, observation: Observation, now: datetime
-) -> Transaction | None:
-    """Apply an observation. Returns the changed payment; None if nothing changed, for example for a repeated observation."""
-
-    async def action(work: Work) -> Transaction | None:
-        found = await store.find_by_reference(work.tx, rail_name, mode, observation.reference)
-        if found is None:
-            log.error("observation of no payment", part=rail_name, mode=mode)
-            return None
-        return await settle(work, *found, observation)
-
-    return await services.transact(action, now)
-
-
 async def settle(
     work: Work,
     env: MerchantEnv,
@@ -66,7 +51,7 @@ async def settle(
 async def settle_locked(
     work: Work, current: Transaction, observation: Observation, *, fees: Fees | None = None
 ) -> Transaction | None:
-    """Apply an observation to a transaction that is locked or will be verified."""
+    """Apply an observation to a transaction that is locked or will be verified. Reversals are for `refunds.reversals`."""
     env = current.env
     if observation.currency is not None and observation.currency not in work.services.catalogue.currencies:
         log.error("observation in an unknown currency", part=current.rail, mode=env.mode)
@@ -136,6 +121,12 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     about = new_values(amount=work.services.catalogue.priced(current.unapplied_minor, current.currency))
     await record.event(work, env, "payment.accepted", subject=current.id, changed=about)
     return accepted
+
+
+async def receive_again(work: Work, current: Transaction, amount_minor: int) -> Transaction:
+    """Judge reinstated money of a locked payment that awaits money, as if it arrived now."""
+    arrived = Observation(reference="", outcome="confirmed", external_ref="", amount_minor=amount_minor)
+    return await _receive(work, current, arrived, work.services.catalogue.fees_of(current.method_id), in_part=False)
 
 
 async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:

@@ -12,7 +12,7 @@ from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.payment_links.model import LinkStatus
 from tollhouse.rails.provider import Observation
-from tollhouse.transactions.model import RefundRequiredReason, Transaction, TransactionStatus
+from tollhouse.transactions.model import OPEN, RefundRequiredReason, Transaction, TransactionStatus
 
 BASIS_POINTS = 10_000
 TOO_LATE: dict[LinkStatus, RefundRequiredReason] = {
@@ -24,6 +24,7 @@ TOO_LATE: dict[LinkStatus, RefundRequiredReason] = {
 ENDED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded", "refunded", "chargeback"})
 """Fully paid: further money is another payment."""
 EXPIRING: frozenset[TransactionStatus] = frozenset({"pending", "expired"})
+PAYMENT_REVERSED = "payment_reversed"
 ENDED_BY: dict[LinkStatus, RefundRequiredReason] = {"completed": "duplicate", "canceled": "after_cancel"}
 
 
@@ -134,6 +135,33 @@ def accept(transaction: Transaction) -> Transaction:
         unapplied_minor=0,
     )
     return with_derived_status(accepted)
+
+
+def take_unapplied(transaction: Transaction, amount_minor: int) -> Transaction:
+    """The payment after unapplied money was reversed. It counts as not received; if nothing is left, the payment failed."""
+    taken = msgspec.structs.replace(
+        transaction,
+        received_minor=transaction.received_minor - amount_minor,
+        unapplied_minor=transaction.unapplied_minor - amount_minor,
+    )
+    if taken.is_open:
+        return taken
+    if taken.received_minor == 0:
+        return msgspec.structs.replace(taken, status="failed", failure_code=PAYMENT_REVERSED)
+    return with_derived_status(taken)
+
+
+def is_awaiting_money(transaction: Transaction) -> bool:
+    """Whether money that is reinstated is judged as if it arrived now: it is not one that failed by its reversal."""
+    return transaction.status in {*OPEN, "expired"} or (
+        transaction.status == "failed" and transaction.failure_code != PAYMENT_REVERSED
+    )
+
+
+def give_back_unapplied(transaction: Transaction, amount_minor: int) -> Transaction:
+    """The payment after unapplied money was reinstated: it awaits a decision again, for the same reason."""
+    given_back = _unapplied(msgspec.structs.replace(transaction, failure_code=None), amount_minor)
+    return with_derived_status(given_back)
 
 
 def fail(transaction: Transaction, failure_code: str) -> Transaction:
