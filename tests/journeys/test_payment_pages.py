@@ -12,6 +12,7 @@ from tests.running import Service
 
 LIST = """
 - heading "Payments" [level=1]
+- link "Disputes 1 open"
 - link "Export"
 - link "Create payment link"
 - navigation "Status":
@@ -222,6 +223,11 @@ async def see_a_chargeback(someone: Visitor, alice: Actor) -> None:
     await someone.open_part("Payments")
     await page.click("tbody tr:has-text('Chargeback') a.hit")
     await someone.see("payment-chargeback")
+    await page.get_by_role("link", name="Respond to dispute").click()
+    await someone.see("dispute")
+    await page.fill("#product_description", "A ticket")
+    await someone.click("Review and submit")
+    await expect(page.get_by_role("definition").filter(has_text="A ticket")).to_be_visible()
 
 
 async def find_and_export(someone: Visitor) -> None:

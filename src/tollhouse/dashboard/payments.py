@@ -16,6 +16,8 @@ from tollhouse.dashboard import home_store
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.payment_timeline import PaymentStory, build_timeline, signed_amount
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
+from tollhouse.disputes import store as disputes_store
+from tollhouse.disputes.views import dispute_view
 from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import flash_message
@@ -27,7 +29,6 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
-from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded
@@ -93,6 +94,7 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
         going_live=await go_live_state(db, env, caller),
+        disputes_to_respond=await disputes_store.count_to_respond(db, env, request.now, TO_DECIDE_MAX),
         to_decide=await home_store.count_to_decide(db, env, TO_DECIDE_MAX),
         names=method_labels(request.services.catalogue),
         export=f"{path}/export{query.address(None)}",
@@ -141,9 +143,9 @@ async def add_note(request: Request, caller: Person, mode: str, transaction_id: 
     try:
         await request.transact(lambda work: chargeback_notes.add_note(work, env, transaction_id, caller.email, note))
     except InvalidState:
-        return await render_payment(request, caller, env, transaction_id, FormErrors(CLOSED, status=409), note)
+        return await render_payment(request, caller, env, transaction_id, FormErrors(CLOSED, status=409))
     except ValidationFailed as error:
-        return await render_payment(request, caller, env, transaction_id, form_errors_of(error, ("note",)), note)
+        return await render_payment(request, caller, env, transaction_id, form_errors_of(error, ()))
     return see_other(f"/{env.mode}/payments/{transaction_id}#dispute")
 
 
@@ -153,7 +155,6 @@ async def render_payment(
     env: MerchantEnv,
     transaction_id: UUID,
     form_errors: FormErrors = NO_ERRORS,
-    note: str = "",
     mail_form: ReceiptMailForm = NO_MAIL_FORM,
 ) -> Response:
     """The page of one payment, with the errors of the form that was posted."""
@@ -161,7 +162,7 @@ async def render_payment(
     found = story.payment
     chargeback_id = None if found.chargeback is None else found.chargeback.id
     db = request.services.db
-    respond_by = None if chargeback_id is None else await chargeback_notes_store.find_respond_by(db, chargeback_id)
+    dispute = None if chargeback_id is None else await disputes_store.get(db, env, chargeback_id, request.now)
     notes = [] if chargeback_id is None else await chargeback_notes_store.list_notes(db, chargeback_id)
     view = transaction_view(found, request.now, request.services.catalogue)
     played = found.rail == SANDBOX.name and not env.livemode
@@ -185,11 +186,8 @@ async def render_payment(
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
         refund_failures=REFUND_FAILURES,
-        respond_by=stamp_or_none(respond_by),
-        can_respond=respond_by is None or request.now < respond_by,
+        dispute=None if dispute is None else dispute_view(dispute, request.services.catalogue),
         notes=notes,
-        note=note,
-        field_errors=form_errors.field_errors,
         moves=[
             (one, signed_amount(one.delta_minor, one.currency, request.services.catalogue)) for one in reversed(story.moves)
         ],

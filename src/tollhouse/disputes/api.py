@@ -18,6 +18,7 @@ from tollhouse.http.services import Work
 from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.kernel.limits import EVIDENCE_BODY_BYTES_MAX
 from tollhouse.orders.errors import InvalidState
 from tollhouse.platform.db import Pool
 
@@ -66,6 +67,7 @@ async def read_dispute(caller: Caller, dispute_id: UUID, db: Pool, now: datetime
     "/disputes/{dispute_id}/evidence",
     guard=scope("payments:write"),
     errors=(NotFound, ValidationFailed, InvalidState),
+    body_bytes_max=EVIDENCE_BODY_BYTES_MAX,
 )
 async def save_evidence(caller: Caller, dispute_id: UUID, body: NewEvidence, work: Work) -> DisputeView:
     """Save evidence as a draft. Replaces the draft. Until it is submitted, nobody else reads it."""

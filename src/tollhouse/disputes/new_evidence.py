@@ -15,7 +15,7 @@ MEMBERS = tuple(field.name for field in msgspec.structs.fields(Evidence))
 
 
 class NewEvidence(Evidence, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The evidence to save. It replaces what was saved before.."""
+    """The evidence to save. It replaces what was saved before."""
 
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Every invalid field."""

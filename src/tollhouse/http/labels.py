@@ -30,6 +30,7 @@ STATUSES = (
     "invited",
     "lost",
     "needs a decision",
+    "needs response",
     "no review needed",
     "not required",
     "on",
@@ -56,6 +57,7 @@ STATUSES = (
     "skipped",
     "succeeded",
     "suspended",
+    "under review",
     "waiting",
     "won",
 )
@@ -127,6 +129,27 @@ SCHEDULE_FAILURES = (
     "recipient not saved",
 )
 """Why the run of a withdrawal schedule created no withdrawal."""
+EVIDENCE = (
+    "product description",
+    "customer name",
+    "customer email address",
+    "customer IP address",
+    "customer communication",
+    "billing address",
+    "shipping address",
+    "shipping carrier",
+    "shipping date",
+    "shipping tracking number",
+    "service date",
+    "service documentation",
+    "access activity log",
+    "refund policy",
+    "cancellation policy",
+    "cancellation rebuttal",
+    "duplicate charge explanation",
+    "further explanation",
+)
+"""The texts of the evidence of a dispute."""
 KINDS = ("confidential", "public", "automatic", "manual", "test", "refund", "withdrawal", "local administrator")
 AUDIT_EVENTS = (
     "merchant suspended",

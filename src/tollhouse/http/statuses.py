@@ -3,8 +3,14 @@
 from typing import Literal, NamedTuple
 
 Tone = Literal["ok", "info", "warn", "bad", ""]
-WORDINGS = {"refund required": "needs a decision", "not required": "no review needed", "given up": "failed"}
-"""Statuses that pages call otherwise than the API does."""
+WORDINGS = {
+    "refund required": "needs a decision",
+    "not required": "no review needed",
+    "given up": "failed",
+    "customer purchase ip": "customer IP address",
+    "uncategorized text": "further explanation",
+}
+"""Values that pages call otherwise than the API does."""
 
 
 class StatusMark(NamedTuple):
@@ -27,11 +33,13 @@ STATUSES_DONE = (
 )
 MARKS: dict[str, StatusMark] = {
     **dict.fromkeys(STATUSES_DONE, DONE),
-    **dict.fromkeys(("exported", "invited", "pending", "prepared", "processing", "reserved", "waiting"), RUNNING),
-    **dict.fromkeys(("open", "partially_completed", "refund_required"), NEEDS_PEOPLE),
+    **dict.fromkeys(
+        ("exported", "invited", "pending", "prepared", "processing", "reserved", "under_review", "waiting"), RUNNING
+    ),
+    **dict.fromkeys(("needs_response", "open", "partially_completed", "refund_required"), NEEDS_PEOPLE),
     **dict.fromkeys(("in_review", "pending_review", "required"), StatusMark("warn", "clock")),
     **dict.fromkeys(("failed", "given_up", "lost", "refused", "rejected", "revoked"), FAILED),
-    **dict.fromkeys(("canceled", "closed", "disabled", "ended", "released", "skipped"), ENDED),
+    **dict.fromkeys(("accepted", "canceled", "closed", "disabled", "ended", "released", "skipped"), ENDED),
     **dict.fromkeys(("partially_refunded", "refunded", "returned"), RETURNED),
     "chargeback": StatusMark("bad", "triangle-alert"),
     "shown": StatusMark("", "eye"),

@@ -21,6 +21,9 @@ SAVE_EVIDENCE = """
       AND (c.respond_by IS NULL OR c.respond_by > $4::timestamptz
            + coalesce((SELECT k.ahead FROM test_clocks k WHERE k.merchant_id = $1 AND k.mode = $2), '0'))
 """
+LOCK_EVIDENCE = """
+    SELECT evidence_saved_at FROM chargebacks WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
+"""
 RESPOND = """
     UPDATE chargebacks c SET response = $5, responded_at = $4, next_delivery_at = $4
     WHERE c.merchant_id = $1 AND c.mode = $2 AND c.id = $3 AND c.status = 'open' AND c.response = 'needed'
@@ -43,6 +46,12 @@ SCHEDULE_DELIVERY = """
 """
 
 
+class LockedEvidence(Struct, frozen=True):
+    """When the draft of the evidence was saved; None if it was not."""
+
+    evidence_saved_at: datetime | None
+
+
 class DueResponse(Struct, frozen=True):
     """A response that the worker gives to the rail."""
 
@@ -59,6 +68,12 @@ async def save_evidence(tx: Tx, env: MerchantEnv, dispute_id: UUID, evidence: Ev
         SAVE_EVIDENCE, env.merchant_id, env.mode, dispute_id, now, msgspec.json.encode(evidence).decode()
     )
     return saved == 1
+
+
+async def lock_evidence(tx: Tx, env: MerchantEnv, dispute_id: UUID) -> LockedEvidence | None:
+    """Lock the evidence of a dispute until the transaction ends. None if there is no such dispute."""
+    row = await tx.fetchrow(LOCK_EVIDENCE, env.merchant_id, env.mode, dispute_id)
+    return None if row is None else LockedEvidence(row["evidence_saved_at"])
 
 
 async def respond(tx: Tx, env: MerchantEnv, dispute_id: UUID, response: str, now: datetime) -> bool:

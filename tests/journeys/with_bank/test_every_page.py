@@ -39,6 +39,7 @@ NOT_LINKED = {
     "/stepup": "after a time",
     "/{mode}/developers/events/redeliveries/{run_id}": "after a form",
     "/verify/{secret}": "mailed",
+    "/{mode}/disputes/{dispute_id}/submit": "after a form",
 }
 """Pages that no link leads to; journeys see them."""
 
