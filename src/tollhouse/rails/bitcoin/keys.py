@@ -8,6 +8,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from tollhouse.kernel.text import Text
+
 Network = Literal["main", "test", "testnet4", "signet", "regtest"]
 """The networks, as a node names them."""
 
@@ -60,9 +62,17 @@ def parse_account(text: str, network: Network, fingerprint: str, path: str) -> A
     if key.is_private:
         raise InvalidKeyError("This is a private key. Only the public key of the account belongs here.")
     if key.version not in {known.bip32_pub, known.slip132_p2wpkh_pub}:
-        raise InvalidKeyError(f"This is not the public key of a native SegWit account (BIP84) of the network {network}.")
+        raise InvalidKeyError(
+            Text("This is not the public key of a native SegWit account (BIP84) of the network %(name)s.", name=network)
+        )
     if key.depth != ACCOUNT_DEPTH:
-        raise InvalidKeyError(f"This is a key of depth {key.depth}. The key of an account has depth {ACCOUNT_DEPTH}.")
+        raise InvalidKeyError(
+            Text(
+                "This is a key of depth %(depth)s. The key of an account has depth %(wanted)s.",
+                depth=key.depth,
+                wanted=ACCOUNT_DEPTH,
+            )
+        )
     xpub = replace(key, version=known.bip32_pub).b58encode()
     return AccountKey(xpub, network, fingerprint.lower(), path.removeprefix("m/").replace("'", "h"))
 

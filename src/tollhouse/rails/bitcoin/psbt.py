@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from tollhouse.kernel.text import Text
 from tollhouse.rails.bitcoin import keys
 from tollhouse.rails.bitcoin.keys import AccountKey, Chain
 
@@ -84,7 +85,7 @@ def draft(account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment
             if isinstance(found, Draft):
                 return found
             why = found
-    raise PsbtRefusedError(f"The confirmed coins do not cover the payments and the network fee: {why}.")
+    raise PsbtRefusedError(Text("The confirmed coins do not cover the payments and the network fee: %(why)s.", why=why))
 
 
 def redraft(account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment], rate: int, change_index: int) -> Draft:
@@ -93,7 +94,7 @@ def redraft(account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payme
     found = _funded(account, coins, payments, rate, change_index)
     if isinstance(found, Draft):
         return found
-    raise PsbtRefusedError(f"The change does not cover the network fee at this rate: {found}.")
+    raise PsbtRefusedError(Text("The change does not cover the network fee at this rate: %(why)s.", why=found))
 
 
 def ensure_payable(account: AccountKey, payments: Sequence[Payment]) -> None:
@@ -103,9 +104,15 @@ def ensure_payable(account: AccountKey, payments: Sequence[Payment]) -> None:
     for one in payments:
         limit = dust_limit(account, one.address)
         if limit is None:
-            raise PsbtRefusedError(f"{one.address} is not an address of this network.")
+            raise PsbtRefusedError(Text("%(address)s is not an address of this network.", address=one.address))
         if one.amount_minor < limit:
-            raise PsbtRefusedError(f"{one.address} must get at least {limit} satoshis: the network relays no less.")
+            raise PsbtRefusedError(
+                Text(
+                    "%(address)s must get at least %(limit)s satoshis: the network relays no less.",
+                    address=one.address,
+                    limit=limit,
+                )
+            )
 
 
 def dust_limit(account: AccountKey, address: str) -> int | None:
