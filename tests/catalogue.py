@@ -10,7 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 NUMBERS = {
     "O": (range(1, 213),),
-    "P": (range(1, 161), range(165, 166)),
+    "P": (range(1, 161), range(162, 168)),
     "W": (range(1, 91),),
     "S": (range(56, 62),),
 }

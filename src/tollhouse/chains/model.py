@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-DepositStatus = Literal["seen", "vanished", "final", "confirmed", "ignored", "lost", "reversed", "reinstated"]
+DepositState = Literal["seen", "vanished", "final", "confirmed", "ignored", "lost", "reversed", "reinstated"]
 
 
 class BlockId(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Deposit(Struct, frozen=True, kw_only=True):
     block_number: int
     block_hash: str
     block_at: datetime
-    status: DepositStatus
+    status: DepositState
     reported_block_hash: str | None = None
     reported_confirmations: int = 0
 

@@ -10,13 +10,13 @@ from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import Mode
 from tollhouse.signer.messages import GasTerms
 
-PayoutStatus = Literal["waiting", "reserved", "signed", "mined", "completed", "failed"]
+NetworkPayoutState = Literal["waiting", "reserved", "signed", "mined", "completed", "failed"]
 """`waiting`: no nonce, nothing signed. `reserved`: has a nonce, and may be signed. `signed`: the bytes are stored.
 `mined`: in a block that can still vanish. `completed` and `failed` are final."""
 WaitsFor = Literal["float", "gas_price", "turn", "operator"]
 """Too little in the wallet; gas above the maximum; another payout that is being signed; limits of the signer and others."""
 PayoutOrderKind = Literal["withdrawal", "refund"]
-OPEN: tuple[PayoutStatus, ...] = ("reserved", "signed", "mined")
+OPEN: tuple[NetworkPayoutState, ...] = ("reserved", "signed", "mined")
 
 
 class NewChainPayout(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class NewChainPayout(Struct, frozen=True, kw_only=True):
 class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
     """A stored payout. `terms` are those that its nonce was reserved with; `tx_hash` and what follows are of its block."""
 
-    status: PayoutStatus
+    status: NetworkPayoutState
     reason: str | None
     wallet: str | None
     nonce: int | None
@@ -53,7 +53,7 @@ class OpenChainPayout(Struct, frozen=True, kw_only=True):
     id: UUID
     rail: str
     kind: PayoutOrderKind
-    status: PayoutStatus
+    status: NetworkPayoutState
     amount: str
     currency: str
     receiver: str

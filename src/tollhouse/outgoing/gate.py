@@ -4,7 +4,7 @@ The database enforces the same: no posting to a rail's outgoing side, no order a
 a released transfer.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 import msgspec
@@ -25,25 +25,22 @@ MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
 
 
 async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
-    """Insert a transfer, in the transaction that holds its money.
-
-    Raises `RecipientNotSaved` and `RecipientNotActive`. Money to the account that paid is free of them.
-    """
-    if new.receiver != new.payer_account:
-        await ensure_recipient(tx, new.env, new.rail, new.receiver, new.created_at)
+    """Insert a transfer, in the transaction that holds its money; after `ensure_recipient`, unless it goes to the payer."""
     await store.insert(tx, new)
     return new
 
 
-async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> None:
-    """Raises `RecipientNotSaved` and `RecipientNotActive` where money leaves only to saved recipients."""
+async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> date:
+    """Return the environment's day, by which limits count.
+
+    Raises `RecipientNotSaved` and `RecipientNotActive` where money leaves only to saved recipients.
+    """
     obstacle = await recipients_store.get_obstacle(tx, env, rail_name, account, now)
-    if obstacle is None:
-        return
-    if obstacle["active_at"] is None:
+    if obstacle["is_limited"] and obstacle["active_at"] is None:
         raise RecipientNotSaved
-    if obstacle["active_at"] > obstacle["present"]:
+    if obstacle["is_limited"] and obstacle["active_at"] > obstacle["present"]:
         raise RecipientNotActive(obstacle["active_at"])
+    return obstacle["today"]
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:

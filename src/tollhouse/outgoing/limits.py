@@ -1,6 +1,6 @@
 """The limits of withdrawal methods: per amount and per day."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
@@ -33,9 +33,9 @@ async def left_today(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, now: da
     return max(0, method.daily_limit_minor - await store.sum_of_day(tx, env, method.method_id, day))
 
 
-async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, now: datetime) -> DailyCount:
-    """Add the amount to the day's total. Raises `DailyLimitExceeded`."""
-    counted = DailyCount(method.method_id, await store.today(tx, env, now), amount_minor)
+async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, day: date) -> DailyCount:
+    """Add the amount to the total of the environment's day. Raises `DailyLimitExceeded`."""
+    counted = DailyCount(method.method_id, day, amount_minor)
     if not await store.add_to_day(tx, env, counted, method.daily_limit_minor):
         left_minor = (method.daily_limit_minor or 0) - await store.sum_of_day(tx, env, method.method_id, counted.day)
         raise DailyLimitExceeded(max(0, left_minor), datetime.combine(counted.day + timedelta(days=1), time(), UTC))

@@ -29,12 +29,12 @@ DELETE = f"""
 DELETE_OF_MERCHANT = "DELETE FROM withdrawal_recipients WHERE merchant_id = $1"
 # No row: money may leave to anyone. `active_at` is when this account can be paid; null if it is not saved.
 GET_OBSTACLE = """
-    SELECT (SELECT min(r.active_at) FROM withdrawal_recipients r
-            WHERE (r.merchant_id, r.mode, r.rail, r.account) = (s.merchant_id, s.mode, $3, $4)) AS active_at,
-           time_of_environment(s.merchant_id, s.mode, $5) AS present
-    FROM withdrawal_settings s
-    WHERE s.merchant_id = $1 AND s.mode = $2 AND s.saved_recipients_only
-      AND (s.turns_off_at IS NULL OR s.turns_off_at > time_of_environment(s.merchant_id, s.mode, $5))
+    SELECT e.present, (e.present AT TIME ZONE 'UTC')::date AS today, s.merchant_id IS NOT NULL AS is_limited,
+           (SELECT min(r.active_at) FROM withdrawal_recipients r
+            WHERE (r.merchant_id, r.mode, r.rail, r.account) = (s.merchant_id, s.mode, $3, $4)) AS active_at
+    FROM (SELECT time_of_environment($1, $2, $5) AS present) e
+    LEFT JOIN withdrawal_settings s ON s.merchant_id = $1 AND s.mode = $2 AND s.saved_recipients_only
+                                       AND (s.turns_off_at IS NULL OR s.turns_off_at > e.present)
 """
 GET_RULE = "SELECT saved_recipients_only, turns_off_at FROM withdrawal_settings WHERE merchant_id = $1 AND mode = $2"
 # No row where nothing changes.
@@ -91,9 +91,12 @@ async def delete_of_merchant(tx: Tx, merchant_id: MerchantId) -> int:
     return await tx.execute(DELETE_OF_MERCHANT, merchant_id)
 
 
-async def get_obstacle(tx: Tx, env: MerchantEnv, rail: str, account: str, now: datetime) -> Row | None:
-    """Where money leaves only to saved recipients: when this account can be paid, and the environment's present."""
-    return await tx.read_row(GET_OBSTACLE, env.merchant_id, env.mode, rail, account, now)
+async def get_obstacle(tx: Tx, env: MerchantEnv, rail: str, account: str, now: datetime) -> Row:
+    """The environment's present and day, whether money leaves only to saved recipients, and when this one can be paid."""
+    row = await tx.read_row(GET_OBSTACLE, env.merchant_id, env.mode, rail, account, now)
+    if row is None:
+        raise AssertionError("the statement has one row")
+    return row
 
 
 async def get_rule(db: Pool | Tx, env: MerchantEnv) -> RecipientRule:

@@ -174,6 +174,9 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
     """Create the outgoing transfer. It is reviewed and counts towards the daily limit unless it goes to the payer."""
     current, target, amount_minor = preview.payment, preview.destination, preview.amount_minor
     method, needed = target.method, target.approvals_needed(amount_minor)
+    day = None
+    if target.account != target.payer_account:
+        day = await gate.ensure_recipient(tx, current.env, current.rail, target.account, now)
     transfer = OutgoingTransfer(
         id=refund_id,
         kind="refund",
@@ -184,7 +187,7 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
         receiver=target.account,
         receiver_name=target.name,
         payer_account=target.payer_account,
-        count=None if method is None else await limits.count(tx, current.env, method, amount_minor, now),
+        count=None if method is None or day is None else await limits.count(tx, current.env, method, amount_minor, day),
         review="required" if needed else "not_required",
         approvals=Approvals((), 0, needed),
         created_at=now,

@@ -76,9 +76,8 @@ async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[Wit
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
     payee = await payee_of(work, env, new, method)
     await _ensure_acceptable(work, env, new, payee, method, terms)
-    provider = work.services.rails.find(method.rail, env.mode)
-    if provider is not None:
-        await gate.ensure_recipient(work.tx, env, method.rail, provider.account_of(payee.receiver), work.now)
+    account = _account(work.services.rails, method.rail, env, payee.receiver)
+    await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
     return await _insert_quote(work.tx, env, terms, work.now)
 
 
@@ -108,7 +107,9 @@ async def create(
 
     Raises `DailyLimitExceeded`, `InsufficientFunds`, `DuplicateExternalId` and the errors of `gate.admit`.
     """
-    counted = await limits.count(work.tx, env, method, terms.amount_minor, work.now)
+    account = _account(work.services.rails, method.rail, env, payee.receiver)
+    day = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
+    counted = await limits.count(work.tx, env, method, terms.amount_minor, day)
     withdrawal_id = new_id()
     source = Source(notify.SOURCE, withdrawal_id)
     hold, posted = await holds.reserve(work, env, source, method.currency, terms.debit_minor)
@@ -228,10 +229,14 @@ def _withdrawal(
     )
 
 
+def _account(rails: Rails, rail_name: str, env: MerchantEnv, receiver: str) -> str:
+    """The receiver in the notation of the rail."""
+    provider = rails.find(rail_name, env.mode)
+    return receiver if provider is None else provider.account_of(receiver)
+
+
 def _transfer(withdrawal: Withdrawal, counted: DailyCount, rails: Rails) -> OutgoingTransfer:
     """The transfer of a withdrawal; its review is required in live mode."""
-    provider = rails.find(withdrawal.rail, withdrawal.env.mode)
-    receiver = withdrawal.receiver if provider is None else provider.account_of(withdrawal.receiver)
     return OutgoingTransfer(
         id=withdrawal.id,
         kind="withdrawal",
@@ -239,7 +244,7 @@ def _transfer(withdrawal: Withdrawal, counted: DailyCount, rails: Rails) -> Outg
         rail=withdrawal.rail,
         currency=withdrawal.currency,
         amount_minor=withdrawal.receive_minor,
-        receiver=receiver,
+        receiver=_account(rails, withdrawal.rail, withdrawal.env, withdrawal.receiver),
         receiver_name=withdrawal.provider_fields.get("account_holder_name"),
         count=counted,
         review="required" if withdrawal.approvals_needed else "not_required",
