@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.invariants import broken_invariants
-from tests.payments.rail_contract import RailContract
+from tests.rails.contract import RailContract
 from tests.running import Service
 from tollhouse.http.services import Services
 from tollhouse.rails.configured import SANDBOX
@@ -24,3 +24,4 @@ class TestSandbox(RailContract):
 
     provider = SANDBOX
     method_id = "sandbox:EUR"
+    impossible_receivers = ("", "sandbox-invalid", "x" * 257)

@@ -1,7 +1,7 @@
 """The bank rail passes the contract of rails, by statements; and what it shows to customers."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 import msgspec
@@ -11,8 +11,8 @@ from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, paid, read, statem
 from tests.bank.steps import ACCOUNT, Bank, offer
 from tests.cast import Actor
 from tests.invariants import broken_invariants
-from tests.payments.rail_contract import RailContract
 from tests.payments.shop import approve_project, visit
+from tests.rails.contract import RailContract
 from tests.running import CATALOGUE, KEY, Service
 from tollhouse import main
 from tollhouse.bank.model import BankRefusedError
@@ -59,7 +59,12 @@ class TestBankTransfer(RailContract):
 
     provider = BankTransfer(ACCOUNT)
     receiver = CUSTOMER_IBAN
+    impossible_receivers = ("", IBAN, "DE89370400440532013001", "US64SVBKUS6S3300958879")
     method_id = "sepa:EUR"
+    without: ClassVar = {
+        "decline": "A transfer that a bank declines is on no statement.",
+        "reversal": "What a bank takes back is an entry of a statement, which tests/bank imports.",
+    }
 
     def on_its_way(self, reference: str, name: str, minor: int, confirmations: int = 0) -> Observation:
         seen = super().on_its_way(reference, name, minor, confirmations)

@@ -1,19 +1,24 @@
 """The contract of a rail: what must hold whatever it reports, and however often, late or garbled. Every rail passes it.
 
-A rail's own test subclasses `RailContract`, says which rail it is and how it phrases what it saw, and runs.
+A rail's own test subclasses `RailContract`, says which rail it is and how it phrases what it saw, and runs. What a rail
+cannot have is in its `without`, with the reason, and is skipped.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
 from uuid import UUID
+
+import pytest
 
 from tests.cast import Actor
 from tests.payments.bank import fresh, purse, refund
-from tests.payments.shop import COFFEE, choose
+from tests.payments.shop import COFFEE, choose, visit
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.rails.provider import Attempt, Observation, Payer, Provider, RefundOrder
+from tollhouse.rails.provider import Attempt, Health, Observation, Payer, Provider, RefundOrder
 from tollhouse.rails.sandbox import PAYER
 from tollhouse.refunds import reversals
 from tollhouse.transactions import store as transaction_store
@@ -27,6 +32,15 @@ class RailContract:
     method_id: str
     currency = "EUR"
     receiver: str | None = None
+    """Who is paid back, where the rail must be told."""
+    impossible_receivers: tuple[str, ...] = ("",)
+    without: ClassVar[Mapping[str, str]] = {}
+    """What this rail cannot have, of `decline` and `reversal`, and why."""
+
+    def need(self, what: str) -> None:
+        """Skip the test if the rail cannot have this."""
+        if what in self.without:
+            pytest.skip(self.without[what])
 
     def confirmed(self, reference: str, name: str, minor: int, currency: str | None = None) -> Observation:
         """The money is there for good, as this rail says it."""
@@ -156,3 +170,112 @@ class RailContract:
         assert first == second
         assert first.outcome == "accepted"
         assert (await self.provider.refund_state(order, order.ordered_at)).outcome in {"pending", "succeeded"}
+
+    async def test_money_that_vanishes_can_come_in_another_block(self, alice: Actor, services: Services) -> None:
+        _, paid, name = await self.waiting(alice, services)
+        reference = paid.instructions.reference
+        await self.report(
+            services,
+            self.on_its_way(reference, name, 1_000),
+            Observation(reference=reference, outcome="vanished", external_ref=name),
+            self.on_its_way(reference, name + "b", 1_000),
+            self.confirmed(reference, name + "b", 1_000),
+        )
+        assert (await self.now(alice, paid.id))["status"] == "succeeded"
+        assert await self.purse(alice) == (1_000, 0, 0)
+
+    async def test_a_declined_payment_has_failed(self, alice: Actor, services: Services) -> None:
+        self.need("decline")
+        link, paid, name = await self.waiting(alice, services)
+        declined = Observation(
+            reference=paid.instructions.reference, outcome="failed", external_ref=name, failure_code="insufficient_funds"
+        )
+        first, second = await self.report(services, declined, declined)
+        assert (first is not None, second) == (True, None)
+        shown = await self.now(alice, paid.id)
+        assert (shown["status"], shown["failure_code"]) == ("failed", "insufficient_funds")
+        assert (await alice.get(f"/payment-links/{link['id']}", mode=self.provider.mode)).ok().body["status"] == "active"
+
+    async def test_too_much_at_once_is_credited_as_the_merchant_wants(self, alice: Actor, services: Services) -> None:
+        _, paid, name = await self.waiting(alice, services)
+        await self.report(services, self.confirmed(paid.instructions.reference, name, 1_250))
+        shown = await self.now(alice, paid.id)
+        assert (shown["status"], shown["amount_received_minor"], shown["overpaid_minor"]) == ("succeeded", 1_250, 250)
+        available, _, _ = await self.purse(alice)
+        assert available + shown["refund_required_amount_minor"] == 1_250
+
+    async def test_late_money_awaits_a_decision(self, alice: Actor, services: Services) -> None:
+        link, paid, name = await self.waiting(alice, services)
+        deadline = clock.now() - timedelta(days=400)
+        await alice.sql(
+            "UPDATE payment_links SET created_at = $2::timestamptz - interval '1 day', expires_at = $2 WHERE id = $1::uuid",
+            link["id"],
+            deadline,
+        )
+        await self.report(services, self.confirmed(paid.instructions.reference, name, 1_000))
+        shown = await self.now(alice, paid.id)
+        assert (shown["status"], shown["refund_required_reason"], shown["late"]) == ("refund_required", "late", True)
+        assert await self.purse(alice) == (0, 0, 0)
+
+    async def test_the_reference_of_another_rail_or_mode_is_not_ours(self, alice: Actor, services: Services) -> None:
+        _, paid, name = await self.waiting(alice, services)
+        seen = self.confirmed(paid.instructions.reference, name, 1_000)
+        other = "live" if self.provider.mode == "test" else "test"
+        assert await reversals.observe(services, self.provider.name, other, seen, clock.now()) is None
+        assert await reversals.observe(services, "elsewhere", self.provider.mode, seen, clock.now()) is None
+        assert (await self.now(alice, paid.id))["status"] == "pending"
+
+    async def test_confirmed_money_that_is_gone_and_comes_back(self, alice: Actor, services: Services) -> None:
+        self.need("reversal")
+        _, paid, name = await self.waiting(alice, services)
+        reference = paid.instructions.reference
+        gone = Observation(reference=reference, outcome="reversed", external_ref=name, reversal_ref="a")
+        back = Observation(reference=reference, outcome="reinstated", external_ref=name, reversal_ref="a")
+        await self.report(services, self.confirmed(reference, name, 1_000))
+        assert [one is not None for one in await self.report(services, gone, gone)] == [True, False]
+        assert ((await self.now(alice, paid.id))["status"], await self.purse(alice)) == ("chargeback", (0, 0, 0))
+        assert [one is not None for one in await self.report(services, back, back, gone)] == [True, False, False]
+        assert ((await self.now(alice, paid.id))["status"], await self.purse(alice)) == ("succeeded", (1_000, 0, 0))
+
+    async def test_a_reversal_that_is_reported_first_counts_all_the_same(self, alice: Actor, services: Services) -> None:
+        self.need("reversal")
+        _, paid, name = await self.waiting(alice, services)
+        reference = paid.instructions.reference
+        gone = Observation(reference=reference, outcome="reversed", external_ref=name)
+        await self.report(services, gone, self.confirmed(reference, name, 1_000))
+        assert ((await self.now(alice, paid.id))["status"], await self.purse(alice)) == ("chargeback", (0, 0, 0))
+
+    @pytest.mark.covers("P-166")
+    async def test_while_it_is_down_its_method_is_listed_and_links_are_readable(
+        self, alice: Actor, services: Services, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        link, _, _ = await self.waiting(alice, services)
+        mode, rails = self.provider.mode, alice.service.rails.providers
+        down = _Down(rails[self.provider.name, mode])
+        monkeypatch.setitem(rails, (self.provider.name, mode), down)
+        listed = (await alice.get("/payment-methods", mode=mode)).ok().body["payment_methods"]
+        [method] = [one for one in listed if one["method_id"] == self.method_id]
+        assert (method["available"], method["unavailable_reason"]) == (False, "provider_down")
+        (await alice.get(f"/payment-links/{link['id']}", mode=mode)).ok()
+        (await visit(link, alice)).ok()
+
+    def test_a_receiver_that_cannot_be_paid_is_named_so(self) -> None:
+        for receiver in self.impossible_receivers:
+            assert self.provider.receiver_error(receiver)
+        if self.receiver is not None:
+            assert self.provider.receiver_error(self.receiver) is None
+            assert self.provider.account_of(f" {self.receiver} ") == self.provider.account_of(self.receiver)
+
+
+class _Down:
+    """A rail that is out of order, and otherwise itself."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._provider, name)
+
+    def health(self) -> Health:
+        """The provider cannot be reached."""
+        return Health(available=False, reason="provider_down")
