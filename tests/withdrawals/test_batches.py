@@ -122,7 +122,7 @@ async def uploaded(actor: Actor, content: str | bytes, status: int = 200) -> Ans
 
 async def test_a_file_is_reviewed_and_confirmed_once(shop: Actor) -> None:
     await fund(shop)
-    template = (await shop.send("GET", "/test/withdrawals/batches/template")).ok().text
+    template = (await shop.send("GET", "/test/withdrawals/batches/template.csv")).ok().text
     page = await uploaded(shop, template)
     assert "Create 2 withdrawals" in page.text
     assert "€14.20" in read(page.text)

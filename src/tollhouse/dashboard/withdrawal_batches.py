@@ -77,7 +77,7 @@ async def upload_page(request: Request, caller: Person, mode: str) -> Response:
     return _upload_form(request, caller, caller.env(mode))
 
 
-@OPERATIONS.add("GET", f"{ROOT}/template", guard=signed_in_page)
+@OPERATIONS.add("GET", f"{ROOT}/template.csv", guard=signed_in_page)
 async def template(caller: Person, mode: str) -> Response:
     """A CSV file to fill in."""
     caller.env(mode)
