@@ -1,0 +1,80 @@
+"""A service with a rails file: its worker follows a real node, and its checkout shows what arrives."""
+
+import asyncio
+import html
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.cast import Actor, sign_up
+from tests.chains.anvil import CHAIN_ID, Anvil
+from tests.chains.receiving import ETHER, new_xpub
+from tests.invariants import broken_invariants
+from tests.payments.shop import approve_project, choose, visit
+from tests.running import Service, settings_for
+from tollhouse.platform import embedded
+
+RAILS = """
+[ethereum]
+kind = "evm"
+chain_id = {chain_id}
+node_url_file = "{folder}/node"
+xpub = "{xpub}"
+poll_interval_s = 1
+tip_age_max_s = 1000000000
+[ethereum.tokens.USDC]
+contract = "{token}"
+decimals = 6
+"""
+ADDRESS = re.compile(r"ethereum:(?:0x[0-9a-fA-F]{40}@\d+/transfer\?address=)?(0x[0-9a-fA-F]{40})")
+
+
+@pytest.fixture
+async def shop(server: embedded.Server, chain: Anvil, tmp_path: Path) -> AsyncIterator[Actor]:
+    """A merchant of a service whose worker follows the node."""
+    token = await chain.deploy("Token", "USD Coin", "USDC", 6)
+    (tmp_path / "node").write_text(chain.url)
+    rails = tmp_path / "rails.toml"
+    rails.write_text(RAILS.format(chain_id=CHAIN_ID, folder=tmp_path, xpub=new_xpub(), token=token.address))
+    settings = await asyncio.to_thread(settings_for, server.cluster.dsn, fresh=True, TOLLHOUSE_RAILS_FILE=str(rails))
+    service = await asyncio.to_thread(Service(settings).start)
+    try:
+        async with sign_up(service, "alice", "Alice's Coffee") as alice:
+            await approve_project(alice, "live")
+            yield alice
+        assert await broken_invariants(service.dsn) == []
+    finally:
+        await asyncio.to_thread(service.stop)
+
+
+async def is_available(shop: Actor) -> bool:
+    """Whether the worker has measured the rail."""
+    listed = (await shop.get("/payment-methods", mode="live")).ok().body["payment_methods"]
+    [ether] = [one for one in listed if one["method_id"] == "ethereum:ETH"]
+    return ether["available"]
+
+
+@pytest.mark.covers("P-162")
+async def test_a_customer_pays_in_ether(shop: Actor, chain: Anvil) -> None:
+    while not await is_available(shop):
+        await asyncio.sleep(0.1)
+    body = {"display_name": "Coffee", "amount": "0.5", "currency": "ETH"}
+    link = (await shop.post("/payment-links", body, mode="live")).ok(201).body
+    (await choose(link, "ethereum:ETH")).ok(303)
+    shown = html.unescape((await visit(link, shop, Accept="text/html")).ok().text)
+    [address] = set(ADDRESS.findall(shown))
+    assert "0.5" in shown
+    await chain.sent(address, ETHER // 2)
+    statuses = list[str]()
+    while "succeeded" not in statuses:
+        [paid] = (await shop.get("/transactions", mode="live")).ok().body["transactions"]
+        if paid["status"] not in statuses:
+            statuses.append(paid["status"])
+            if paid["status"] == "processing":
+                assert "confirmation" in (await visit(link, shop, Accept="text/html")).ok().text
+                await chain.finalize()
+            assert paid["status"] != "succeeded" or paid["amount_received"] == "0.50000000"
+        await asyncio.sleep(0.1)
+    assert statuses[-2:] == ["processing", "succeeded"]
