@@ -14,7 +14,9 @@ from tests.chains import anvil
 from tests.chains.anvil import Anvil
 from tests.chains.paying import ETHER, Payer, make_network, make_payouts, make_signer
 from tests.clients.conftest import skip_aloud
+from tests.running import Service, settings_for
 from tollhouse.http.services import Services
+from tollhouse.platform import embedded
 from tollhouse.signer.client import SignerClient, SignerUnavailable
 from tollhouse.signer.messages import WalletFacts
 from tollhouse.signer.server import serve
@@ -28,6 +30,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "anvil_url" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("anvil"))
+
+
+@pytest.fixture(scope="package")
+def service(server: embedded.Server) -> Iterator[Service]:
+    """A service of their own: its outgoing transfers are of no withdrawal or refund."""
+    with Service(settings_for(server.cluster.dsn, fresh=True)) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

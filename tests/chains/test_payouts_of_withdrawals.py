@@ -136,10 +136,12 @@ async def test_the_jobs_of_the_worker_finish_what_was_begun(
     assert stored is not None
     assert stored.status == "reserved"
     monkeypatch.undo()
-    await services.db.execute("UPDATE chain_payouts SET check_at = now() WHERE id = $1", unsent.id)
+    await services.db.execute("UPDATE chain_payouts SET check_at = now() - interval '1 s' WHERE id = $1", unsent.id)
     await payouts_jobs.advance_payouts(on_chain)
     await payer.settle()
-    await services.db.execute("UPDATE chain_payouts SET check_at = now() WHERE id = ANY ($1)", [sent.id, unsent.id])
+    await services.db.execute(
+        "UPDATE chain_payouts SET check_at = now() - interval '1 s' WHERE id = ANY ($1)", [sent.id, unsent.id]
+    )
     await payouts_jobs.advance_payouts(on_chain)
     await payouts_jobs.measure_payouts(on_chain)
     for one in (sent, unsent):

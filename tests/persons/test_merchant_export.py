@@ -26,6 +26,7 @@ from tollhouse.personal_data.merchant_export import export_merchant
 LEFT_OUT = {
     "api_requests",
     "bank_payouts",
+    "card_payments",
     "conversion_quotes",
     "idempotency_keys",
     "oauth_codes",

@@ -1,6 +1,7 @@
 """The keys of a mnemonic: one of the wallet that pays, and one for each deposit address. Only the signer imports this."""
 
 import stat
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,9 @@ from eth_utils.exceptions import ValidationError
 from tollhouse.platform import private_files
 from tollhouse.platform.failure import Failure
 from tollhouse.signer.messages import GasTerms, TransferOrder
+
+sys.setrecursionlimit(1_000)
+"""Python's default again: a library above raises it to 100,000, with which nested input overflows the stack."""
 
 DEPOSITS = "m/44'/60'/0'/0"
 """The parent of deposit addresses, as wallets have it (BIP 44). Its public key derives them without any private key."""

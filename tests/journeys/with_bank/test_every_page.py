@@ -21,6 +21,7 @@ from tests.withdrawals.steps import BY_SEPA, asked
 NOT_LINKED = {
     "/api/v2/oauth/authorize": "leads to the consent page",
     "/logos/{name}": "an image",
+    "/{mode}/withdrawals/batches/{batch_id}": "after a form",
     "/operator/applications/{client_id}/reactivate": "after suspending",
     "/operator/deliveries/{merchant_id}/{mode}": "where deliveries fail",
     "/operator/mail/{mail_id}/html": "only where operators can read mail: without a relay, outside live use",
