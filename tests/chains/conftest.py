@@ -14,6 +14,7 @@ from tests.chains import anvil
 from tests.chains.anvil import Anvil
 from tests.chains.paying import ETHER, Payer, make_network, make_payouts, make_signer
 from tests.clients.conftest import skip_aloud
+from tests.invariants import broken_invariants, last_id
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services
 from tollhouse.platform import embedded
@@ -64,7 +65,8 @@ async def chain(anvil_url: str) -> AsyncIterator[Anvil]:
 
 @pytest.fixture
 async def payer(alice: Actor, services: Services, chain: Anvil, tmp_path: Path) -> AsyncIterator[Payer]:
-    """The wallet has 10 ether and 1,000 dollars."""
+    """The wallet has 10 ether and 1,000 dollars. Whatever left is explained after each test."""
+    since = last_id()
     token, name = await chain.deploy("Token", "USD Coin", "USDC", 6), f"t{uuid4().hex[:10]}"
     signer, stop = make_signer(tmp_path, name, token.address), asyncio.Event()
     await chain.sent(signer.wallet.address, 10 * ETHER)
@@ -78,6 +80,8 @@ async def payer(alice: Actor, services: Services, chain: Anvil, tmp_path: Path) 
         yield Payer(alice.merchant_id, services, payouts, chain, signer, token)
         stop.set()
     signer.journal.close()
+    broken = await broken_invariants(alice.service.dsn, since)
+    assert [line for line in broken if line.startswith("I23 every outgoing amount")] == []
 
 
 async def is_listening(client: SignerClient, name: str) -> bool:
