@@ -917,7 +917,7 @@ CREATE TABLE public.chargebacks (
     CONSTRAINT chargebacks_check1 CHECK (((response = ANY (ARRAY['submitted'::text, 'accepted'::text])) = (responded_at IS NOT NULL))),
     CONSTRAINT chargebacks_check2 CHECK (((response <> 'submitted'::text) OR (evidence <> '{}'::jsonb))),
     CONSTRAINT chargebacks_check3 CHECK (((next_delivery_at IS NULL) OR ((status = 'open'::text) AND (responded_at IS NOT NULL)))),
-    CONSTRAINT chargebacks_evidence_check CHECK (((jsonb_typeof(evidence) = 'object'::text) AND (octet_length((evidence)::text) <= 200000))),
+    CONSTRAINT chargebacks_evidence CHECK (((jsonb_typeof(evidence) = 'object'::text) AND (octet_length((evidence)::text) <= 300000))),
     CONSTRAINT chargebacks_fee_minor_check CHECK ((fee_minor >= 0)),
     CONSTRAINT chargebacks_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT chargebacks_response_check CHECK ((response = ANY (ARRAY['needed'::text, 'submitted'::text, 'accepted'::text, 'expired'::text, 'none'::text]))),
@@ -3692,6 +3692,7 @@ CREATE INDEX chain_deposits_of_address ON public.chain_deposits USING btree (rai
 CREATE INDEX chain_deposits_of_block ON public.chain_deposits USING btree (rail, mode, block_number);
 CREATE INDEX chain_deposits_unsettled ON public.chain_deposits USING btree (rail, mode) WHERE ((status = ANY (ARRAY['seen'::text, 'final'::text, 'lost'::text, 'reinstated'::text])) OR ((status = 'vanished'::text) AND (reported_block_hash IS NOT NULL)));
 CREATE INDEX chain_payouts_due ON public.chain_payouts USING btree (check_at) WHERE (check_at IS NOT NULL);
+CREATE INDEX chain_payouts_unmined ON public.chain_payouts USING btree (rail, mode, wallet, nonce) WHERE (status = ANY (ARRAY['reserved'::text, 'signed'::text]));
 CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'reserved'::text);
 CREATE INDEX chain_payouts_waiting ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'waiting'::text);
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
@@ -3777,6 +3778,7 @@ CREATE INDEX transactions_by_status ON public.transactions USING btree (merchant
 CREATE INDEX transactions_failed ON public.transactions USING btree (merchant_id, mode, updated_at) INCLUDE (currency) WHERE (status = 'failed'::text);
 CREATE INDEX transactions_of_link ON public.transactions USING btree (payment_link_id, created_at DESC, id DESC);
 CREATE INDEX transactions_of_merchant ON public.transactions USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX transactions_open_on_chains ON public.transactions USING btree (rail, mode, currency, rail_reference) WHERE ((method_type = 'crypto'::text) AND (status = ANY (ARRAY['pending'::text, 'processing'::text])));
 CREATE INDEX transactions_succeeded ON public.transactions USING btree (merchant_id, mode, succeeded_at) INCLUDE (currency, method_id, credited_minor) WHERE (succeeded_at IS NOT NULL);
 CREATE INDEX transactions_to_decide ON public.transactions USING btree (merchant_id, mode) WHERE (status = 'refund_required'::text);
 CREATE INDEX transactions_underpaid ON public.transactions USING btree (payment_link_id) WHERE ((status = 'pending'::text) AND (received_minor > 0));
@@ -3804,6 +3806,7 @@ CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (crea
 CREATE INDEX withdrawal_recipients_by_account ON public.withdrawal_recipients USING btree (merchant_id, mode, rail, account);
 CREATE INDEX withdrawal_recipients_of_merchant ON public.withdrawal_recipients USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE UNIQUE INDEX withdrawal_recipients_once ON public.withdrawal_recipients USING btree (merchant_id, mode, method_id, account);
+CREATE INDEX withdrawal_schedule_runs_of_merchant ON public.withdrawal_schedule_runs USING btree (merchant_id, at DESC, due_at DESC);
 CREATE INDEX withdrawal_schedules_active ON public.withdrawal_schedules USING btree (merchant_id, mode, next_attempt_at) WHERE (status = 'active'::text);
 CREATE INDEX withdrawal_schedules_due ON public.withdrawal_schedules USING btree (next_attempt_at) WHERE (status = 'active'::text);
 CREATE INDEX withdrawal_schedules_of_merchant ON public.withdrawal_schedules USING btree (merchant_id, mode, created_at DESC, id DESC);
