@@ -12,7 +12,7 @@ from tests.cast import Actor
 from tests.chains.anvil import Anvil
 from tests.chains.receiving import ETHER, MINOR, Receiver, address, new_xpub
 from tests.invariants import broken_invariants, last_id
-from tollhouse.chains import jobs, store
+from tollhouse.chains import addresses, jobs, store
 from tollhouse.chains.watcher import LEASE
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -170,6 +170,24 @@ async def test_an_address_that_somebody_changed_is_noticed_and_nothing_is_offere
     [broken] = await broken_invariants(receiver.actor.service.dsn, since)
     assert theirs in broken
     await db.execute(change, paid.id, address(paid))
+    await receiver.look()
+    assert await receiver.error() is None
+
+
+async def test_a_changed_address_keeps_the_rail_down_until_it_is_right_again(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many addresses are verified at once: the one that is wrong is the second here."""
+    monkeypatch.setattr(addresses, "VERIFIED_AT_ONCE", 1)
+    _, second = await receiver.offer(), await receiver.offer()
+    change = "UPDATE transactions SET instructions = instructions || jsonb_build_object('address', $2::text) WHERE id = $1"
+    await receiver.services.db.execute(change, second.id, "0x" + "1" * 40)
+    while await receiver.error() is None:
+        await receiver.look()
+    for _ in range(3):
+        await receiver.look()
+        assert await receiver.error() == "provider_down"
+    await receiver.services.db.execute(change, second.id, address(second))
     await receiver.look()
     assert await receiver.error() is None
 

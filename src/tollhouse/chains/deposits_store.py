@@ -46,7 +46,7 @@ LIST_UNSETTLED = """
     FROM chain_deposits d
     JOIN deposit_addresses a ON (a.rail, a.mode, lower(a.address)) = (d.rail, d.mode, d.address)
     WHERE d.rail = $1 AND d.mode = $2
-      AND (d.status IN ('seen', 'final', 'lost', 'reinstated')
+      AND (d.status IN ('seen', 'final')
            OR (d.status = 'vanished' AND d.reported_block_hash IS NOT NULL))
     ORDER BY d.block_number, d.tx_hash, d.address, d.currency
 """

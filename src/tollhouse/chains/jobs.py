@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from tollhouse.chains import addresses, health, store
+from tollhouse.chains import addresses, store
 from tollhouse.chains.model import Cursor
 from tollhouse.chains.reports import Reporter
 from tollhouse.chains.watcher import HOLDER, LEASE, ChainMismatchError, LeaseLostError, Watcher
@@ -37,7 +37,6 @@ async def watch(services: Services) -> None:
         if time.monotonic() >= progress.next_look:
             progress.next_look = int(time.monotonic()) + network.settings.poll_interval_s
             await watch_once(services, network, clock.now())
-    await health.refresh(services)
 
 
 async def watch_once(services: Services, network: EvmNetwork, now: datetime) -> None:
@@ -65,10 +64,10 @@ async def _follow(
     if url is None or settings.xpub is None:
         return "node_url and xpub are needed by the worker", {}
     deriver = AddressDeriver(settings.xpub)
-    is_same, progress.next_verified = await addresses.verify(services, network, deriver, progress.next_verified)
-    if not is_same:
-        progress.next_verified = 0
+    is_same, following = await addresses.verify(services, network, deriver, progress.next_verified)
+    if not is_same:  # read again until it is right
         return "a deposit address was changed", {}
+    progress.next_verified = following
     facts: dict[str, Any] = {"free_addresses": await addresses.refill(services, network, deriver, now)}
     try:
         async with EvmNode(url) as node:

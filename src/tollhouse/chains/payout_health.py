@@ -13,7 +13,6 @@ from tollhouse.rails.evm.sending import WEI_PER_GWEI
 from tollhouse.signer.client import SignerUnavailable
 from tollhouse.signer.messages import SigningRefused
 
-REFRESH_EVERY_S = 2
 TRANSFER_GAS = 65_000
 """What a transfer of a usual token needs."""
 

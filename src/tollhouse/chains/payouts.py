@@ -4,6 +4,7 @@ Whatever is interrupted, by an error or a kill, is continued with the same nonce
 for an order that was signed: the signer has it in its journal, even if this database was restored from an older backup.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -141,8 +142,7 @@ class ChainPayouts:
     async def _reserve(self, node: EvmNode, payout: ChainPayout, now: datetime) -> ChainPayout:
         check_at = now + CONTINUE_AFTER
         if signed := await self.signer.find_signed(payout.id):
-            await self.db.transact(lambda tx: _adopt(tx, payout.id, signed, now, check_at))
-            return await self._get(payout.id)
+            return await self._with_nonce(payout, lambda tx: _adopt(tx, payout.id, signed, now, check_at))
         wallet = await self.signer.describe_wallet(payout.rail)
         if isinstance(wallet, SigningRefused):
             raise CannotPrepare(wallet.message)
@@ -156,8 +156,14 @@ class ChainPayouts:
         terms = _terms(await sending.estimate_gas(node, transfer), price)
         await self._ensure_float(node, payout, wallet.address, terms.cost)
         nonce_min = max(wallet.next_nonce, await sending.count_sent(node, wallet.address, "pending"))
+        return await self._with_nonce(
+            payout, lambda tx: _reserve(tx, payout.id, wallet.address, nonce_min, terms, now, check_at)
+        )
+
+    async def _with_nonce(self, payout: ChainPayout, action: Callable[[Tx], Awaitable[None]]) -> ChainPayout:
+        """The payout after it was given a nonce. Raises `CannotPrepare` where the database refuses that now."""
         try:
-            await self.db.transact(lambda tx: _reserve(tx, payout.id, wallet.address, nonce_min, terms, now, check_at))
+            await self.db.transact(action)
         except asyncpg.UniqueViolationError:
             raise CannotPrepare("another payout is being signed", "turn") from None
         except asyncpg.CheckViolationError as error:  # paused or suspended meanwhile

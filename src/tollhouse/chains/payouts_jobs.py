@@ -32,7 +32,6 @@ async def measure_payouts(services: Services) -> None:
         payouts = payouts_of(services, network)
         if payouts is not None:
             await payout_health.measure(payouts, clock.now())
-    await payout_health.refresh(services)
 
 
 def payouts_of(services: Services, network: EvmNetwork) -> ChainPayouts | None:

@@ -1,6 +1,6 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.chains import jobs, payouts_jobs
+from tollhouse.chains import health, jobs, payouts_jobs
 from tollhouse.chains.invariants_store import INVARIANTS
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
 
@@ -8,6 +8,7 @@ ADVANCE_S, MEASURE_S = 1, 10
 SLICE = Slice(
     jobs=(
         Job(CONTINUOUS_S, jobs.watch),
+        Job(health.REFRESH_EVERY_S, health.refresh),
         Job(ADVANCE_S, payouts_jobs.advance_payouts),
         Job(MEASURE_S, payouts_jobs.measure_payouts),
     ),

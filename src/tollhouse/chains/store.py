@@ -38,8 +38,10 @@ FIND_OURS = """
     WHERE rail = $1 AND mode = $2 AND lower(address) = ANY ($3::text[])
 """
 LIST_OPEN_ADDRESSES = """
-    SELECT DISTINCT t.rail_reference AS address FROM transactions t
-    WHERE t.rail = $1 AND t.mode = $2 AND t.currency = $3 AND t.status IN ('pending', 'processing') LIMIT $4
+    SELECT t.rail_reference AS address FROM transactions t
+    WHERE t.rail = $1 AND t.mode = $2 AND t.currency = $3 AND t.method_type = 'crypto'
+      AND t.status IN ('pending', 'processing') AND t.rail_reference > $4
+    ORDER BY t.rail_reference LIMIT $5
 """
 # Whoever holds the lease prolongs it; another worker gets it when it ended.
 LEASE = """
@@ -98,9 +100,9 @@ async def find_ours(db: Pool, rail: str, mode: Mode, addresses: Sequence[str]) -
     return {row["address"]: (row["reference"], row["derivation_index"]) for row in rows}
 
 
-async def list_open_addresses(db: Pool, rail: str, mode: Mode, currency: str, limit: int) -> list[str]:
-    """Addresses of open attempts in this currency."""
-    return [row["address"] for row in await db.fetch(LIST_OPEN_ADDRESSES, rail, mode, currency, limit)]
+async def list_open_addresses(db: Pool, rail: str, mode: Mode, currency: str, after: str, limit: int) -> list[str]:
+    """Addresses of open attempts in this currency, in their order, from the one after this one on."""
+    return [row["address"] for row in await db.fetch(LIST_OPEN_ADDRESSES, rail, mode, currency, after, limit)]
 
 
 async def lease(

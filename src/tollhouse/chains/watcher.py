@@ -32,7 +32,7 @@ STEPS_AT_ONCE = 10
 EARLIER_BLOCKS = 100
 """Places of the chain that are kept, to find where a reorganisation began."""
 UNFINAL_BLOCKS_MAX = 512
-OPEN_ADDRESSES_MAX = 1_000
+OPEN_ADDRESSES_AT_ONCE = 1_000
 HOLDER = uuid4()
 """This worker, among those that could follow a chain."""
 _SCANNED: "WeakKeyDictionary[EvmNetwork, dict[int, str]]" = WeakKeyDictionary()
@@ -185,9 +185,18 @@ class Watcher(Struct, frozen=True):
         ]
 
     async def _internal(self, header: Header, fresh: Sequence[Deposit]) -> list[Deposit]:
-        """Ether that contracts sent to addresses of open attempts: what their balance has beyond all known deposits."""
+        """Ether that contracts sent to addresses of open attempts, which no transaction of the block shows."""
         name, mode, coin = self.network.name, self.network.mode, self.network.settings.coin
-        shown = await store.list_open_addresses(self.services.db, name, mode, coin, OPEN_ADDRESSES_MAX)
+        found: list[Deposit] = []
+        shown = await store.list_open_addresses(self.services.db, name, mode, coin, "", OPEN_ADDRESSES_AT_ONCE)
+        while shown:
+            found += await self._surplus(header, fresh, shown)
+            shown = await store.list_open_addresses(self.services.db, name, mode, coin, shown[-1], OPEN_ADDRESSES_AT_ONCE)
+        return found
+
+    async def _surplus(self, header: Header, fresh: Sequence[Deposit], shown: Sequence[str]) -> list[Deposit]:
+        """What these addresses have beyond all known deposits."""
+        name, mode, coin = self.network.name, self.network.mode, self.network.settings.coin
         addresses = [address.lower() for address in shown]
         known = await deposits_store.sum_units(self.services.db, name, mode, coin, addresses)
         try:

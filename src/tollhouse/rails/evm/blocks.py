@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from msgspec import Struct, field
 
 from tollhouse.rails.evm.node import (
+    HEX_DATA,
+    QUANTITY,
     EvmNode,
     Hash,
     HexAddress,
@@ -167,7 +169,7 @@ class BlockReader:
         if asset.contract is None:
             return await self._node.quantity("eth_getBalance", address, at)
         call = {"to": asset.contract, "data": f"{BALANCE_OF}{address[2:].lower():0>64}"}
-        word = await self._node.call(str, "eth_call", call, at)
+        word = await self._node.call(HEX_DATA, "eth_call", call, at)
         if len(word) != WORD_CHARS:
             raise NodeCallError(0, "the contract has no balances")
         return int(word, 16)
@@ -175,8 +177,10 @@ class BlockReader:
     async def coin_balances(self, addresses: Sequence[str], block_hash: str) -> list[int]:
         """The units of coin of addresses after a block. Raises `NodeCallError` if the node no longer has that state."""
         calls = [RpcCall("eth_getBalance", (address, {"blockHash": block_hash})) for address in addresses]
-        found = await self._node.batch(str, calls)
-        return [number_of(quantity or "") for quantity in found]
+        found = [quantity for quantity in await self._node.batch(QUANTITY, calls) if quantity is not None]
+        if len(found) != len(calls):
+            raise NodeAnswerError("balances are missing")
+        return [number_of(quantity) for quantity in found]
 
     async def _logs(self, headers: Sequence[Header]) -> list[list[TransferLog]]:
         if not self._tokens:

@@ -30,6 +30,7 @@ Quantity = Annotated[str, Meta(pattern="^0x[0-9a-f]{1,64}$")]
 QUANTITY: type[str] = cast("Any", Quantity)
 Hash = Annotated[str, Meta(pattern="^0x[0-9a-f]{64}$")]
 HexData = Annotated[str, Meta(pattern="^0x([0-9a-fA-F]{2})*$")]
+HEX_DATA: type[str] = cast("Any", HexData)
 HexAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
 

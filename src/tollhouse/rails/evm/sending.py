@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tollhouse.rails.evm.node import EvmNode, NodeCallError, Quantity, RpcCall, number_of
+from tollhouse.rails.evm.node import HEX_DATA, EvmNode, NodeCallError, Quantity, RpcCall, number_of
 
 TRANSFER_SELECTOR = "a9059cbb"
 BALANCE_SELECTOR = "70a08231"
@@ -126,7 +126,7 @@ async def read_balance(node: EvmNode, address: str, contract: str | None) -> int
     if contract is None:
         return await node.quantity("eth_getBalance", address, "latest")
     call = {"to": contract, "data": f"0x{BALANCE_SELECTOR}{_word(address)}"}
-    found = await node.call(str, "eth_call", call, "latest")
+    found = await node.call(HEX_DATA, "eth_call", call, "latest")
     return int(found, 16) if len(found) > len("0x") else 0
 
 
