@@ -1,10 +1,12 @@
 """Card payments: the provider's page, its events in any order and number, and what happens without them."""
 
 import time
+from datetime import datetime
 from itertools import permutations
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.cards.provider import DECLINED_CARD, OLD_SECRET, WEBHOOK_SECRET, signed
 from tests.cards.steps import Shop
@@ -12,6 +14,12 @@ from tests.payments.bank import refund
 from tests.payments.shop import choose, visit
 from tollhouse.cards import jobs
 from tollhouse.cards.webhook_api import BODY_BYTES_MAX
+from tollhouse.http.services import Services
+from tollhouse.kernel.ids import Mode
+from tollhouse.ledger.model import BalanceLimitExceeded
+from tollhouse.rails.provider import Observation
+from tollhouse.rails.stripe import client
+from tollhouse.refunds import reversals
 from tollhouse.refunds.jobs import submit_refunds
 
 
@@ -48,7 +56,7 @@ async def test_a_customer_pays_on_the_page_of_the_provider(shop: Shop) -> None:
 
 @pytest.mark.covers("P-167")
 async def test_repeated_and_reordered_events_lead_to_one_state(shop: Shop) -> None:
-    types = ("payment_intent.processing", "payment_intent.succeeded", "payment_intent.payment_failed")
+    types = ("payment_intent.processing", "payment_intent.succeeded", "payment_intent.canceled")
     states = set[tuple[Any, ...]]()
     orders = list(permutations(types))
     for number, order in enumerate(orders, 1):
@@ -98,9 +106,10 @@ async def test_only_signed_events_are_taken(shop: Shop) -> None:
     (await shop.send(b"[]")).refused("invalid_request", 400)
     (await shop.send(shop.provider.event("payment_intent.succeeded", "../secrets"))).refused("invalid_request", 400)
     (await shop.send(b" " * (BODY_BYTES_MAX + 1))).refused("payload_too_large", 413)
-    (await shop.send(shop.provider.event("customer.created", "cus_1"))).ok()
+    for irrelevant in ("customer.created", "payment_intent.created", "payment_intent.payment_failed"):
+        (await shop.send(shop.provider.event(irrelevant, "of_no_interest"))).ok()
     kept = "SELECT count(*) AS n FROM provider_events WHERE object_id = ANY($1)"
-    assert (await shop.alice.sql(kept, ["pi_of_nobody", "../secrets", "cus_1"]))[0]["n"] == 0
+    assert (await shop.alice.sql(kept, ["pi_of_nobody", "../secrets", "of_no_interest"]))[0]["n"] == 0
     (await shop.send(raw, signed(raw, OLD_SECRET))).ok()  # while the secret is rotated
     (await shop.send(raw, signed(raw, b"whsec_guessed", WEBHOOK_SECRET))).ok()
     assert (await shop.alice.sql(kept, ["pi_of_nobody"]))[0]["n"] == 1
@@ -179,6 +188,72 @@ async def test_a_provider_that_is_down_takes_no_payments_and_loses_no_events(sho
     await shop.alice.sql(due, intent["id"])
     await jobs.apply_events(shop.services)
     assert (await shop.payment(payment_id))["status"] == "succeeded"
+
+
+async def test_what_the_books_refuse_holds_up_nothing_else(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = [await shop.offer() for _ in range(3)]
+    bad_page_id = offered[0][2]
+    for _, _, page_id in offered:
+        await shop.provider.pay(page_id)
+        (await shop.send(shop.provider.event("checkout.session.completed", page_id))).ok()
+    observe = reversals.observe
+
+    async def refusing(services: Services, rail: str, mode: Mode, observed: Observation, now: datetime) -> Any:
+        if observed.reference == bad_page_id:
+            raise BalanceLimitExceeded
+        return await observe(services, rail, mode, observed, now)
+
+    monkeypatch.setattr(reversals, "observe", refusing)
+    await jobs.apply_events(shop.services)
+    statuses = [(await shop.payment(payment_id))["status"] for _, payment_id, _ in offered]
+    assert statuses == ["pending", "succeeded", "succeeded"]
+    due = "SELECT tries, next_try_at < received_at + interval '10 min' AS is_soon FROM provider_events WHERE object_id = $1"
+    assert [tuple(row) for row in await shop.alice.sql(due, bad_page_id)] == [(1, True)]  # sooner than its lease ends
+    await shop.alice.sql("UPDATE provider_events SET tries = $2, next_try_at = received_at WHERE object_id = $1",
+                         bad_page_id, jobs.TRIES_MAX - 1)  # fmt: skip
+    await jobs.apply_events(shop.services)
+    assert [tuple(row) for row in await shop.alice.sql(due, bad_page_id)] == [(jobs.TRIES_MAX, None)]
+
+    await shop.alice.sql("UPDATE card_payments SET next_poll_at = created_at WHERE transaction_id = ANY($1::uuid[])",
+                         [payment_id for _, payment_id, _ in offered])  # fmt: skip
+    await jobs.poll_payments(shop.services)
+    polled = "SELECT count(*) AS n FROM card_payments WHERE next_poll_at IS NULL AND transaction_id = ANY($1::uuid[])"
+    [row] = await shop.alice.sql(polled, [payment_id for _, payment_id, _ in offered])
+    assert row["n"] == 2
+    monkeypatch.undo()
+    await shop.poll(offered[0][1])
+    assert (await shop.payment(offered[0][1]))["status"] == "succeeded"
+
+
+async def test_pages_of_other_software_are_left_alone(shop: Shop) -> None:
+    _, _, page_id = await shop.offer()
+    other_id = f"{page_id}_other"
+    shop.provider.sessions[other_id] = shop.provider.sessions[page_id] | {"id": other_id, "client_reference_id": None}
+    intent = await shop.provider.pay(other_id)
+    with capture_logs() as logged:
+        await shop.report("checkout.session.completed", other_id)
+        await shop.report("payment_intent.succeeded", intent["id"])
+    assert [one for one in logged if one["log_level"] in {"warning", "error"}] == []
+    done = "SELECT tries, next_try_at FROM provider_events WHERE object_id IN ($1, $2)"
+    assert [tuple(row) for row in await shop.alice.sql(done, other_id, intent["id"])] == [(1, None)] * 2
+
+
+async def test_old_events_are_deleted_when_they_were_processed(shop: Shop) -> None:
+    _, _, page_id = await shop.offer()
+    await shop.report("checkout.session.completed", page_id)
+    (await shop.send(shop.provider.event("checkout.session.expired", page_id))).ok()
+    kept = "SELECT type FROM provider_events WHERE object_id = $1 ORDER BY type"
+    await jobs.delete_old_events(shop.services)
+    assert len(await shop.alice.sql(kept, page_id)) == 2
+    aged = "UPDATE provider_events SET received_at = received_at - $2::interval WHERE object_id = $1"
+    await shop.alice.sql(aged, page_id, jobs.RETENTION)
+    await jobs.delete_old_events(shop.services)
+    assert [row["type"] for row in await shop.alice.sql(kept, page_id)] == ["checkout.session.expired"]
+
+
+def test_a_lease_is_longer_than_its_batch() -> None:
+    request_s = client.TRIES * client.TIMEOUT_S + (client.TRIES - 1) * client.RETRY_AFTER_MS / 1000
+    assert jobs.LEASE.total_seconds() > jobs.BATCH_SIZE * 2 * request_s
 
 
 async def test_an_answer_that_is_lost_opens_one_page(shop: Shop) -> None:

@@ -7,19 +7,17 @@ from tollhouse.cards.store import ProviderEvent
 from tollhouse.http.services import Services
 from tollhouse.rails.stripe.cards import StripeCards
 
-PAGE, INTENT = "checkout.session.", "payment_intent."
-
-
-def is_relevant(event_type: str) -> bool:
-    """Whether events of this type say something that is of interest here."""
-    return event_type.startswith((PAGE, INTENT))
+PAGE_TYPES = frozenset({"checkout.session.completed", "checkout.session.expired"})
+INTENT_TYPES = frozenset({"payment_intent.processing", "payment_intent.succeeded", "payment_intent.canceled"})
+RELEVANT_TYPES = PAGE_TYPES | INTENT_TYPES
+"""What can change a payment here. Every other type would cost requests to the provider for nothing."""
 
 
 async def apply(services: Services, cards: StripeCards, event: ProviderEvent, now: datetime) -> None:
-    """Read what the event is about and apply it. Raises `RailUnavailableError` and `StripeError`."""
-    if event.type.startswith(PAGE):
+    """Read what the event is about and apply it. Raises as `payments.synchronize`."""
+    if event.type in PAGE_TYPES:
         await payments.synchronize(services, cards, event.object_id, now)
-    elif event.type.startswith(INTENT):
+    elif event.type in INTENT_TYPES:
         reference = await cards.find_reference(event.object_id)
         if reference is not None:
             await payments.synchronize(services, cards, reference, now)

@@ -5,17 +5,19 @@ from datetime import timedelta
 from tollhouse.cards import events, payments, store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.errors import ApiError
+from tollhouse.platform.cleanup import delete_in_batches
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import RailUnavailableError
 from tollhouse.rails.stripe.client import StripeError
 
-BATCH_SIZE = 20
+BATCH_SIZE = 15
 LEASE = timedelta(minutes=10)
-"""Longer than a batch takes in which every request runs into its timeout."""
+"""Longer than a batch takes in which every request, two for each row, runs into its timeout at each try."""
 RETRY_MIN, RETRY_MAX = timedelta(seconds=5), timedelta(hours=1)
 TRIES_MAX = 40
 """About a day. The payments are polled all the same."""
-KEPT = timedelta(days=40)
+RETENTION = timedelta(days=40)
 """Longer than the provider sends an event again, or lets it be sent again."""
 
 
@@ -30,7 +32,7 @@ async def apply_events(services: Services) -> None:
         try:
             if cards is not None:
                 await events.apply(services, cards, event, now)
-        except (RailUnavailableError, StripeError) as error:
+        except (RailUnavailableError, StripeError, ApiError) as error:
             log.warning(
                 "provider_event_failed", part=event.rail, event_type=event.type, attempt=event.tries, reason=str(error)
             )
@@ -50,10 +52,10 @@ async def poll_payments(services: Services) -> None:
             continue
         try:
             await payments.poll(services, cards, payment, now)
-        except (RailUnavailableError, StripeError) as error:
+        except (RailUnavailableError, StripeError, ApiError) as error:
             log.warning("card_payment_not_read", part=payment.rail, reason=str(error))
 
 
 async def delete_old_events(services: Services) -> None:
     """Delete events that nobody sends again."""
-    await store.delete_old_events(services.db, clock.now() - KEPT)
+    await delete_in_batches(services.db, store.DELETE_OLD_EVENTS, clock.now() - RETENTION)

@@ -44,9 +44,12 @@ def has_cards(services: Services) -> bool:
 async def synchronize(services: Services, cards: StripeCards, reference: str, now: datetime) -> CheckoutSession:
     """Read the page of this reference and settle what it says, however often and in whatever order this is called.
 
-    Raises `RailUnavailableError` and `StripeError`.
+    Nothing is settled for a page that other software of the operator opened at the provider. Raises
+    `RailUnavailableError`, `StripeError`, and as `reversals.observe`.
     """
     page = await cards.read_page(reference)
+    if page.client_reference_id is None:
+        return page
     try:
         observation = observe(page)
     except InexactAmountError as error:

@@ -34,7 +34,11 @@ LEASE_EVENTS = """
     RETURNING rail, mode, event_id, type, object_id, tries
 """
 SCHEDULE_EVENT = "UPDATE provider_events SET next_try_at = $4 WHERE rail = $1 AND mode = $2 AND event_id = $3"
-DELETE_OLD_EVENTS = "DELETE FROM provider_events WHERE received_at < $1 AND next_try_at IS NULL"
+DELETE_OLD_EVENTS = """
+    DELETE FROM provider_events WHERE (rail, mode, event_id) IN (
+        SELECT rail, mode, event_id FROM provider_events WHERE received_at <= $1 AND next_try_at IS NULL
+        ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
 
 
 class CardPayment(Struct, frozen=True):
@@ -99,8 +103,3 @@ async def lease_events(db: Pool, now: datetime, lease: timedelta, limit: int) ->
 async def schedule_event(db: Pool, event: ProviderEvent, next_try_at: datetime | None) -> None:
     """Process the event again at this time; with None it is done."""
     await db.execute(SCHEDULE_EVENT, event.rail, event.mode, event.event_id, next_try_at)
-
-
-async def delete_old_events(db: Pool, before: datetime) -> int:
-    """Delete processed events that were received before this time and return their number."""
-    return await db.execute(DELETE_OLD_EVENTS, before)

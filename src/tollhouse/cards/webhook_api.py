@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.cards import store
-from tollhouse.cards.events import is_relevant
+from tollhouse.cards.events import RELEVANT_TYPES
 from tollhouse.cards.payments import find_cards
 from tollhouse.cards.store import ProviderEvent
 from tollhouse.http.operations import RAILS, Operations
@@ -74,7 +74,7 @@ async def receive(request: Request, rail: str, services: Services, now: datetime
         event = msgspec.json.decode(request.raw, type=StripeEvent)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise InvalidRequest("This is not an event.") from None
-    if is_relevant(event.type) and (event.livemode or cards.account.takes_test_payments):
+    if event.type in RELEVANT_TYPES and (event.livemode or cards.account.takes_test_payments):
         kept = ProviderEvent(rail, cards.mode, event.id, event.type, event.data.object.id)
         await store.insert_event(services.db, kept, datetime.fromtimestamp(event.created, UTC), now)
     return EventReceived()

@@ -14,7 +14,7 @@ from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.record_views import InCurrency
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
-from tollhouse.kernel.money import format_minor, percentage
+from tollhouse.kernel.money import format_minor, percentage, trimmed
 from tollhouse.orders.quotes import Quote
 from tollhouse.platform.records import Columns, Internal, Json, Record
 
@@ -37,7 +37,7 @@ class Rate(Struct, frozen=True):
     @property
     def text(self) -> str:
         """A decimal string without trailing zeros."""
-        return format_minor(self.quintillionths, RATE_DECIMALS).rstrip("0").rstrip(".")
+        return trimmed(format_minor(self.quintillionths, RATE_DECIMALS))
 
     @property
     def number(self) -> Decimal:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 from tollhouse.environments.payment_settings import Settlement
+from tollhouse.kernel.money import trimmed
 
 
 class PaymentPrice(Struct, frozen=True):
@@ -26,8 +27,7 @@ class PaymentPrice(Struct, frozen=True):
     @property
     def rate_text(self) -> str:
         """The rate as a decimal string without trailing zeros."""
-        text = f"{self.rate:f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
+        return trimmed(f"{self.rate:f}")
 
     def value_of(self, given_minor: int, payment_minor: int) -> int:
         """What an amount is worth of the price, rounded down. `payment_minor` is the amount to pay for all of it."""

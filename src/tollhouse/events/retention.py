@@ -3,12 +3,12 @@
 `webhook_event_keys` stays, so that an old change is never recorded again. A month with pending deliveries stays as well.
 """
 
-from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from datetime import datetime, timedelta
 
 from tollhouse.events import retention_store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.ids import created_at_of
 from tollhouse.platform import partitions
 from tollhouse.platform.cleanup import delete_in_batches
 from tollhouse.platform.db import Pool
@@ -34,9 +34,4 @@ async def drop_months_before(db: Pool, ended_by: datetime) -> int:
 async def without_pending(db: Pool, ended_by: datetime) -> datetime:
     """This time, or the time of the oldest pending delivery if that is earlier."""
     row = await db.fetchrow(retention_store.OLDEST_PENDING)
-    return ended_by if row is None or row["event_id"] is None else min(ended_by, _created_at(row["event_id"]))
-
-
-def _created_at(event_id: UUID) -> datetime:
-    """The time in a UUID version 7."""
-    return datetime.fromtimestamp((event_id.int >> 80) / 1000, UTC)
+    return ended_by if row is None or row["event_id"] is None else min(ended_by, created_at_of(row["event_id"]))

@@ -1,5 +1,6 @@
 """Ids of what we keep. All are UUID version 7, so that they sort by their time of birth; types keep them apart."""
 
+from datetime import UTC, datetime
 from typing import Literal, NewType
 from uuid import UUID
 
@@ -25,6 +26,11 @@ def new_id() -> UUID:
 def new_id_text() -> str:
     """The same as text, for what is only ever shown."""
     return str(uuid_utils.uuid7())
+
+
+def created_at_of(id_: UUID) -> datetime:
+    """The time in a UUID version 7, in milliseconds."""
+    return datetime.fromtimestamp((id_.int >> 80) / 1000, UTC)
 
 
 def parse_id(text: str) -> UUID | None:

@@ -33,6 +33,11 @@ def format_minor(minor: int, decimals: int) -> str:
     return f"{sign}{digits[:-decimals]}.{digits[-decimals:]}"
 
 
+def trimmed(text: str) -> str:
+    """A decimal string without the zeros at the end of its decimals."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def percentage(minor: int, basis_points: int) -> int:
     """`basis_points` hundredths of a percent of `minor`, rounded up: a share above zero never costs nothing."""
     return -(-minor * basis_points // 10_000)
@@ -44,12 +49,7 @@ def short(decimals: int) -> Callable[[int], str]:
     def written(minor: int) -> str:
         for places, sign in SCALES:
             if minor >= 10 ** (places + decimals):
-                return _trimmed(minor, places + decimals) + sign
-        return _trimmed(minor, decimals)
+                return trimmed(format_minor(minor, places + decimals)) + sign
+        return trimmed(format_minor(minor, decimals))
 
     return written
-
-
-def _trimmed(minor: int, decimals: int) -> str:
-    text = format_minor(minor, decimals)
-    return text.rstrip("0").rstrip(".") if "." in text else text

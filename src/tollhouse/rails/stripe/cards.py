@@ -4,9 +4,9 @@ The reference of a payment is the ID of its Checkout Session. A refund goes to t
 the provider's payment.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.ids import Mode, created_at_of
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import (
     AT_ONCE,
@@ -110,7 +110,7 @@ class StripeCards:
             intent = intent_of(await self.read_page(order.reference))
             if intent is None or order.receiver != intent.id:
                 return Submission("rejected", failure_code="receiver_invalid")
-            refund = await self._find_refund(intent.id, order)
+            refund = await self._find_refund(order)
             if refund is None:
                 form = {
                     "payment_intent": intent.id,
@@ -128,8 +128,7 @@ class StripeCards:
     async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:  # noqa: ARG002 - it is asked now
         """What the provider says of the refund; pending if it does not answer."""
         try:
-            intent = intent_of(await self.read_page(order.reference))
-            refund = None if intent is None else await self._find_refund(intent.id, order)
+            refund = await self._find_refund(order)
         except (StripeError, RailUnavailableError):
             return RefundState("pending")
         if refund is None or refund.status in {None, "pending", "requires_action"}:
@@ -146,7 +145,7 @@ class StripeCards:
 
     def _page(self, attempt: Attempt) -> dict[str, str]:
         """The request for a payment page: the same for the same attempt."""
-        created_at = datetime.fromtimestamp((attempt.id.int >> 80) / 1000, UTC)
+        created_at = created_at_of(attempt.id)
         deadline = attempt.expires_at or created_at + PAGE_OPEN_MAX
         expires_at = min(max(deadline, created_at + PAGE_OPEN_MIN), created_at + PAGE_OPEN_MAX)
         price = "line_items[0][price_data]"
@@ -169,9 +168,9 @@ class StripeCards:
             form["payment_intent_data[statement_descriptor_suffix]"] = self.account.statement_suffix
         return form
 
-    async def _find_refund(self, intent_id: str, order: RefundOrder) -> StripeRefund | None:
+    async def _find_refund(self, order: RefundOrder) -> StripeRefund | None:
         """The refund of this order, by its ID in the metadata."""
-        query = {"payment_intent": intent_id, "limit": str(REFUNDS_PER_PAGE)}
+        query = {"payment_intent": order.receiver, "limit": str(REFUNDS_PER_PAGE)}
         for _ in range(REFUND_PAGES_MAX):
             page = await self._client.get("/v1/refunds", StripeRefundList, **query)
             for one in page.data:

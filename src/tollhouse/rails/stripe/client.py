@@ -30,12 +30,10 @@ T = TypeVar("T")
 
 
 class StripeError(Exception):
-    """A definite refusal: HTTP status, type and code. The message is not kept, since it may quote what was sent."""
+    """A definite refusal, as its HTTP status and code. The message is not kept, since it may quote what was sent."""
 
     def __init__(self, status: int, error: StripeErrorObject) -> None:
         super().__init__(f"{status} {error.code or error.type}".strip())
-        self.status = status
-        self.code = error.code
 
 
 class StripeClient:

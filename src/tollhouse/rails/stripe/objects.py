@@ -11,24 +11,10 @@ Id = Annotated[str, Meta(pattern="^[A-Za-z0-9_]{1,255}$")]
 """An ID of the provider. It becomes part of URLs, so it has no other characters."""
 
 
-class BalanceTransaction(Struct, frozen=True):
-    """An entry of the operator's balance at the provider: the fee, and when the net amount becomes available."""
-
-    id: Id
-    amount: int
-    currency: str
-    fee: int
-    available_on: int
-    status: str
-
-
 class StripeCharge(Struct, frozen=True):
-    """A charge of a card. The balance transaction is an ID unless it was expanded."""
+    """A charge of a card."""
 
-    id: Id
     created: int
-    payment_intent: Id | None = None
-    balance_transaction: BalanceTransaction | Id | None = None
 
 
 class PaymentIntent(Struct, frozen=True):
@@ -38,7 +24,6 @@ class PaymentIntent(Struct, frozen=True):
     status: str
     amount: int
     currency: str
-    livemode: bool = False
     amount_received: int | None = None
     latest_charge: StripeCharge | Id | None = None
 
@@ -59,9 +44,6 @@ class StripeRefund(Struct, frozen=True):
 
     id: Id
     status: str | None
-    amount: int
-    currency: str
-    payment_intent: Id | None = None
     metadata: dict[str, str] | None = None
 
 
