@@ -3,8 +3,12 @@
 from typing import Any
 from uuid import UUID, uuid4
 
+import msgspec
+import pytest
+
 from tests.cast import Actor, Answer
 from tests.payments.shop import events
+from tests.running import CATALOGUE
 from tollhouse.approvals.model import Reviewer
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
@@ -103,3 +107,9 @@ async def purse_live(actor: Actor) -> tuple[int, int]:
     """What is available and reserved in live mode."""
     found = (await actor.get("/balances/EUR", mode="live")).ok().body
     return found["available_minor"], found["reserved_minor"]
+
+
+def priced(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    """The sandbox's method for EUR, as an operator's catalogue changes it."""
+    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sandbox:EUR"], **changes)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sandbox:EUR", method)

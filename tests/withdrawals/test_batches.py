@@ -13,7 +13,7 @@ from tests.cast import Actor, Answer
 from tests.forms import hidden, read, seen, wrong
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
-from tests.withdrawals.steps import TO_NINA, asked, fund, leave_unsent
+from tests.withdrawals.steps import TO_NINA, asked, fund, leave_unsent, priced
 
 PATH = "/withdrawal-batches"
 
@@ -138,6 +138,17 @@ async def test_a_file_is_reviewed_and_confirmed_once(shop: Actor) -> None:
     assert "Otto" in details
     changed = await shop.form(f"{NEW}/confirm", confirmed | {"batch_id": str(uuid4()), "costs": "1:1"})
     assert changed.status == 422, "the external IDs are in use"
+
+
+async def test_a_reached_daily_limit_is_named_on_the_review(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    await fund(shop)
+    priced(monkeypatch, daily_limit_minor=1_000)
+    confirmed = hidden(await uploaded(shop, f"{HEADER}\nsandbox:EUR,6.00,Nina,,,\nsandbox:EUR,5.00,Otto,,,\n"))
+    refused = await shop.form(f"{NEW}/confirm", confirmed)
+    assert refused.status == 409
+    assert "what is left of the method's daily limit" in read(refused.text)
+    assert hidden(refused)["batch_id"] == confirmed["batch_id"]
+    assert await purse(shop) == (10_000, 0, 0)
 
 
 async def test_a_file_with_errors_names_row_and_column(shop: Actor) -> None:

@@ -11,8 +11,7 @@ from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor
 from tests.forms import hidden, post, seen, wrong
 from tests.running import Service
-from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked, fund
-from tests.withdrawals.test_terms import priced
+from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked, fund, priced
 from tollhouse.catalogue.methods import Fees
 from tollhouse.catalogue.withdrawal_methods import BUILT_IN, FeeMode, WithdrawalMethod
 from tollhouse.withdrawals.masking import mask

@@ -9,8 +9,7 @@ import pytest
 from tests.cast import Actor, Answer
 from tests.forms import forms, hidden, left_s, post, refuses_foreign_forms, refuses_strangers, seen, signed_out, wrong
 from tests.payments.bank import purse
-from tests.withdrawals.steps import asked, fund, play, purse_live
-from tests.withdrawals.test_terms import priced
+from tests.withdrawals.steps import asked, fund, play, priced, purse_live
 
 NEW = "/test/withdrawals/new/sandbox:EUR"
 SEPA = "/live/withdrawals/new/sepa:EUR"

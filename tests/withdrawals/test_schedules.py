@@ -12,13 +12,13 @@ from tests.cast import Actor
 from tests.forms import post, refuses_foreign_forms, seen, wrong
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
-from tests.withdrawals.steps import fund, leave_unsent
+from tests.withdrawals.steps import fund, leave_unsent, priced
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.withdrawals import schedules
+from tollhouse.withdrawals import jobs, schedules
 from tollhouse.withdrawals.schedules_model import Frequency, next_run
 
 PATH, DAY = "/withdrawal-schedules", 86_400
@@ -142,6 +142,55 @@ async def test_what_cannot_be_paid_fails_the_run(shop: Actor, services: Services
     await work(shop, services, deleted)
     assert await runs(shop, deleted) == [("failed", "recipient_deleted")]
     assert await purse(shop) == (500, 0, 0)
+
+
+async def test_a_reached_daily_limit_is_tried_again(
+    shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fund(shop)
+    one = await scheduled(shop, recipient_id=await nina(shop), keep="60.00")
+    priced(monkeypatch, minimum_minor=200, daily_limit_minor=100)
+    await wait(shop)
+    await work(shop, services, one)
+    assert (await runs(shop, one), (await fresh(shop, one))["status"]) == ([], "active")
+    priced(monkeypatch, minimum_minor=200, daily_limit_minor=500)
+    await wait(shop, 900)
+    await work(shop, services, one)
+    assert await runs(shop, one) == [("created", None)]
+    assert await purse(shop) == (9_500, 500, 0), "what the limit leaves"
+
+
+async def test_a_deleted_recipient_ends_a_recurring_schedule(shop: Actor, services: Services) -> None:
+    await fund(shop)
+    recipient = await nina(shop)
+    one = await scheduled(shop, recipient_id=recipient, amount="1.00")
+    (await shop.call("DELETE", f"/withdrawal-recipients/{recipient}")).ok()
+    await wait(shop)
+    await work(shop, services, one)
+    after = await fresh(shop, one)
+    assert (await runs(shop, one), after["status"], after["next_run_at"]) == (
+        [("failed", "recipient_deleted")],
+        "ended",
+        None,
+    )
+
+
+async def test_a_schedule_that_breaks_is_tried_later_and_stops_no_other(shop: Actor, services: Services) -> None:
+    await fund(shop)
+    recipient = await nina(shop)
+    broken, sound = [await scheduled(shop, recipient_id=recipient, amount=amount) for amount in ("1.00", "2.00")]
+    currency = "UPDATE withdrawal_schedules SET currency = $2 WHERE id = $1::uuid"
+    await shop.sql(currency, broken["id"], "XXX")
+    await wait(shop)
+    await jobs.run_schedules(services)
+    assert await runs(shop, sound) == [("created", None)]
+    await shop.sql(currency, broken["id"], "EUR")
+    await jobs.run_schedules(services)
+    assert await runs(shop, broken) == [], "it is not tried at once"
+    await wait(shop, 900)
+    await jobs.run_schedules(services)
+    assert await runs(shop, broken) == [("created", None)]
+    assert await purse(shop) == (9_700, 300, 0)
 
 
 async def test_a_suspended_merchant_waits_and_a_new_recipient_is_tried_again(shop: Actor, services: Services) -> None:

@@ -4,14 +4,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
-import msgspec
 import pytest
 
 from tests.cast import Actor, application
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse, until
-from tests.running import CATALOGUE
-from tests.withdrawals.steps import asked, cancel, fund, play, quote, reported, withdraw
+from tests.withdrawals.steps import asked, cancel, fund, play, priced, quote, reported, withdraw
 from tollhouse.catalogue.methods import Fees
 
 SEED_FIELDS = {
@@ -26,12 +24,6 @@ async def all_is_well(shop: Actor) -> AsyncIterator[None]:
     began = last_id()
     yield
     assert await broken_invariants(shop.service.dsn, began) == []
-
-
-def priced(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
-    """The sandbox's method for EUR, as an operator's catalogue changes it."""
-    method = msgspec.structs.replace(CATALOGUE.withdrawal_methods["sandbox:EUR"], **changes)
-    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sandbox:EUR", method)
 
 
 @pytest.fixture

@@ -56,6 +56,11 @@ class WithdrawalMethod(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """The currency: the part of the id after the colon."""
         return self.method_id.partition(":")[2]
 
+    @property
+    def default_fee_mode(self) -> FeeMode:
+        """The fee mode of requests that name none."""
+        return "deduct" if "deduct" in self.network_fee_modes else self.network_fee_modes[0]
+
     def approvals_needed(self, amount_minor: int) -> int:
         """The number of operators that must approve this amount in live mode."""
         above = self.second_operator_above_minor

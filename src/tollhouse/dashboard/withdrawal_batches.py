@@ -32,6 +32,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.kernel.limits import BATCH_ITEMS_MAX
+from tollhouse.kernel.text import Translatable
 from tollhouse.withdrawals import batches, batches_store, store
 from tollhouse.withdrawals.batch_views import batch_view
 from tollhouse.withdrawals.batches import BatchRow
@@ -112,10 +113,10 @@ async def confirm(request: Request, caller: Person, mode: str) -> Response:
         await request.transact(lambda work: batches.create_batch(work, env, new, batch_id))
     except BatchExists:
         pass
-    except ApiError:
+    except ApiError as error:
         # An earlier request may have created the batch: then its external IDs are in use, or its money is spent.
         if not await _exists(request, env, batch_id):
-            return await _review(request, caller, env, text, batch_id)
+            return await _review(request, caller, env, text, batch_id, error.message)
     return see_other(f"/{env.mode}/withdrawals/batches/{batch_id}")
 
 
@@ -167,7 +168,7 @@ def _upload_form(
 
 
 async def _review(
-    request: Request, person: Person, env: MerchantEnv, text: str, batch_id: UUID, message: str = ""
+    request: Request, person: Person, env: MerchantEnv, text: str, batch_id: UUID, message: Translatable = ""
 ) -> Response:
     catalogue = request.services.catalogue
     try:

@@ -2,9 +2,11 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.orders import quotes
 from tollhouse.outgoing import pauses
@@ -35,14 +37,10 @@ async def run_schedules(services: Services) -> None:
     now = clock.now()
     for env, schedule_id in await schedules_store.list_due(services.db, now, BATCH_SIZE):
         try:
-            await services.transact(lambda work, env=env, one=schedule_id: schedules.run(work, env, one), now)
-        except ApiError as error:
-            log.info("withdrawal_schedule_failed", detail=error.code)
-            await services.transact(
-                lambda work, env=env, one=schedule_id, error=error: schedules.fail(work, env, one, error), now
-            )
+            await _run_schedule(services, env, schedule_id, now)
         except Exception as error:  # noqa: BLE001 - one failure must not stop the others
             log.error("withdrawal_schedule_failed", exc_info=error)
+            await _postpone(services, env, schedule_id, now)
 
 
 async def delete_old_quotes(services: Services) -> None:
@@ -67,6 +65,22 @@ async def advance_one(services: Services, due: Withdrawal, now: datetime) -> Non
         log.info("withdrawal_changed_meanwhile", detail=error.code)
     except Exception as error:  # noqa: BLE001 - one failure must not stop the others
         log.error("withdrawal_processing_failed", exc_info=error)
+
+
+async def _run_schedule(services: Services, env: MerchantEnv, schedule_id: UUID, now: datetime) -> None:
+    try:
+        await services.transact(lambda work: schedules.run(work, env, schedule_id), now)
+    except ApiError as error:
+        refused = error
+        log.info("withdrawal_schedule_failed", detail=refused.code)
+        await services.transact(lambda work: schedules.fail(work, env, schedule_id, refused), now)
+
+
+async def _postpone(services: Services, env: MerchantEnv, schedule_id: UUID, now: datetime) -> None:
+    try:
+        await services.transact(lambda work: schedules.postpone(work, env, schedule_id), now)
+    except Exception as error:  # noqa: BLE001 - it is due still, and tried again by the next job
+        log.error("withdrawal_schedule_failed", exc_info=error)
 
 
 async def _submit(services: Services, provider: Provider, processing: Withdrawal, now: datetime) -> None:

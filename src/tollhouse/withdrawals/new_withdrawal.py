@@ -84,8 +84,7 @@ def parse(
     amount_minor = minor_of(new.amount, catalogue.currencies[method.currency])
     if amount_minor is None:
         raise AssertionError("an unreadable amount is a field error")
-    usual_mode: FeeMode = "deduct" if "deduct" in method.network_fee_modes else method.network_fee_modes[0]
-    return method, terms_of(method, amount_minor, new.network_fee_mode or usual_mode)
+    return method, terms_of(method, amount_minor, new.network_fee_mode or method.default_fee_mode)
 
 
 def ensure_method_available(method: WithdrawalMethod, mode: Mode, rails: Rails, catalogue: Catalogue) -> None:

@@ -169,20 +169,36 @@ async def run(work: Work, env: MerchantEnv, schedule_id: UUID) -> None:
 
 
 async def fail(work: Work, env: MerchantEnv, schedule_id: UUID, error: ApiError) -> None:
-    """Record why a run created no withdrawal, and tell every user; first try errors that can pass again for a day."""
+    """Record why a run created no withdrawal, and tell every user; first try errors that can pass again for a day.
+
+    A schedule whose recipient was deleted ends: none of its later runs could create a withdrawal.
+    """
     due = await schedules_store.lock_due(work.tx, env, schedule_id, work.now)
     if due is None or due.schedule.next_run_at is None:
         return
     schedule = due.schedule
     can_pass = isinstance(error, CAN_PASS) or (schedule.keep_minor is not None and isinstance(error, InsufficientFunds))
     if can_pass and due.present < due.schedule.next_run_at + RETRIED_FOR:
-        at = due.present + RETRY
-        await schedules_store.set_status(work.tx, schedule, "active", schedule.next_run_at, at, work.now)
+        await _retry_later(work, due)
         return
-    code = RECIPIENT_DELETED if isinstance(error, NotFound) else error.code
-    await _advance(work, due, "failed", failure_code=code)
+    if isinstance(error, NotFound):
+        await _advance(work, due, "failed", failure_code=RECIPIENT_DELETED, is_last=True)
+    else:
+        await _advance(work, due, "failed", failure_code=error.code)
     message = messages.RECIPIENT_DELETED if isinstance(error, NotFound) else error.message
     await recipient_notices.schedule_failed(work, schedule, message)
+
+
+async def postpone(work: Work, env: MerchantEnv, schedule_id: UUID) -> None:
+    """Try a schedule again later, after an error that is no `ApiError`: it must not keep the others waiting."""
+    due = await schedules_store.lock_due(work.tx, env, schedule_id, work.now)
+    if due is not None:
+        await _retry_later(work, due)
+
+
+async def _retry_later(work: Work, due: DueSchedule) -> None:
+    at = due.present + RETRY
+    await schedules_store.set_status(work.tx, due.schedule, "active", due.schedule.next_run_at, at, work.now)
 
 
 async def _advance(
@@ -192,8 +208,9 @@ async def _advance(
     *,
     withdrawal_id: UUID | None = None,
     failure_code: str | None = None,
+    is_last: bool = False,
 ) -> None:
-    """Record the run, and set the next time: missed ones are left out."""
+    """Record the run, and set the next time: missed ones are left out. After the last run, the schedule ends."""
     schedule = due.schedule
     if schedule.next_run_at is None:
         raise AssertionError("an active schedule has a next time")
@@ -205,7 +222,7 @@ async def _advance(
         at=work.now,
     )
     await schedules_store.insert_run(work.tx, schedule, result)
-    if schedule.frequency == "once":
+    if is_last or schedule.frequency == "once":
         await schedules_store.set_status(work.tx, schedule, "ended", None, None, work.now)
         return
     at = next_run(schedule.frequency, schedule.day, due.present, zone_of(due.time_zone))
@@ -213,15 +230,22 @@ async def _advance(
 
 
 async def _above(work: Work, schedule: WithdrawalSchedule, method: WithdrawalMethod) -> int:
-    """The largest amount that leaves `keep_minor` in the balance, within the limits; 0 if it is below the minimum."""
+    """The largest amount that leaves `keep_minor` in the balance, within the limits; 0 if it is below the minimum.
+
+    Where the rest of the daily limit is too small, the amount exceeds it, so that the run is tried again.
+    """
     available_minor = (await get_balance(work.tx, schedule.env, schedule.currency)).available_minor
-    mode = "deduct" if "deduct" in method.network_fee_modes else method.network_fee_modes[0]
-    amount_minor = largest_amount(method, max(0, available_minor - (schedule.keep_minor or 0)), mode)
-    left_minor = await outgoing_limits.left_today(work.tx, schedule.env, method, work.now)
-    amount_minor = amount_minor if left_minor is None else min(amount_minor, left_minor)
-    if amount_minor < method.minimum_minor or terms_of(method, amount_minor, mode).receive_minor <= 0:
+    amount_minor = largest_amount(method, max(0, available_minor - (schedule.keep_minor or 0)), method.default_fee_mode)
+    if not _is_payable(method, amount_minor):
         return 0
-    return amount_minor
+    left_minor = await outgoing_limits.left_today(work.tx, schedule.env, method, work.now)
+    limited_minor = amount_minor if left_minor is None else min(amount_minor, left_minor)
+    return limited_minor if _is_payable(method, limited_minor) else amount_minor
+
+
+def _is_payable(method: WithdrawalMethod, amount_minor: int) -> bool:
+    receive_minor = terms_of(method, amount_minor, method.default_fee_mode).receive_minor
+    return amount_minor >= method.minimum_minor and receive_minor > 0
 
 
 async def _lock_in_status(work: Work, env: MerchantEnv, schedule_id: UUID, *statuses: str) -> WithdrawalSchedule:

@@ -24,17 +24,20 @@ SET_STATUS = f"""
     UPDATE withdrawal_schedules SET status = $4, next_run_at = $5, next_attempt_at = $6, updated_at = $7
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 RETURNING {SCHEDULE.columns}
 """
-# Those of test mode are also due by their test clocks. Schedules of suspended merchants wait.
+# Schedules of suspended merchants wait.
 LIST_DUE = """
     SELECT s.id, s.merchant_id, s.mode FROM withdrawal_schedules s
     JOIN merchants m ON m.id = s.merchant_id AND m.suspended_at IS NULL
     WHERE s.status = 'active' AND s.next_attempt_at <= $1
-    UNION
+    ORDER BY s.next_attempt_at LIMIT $2
+"""
+LIST_DUE_BY_TEST_CLOCK = """
     SELECT d.id, d.merchant_id, d.mode FROM test_clocks c
     JOIN merchants m ON m.id = c.merchant_id AND m.suspended_at IS NULL
     CROSS JOIN LATERAL (SELECT s.id, s.merchant_id, s.mode FROM withdrawal_schedules s
                         WHERE (s.merchant_id, s.mode) = (c.merchant_id, c.mode) AND s.status = 'active'
-                          AND s.next_attempt_at <= $1::timestamptz + c.ahead LIMIT $2) d
+                          AND s.next_attempt_at > $1 AND s.next_attempt_at <= $1::timestamptz + c.ahead
+                        ORDER BY s.next_attempt_at LIMIT $2) d
     LIMIT $2
 """
 LOCK_DUE = f"""
@@ -106,8 +109,9 @@ async def set_status(
 
 
 async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
-    """The schedules that are due, of merchants that are not suspended."""
-    return [(env_of(row), row["id"]) for row in await db.fetch(LIST_DUE, now, limit)]
+    """The schedules that are due, of merchants that are not suspended: the first ones first, then those by test clocks."""
+    rows = [*await db.fetch(LIST_DUE, now, limit), *await db.fetch(LIST_DUE_BY_TEST_CLOCK, now, limit)]
+    return [(env_of(row), row["id"]) for row in rows]
 
 
 async def lock_due(tx: Tx, env: MerchantEnv, schedule_id: UUID, now: datetime) -> DueSchedule | None:
