@@ -23,7 +23,11 @@ from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.doctor import store as doctor_store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id
+from tollhouse.outgoing import pauses_store
+from tollhouse.outgoing.model import Pause
 from tollhouse.platform import config
+from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.batch import write
 
 PROGRAM = """#!/bin/sh
@@ -33,6 +37,10 @@ env | cut -d= -f1 | sort >> {folder}/environment
 [ "$1" = send ] && cp "$2" {folder}/sent/ || cp -p {folder}/new/* "$2"/ 2>/dev/null
 exit 0
 """
+
+
+class Undone(Exception):
+    """Ends a transaction without its changes."""
 
 
 @dataclass
@@ -154,6 +162,16 @@ async def test_a_file_that_is_no_statement_is_put_aside_with_the_reason(folders:
     assert list((folders.path / "inbox").glob("*.xml")) == []
 
 
+async def test_a_file_is_put_aside_beside_others_of_its_name(folders: Folders) -> None:
+    names = ("strange.xml", "strange.xml", "strange.xml.txt")
+    for number, name in enumerate(names):
+        folders.put(name, b"<html>%d</html>" % number)
+        await channel.import_inbox(folders.services, folders.path / "inbox", BANK_PORTS)
+    kept = [one.read_bytes() for one in (folders.path / "inbox" / "failed").iterdir()]
+    assert sorted(one for one in kept if one.startswith(b"<html>")) == [b"<html>%d</html>" % one for one in range(3)]
+    assert len(kept) == 2 * len(names)
+
+
 async def test_two_workers_import_a_file_once(alice: Actor, bank: Bank, folders: Folders) -> None:
     _, payment_id, reference = await offer(alice)
     folders.put("statement.xml", await bank.statement(Line(1000, structured=reference)))
@@ -175,6 +193,43 @@ async def test_a_program_that_fails_is_shown_with_its_words_and_called_again(fol
     await due_again(folders)
     await channel.fetch(folders.services, BANK_PORTS)
     assert (await channel_store.fetches(folders.services.db)).error is None
+
+
+async def test_a_program_that_takes_too_long_ends_with_its_children(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive = folders.path / "alive"
+    os.mkfifo(alive)
+    program = folders.path / "bank-files"
+    program.write_text(f"#!/bin/sh\n(echo begun; exec sleep 3600) > {alive}\n")
+    reading, said = os.open(alive, os.O_RDONLY | os.O_NONBLOCK), b""
+    try:
+        for seconds in (0.1, 1, 10, 60):  # until the child has begun
+            monkeypatch.setattr(channel, "PROGRAM_WITHIN_S", seconds)
+            await due_again(folders)
+            await channel.fetch(folders.services, BANK_PORTS)
+            assert f"did not end within {seconds} s" in ((await channel_store.fetches(folders.services.db)).error or "")
+            said = await until_closed(reading)
+            if said:
+                break
+    finally:
+        os.close(reading)
+    assert said == b"begun\n"
+
+
+async def until_closed(reading: int) -> bytes:
+    """What was written to a named pipe, as soon as nobody can write to it any more."""
+    said = b""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                part = os.read(reading, 100)
+            except BlockingIOError:
+                await asyncio.sleep(0.02)
+                continue
+            if not part:
+                return said
+            said += part
 
 
 async def test_an_exported_batch_is_sent_until_the_bank_has_it(alice: Actor, bank: Bank, folders: Folders) -> None:
@@ -240,6 +295,20 @@ async def test_what_may_not_leave_or_has_left_is_not_sent(alice: Actor, bank: Ba
     assert [one.read_bytes() for one in folders.sent] == [write(held)]
 
 
+async def test_batches_wait_while_payouts_are_paused(alice: Actor, bank: Bank, folders: Folders) -> None:
+    await earned(alice, bank)
+    batch = await Bank(folders.services).export(await withdrawn(alice, bank))
+
+    async def paused(tx: Tx) -> None:
+        await pauses_store.insert(tx, Pause(new_id(), "operator", None, clock.now(), "olga", "A drill"))
+        assert await channel_store.lease(tx, clock.now(), channel.LEASE) is None
+        raise Undone  # nobody else sees the pause
+
+    with pytest.raises(Undone):
+        await folders.services.db.transact(paused)
+    assert (await sending(folders, batch.id)).tries == 0
+
+
 async def test_batches_are_put_into_an_outbox_and_carried_by_hand_without_one(
     alice: Actor, bank: Bank, folders: Folders
 ) -> None:
@@ -275,13 +344,17 @@ async def test_pages_and_doctor_show_how_sending_and_fetching_go(
     alice: Actor, olga: Actor, bank: Bank, folders: Folders
 ) -> None:
     await earned(alice, bank)
-    batch = await Bank(folders.services).export(await withdrawn(alice, bank))
-    address = f"/operator/batches/{batch.id}"
+    payout_id = await withdrawn(alice, bank)
+    batch = await Bank(folders.services).export(payout_id)
+    address, payout = f"/operator/batches/{batch.id}", f"/operator/payouts/{payout_id}"
+    assert "not known" not in await page(olga, payout)
     assert "will be sent to the bank automatically" in await page(olga, address)
     is_broken(folders, broken=True)
     await channel.send_batches(folders.services)
     await channel.fetch(folders.services, BANK_PORTS)
-    assert "Attempts: 1. Last error: bank-files send ended with 3." in await page(olga, address)
+    unknown = "It is not known whether the bank has the file."
+    assert f"{unknown} Attempts: 1. Last error: bank-files send ended with 3." in await page(olga, address)
+    assert unknown in await page(olga, payout)
     assert "Last error: bank-files fetch ended with 3." in await page(olga, "/operator/statements")
     bank_row = await doctor_store.read_bank(folders.services.db, clock.now() - timedelta(days=3))
     assert (bank_row["unsent"], bank_row["fetch_error"] is None) == (1, False)
@@ -290,4 +363,5 @@ async def test_pages_and_doctor_show_how_sending_and_fetching_go(
     await channel.send_batches(folders.services)
     await channel.fetch(folders.services, BANK_PORTS)
     assert "The file was sent to the bank." in await page(olga, address)
+    assert unknown not in await page(olga, payout)
     assert "Files were last fetched from the bank" in await page(olga, "/operator/statements")

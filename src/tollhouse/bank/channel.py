@@ -6,7 +6,9 @@ with exit status 0. A file that may have been sent is sent again: it has the sam
 
 import asyncio
 import os
+import signal
 import tempfile
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import IO
@@ -14,9 +16,10 @@ from typing import IO
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import channel_store, imports, payouts, payouts_store
 from tollhouse.bank.channel_model import Channel, Leased, channel_of
-from tollhouse.bank.model import BankPorts, BankRefusedError
+from tollhouse.bank.model import NOTHING_LEFT, BankPorts, BankRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.ids import new_id
 from tollhouse.platform import private_files
 from tollhouse.platform.log import log
 from tollhouse.rails.bank.batch import write
@@ -35,11 +38,10 @@ ERROR_CHARS_MAX = 300
 INHERITED = ("PATH", "HOME", "LANG", "TZ")
 """The program gets no other variable of the environment, which has the keys of the service."""
 DONE, FAILED = "done", "failed"
-NOTHING_LEFT = "All payouts of this batch were refused."
 
 
 async def send_batches(services: Services) -> None:
-    """Send the exported batches that are due."""
+    """Send the exported batches that are due. While payouts are paused, they wait."""
     channel = channel_of(services.settings)
     while channel.sends and (leased := await channel_store.lease(services.db, clock.now(), LEASE)) is not None:
         await _send(services, channel, leased)
@@ -111,12 +113,15 @@ async def _hand_over(channel: Channel, name: str, raw: bytes) -> str | None:
         return None
     with tempfile.TemporaryDirectory(prefix="tollhouse-") as folder:
         file = Path(folder, name)
-        private_files.create(file, raw)
+        await asyncio.to_thread(private_files.create, file, raw)
         return await _run(channel.program, "send", file)
 
 
 async def _run(program: Path, verb: str, path: Path) -> str | None:
-    """Run the program. Returns why it failed, from its standard error; None if it succeeded."""
+    """Run the program in a process group of its own, which ends with it if it takes too long.
+
+    Returns why it failed, from its standard error; None if it succeeded.
+    """
     environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
     with tempfile.TemporaryFile() as errors:
         try:
@@ -128,6 +133,7 @@ async def _run(program: Path, verb: str, path: Path) -> str | None:
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=errors,
                 env=environment,
+                start_new_session=True,
             )
         except OSError as error:
             return f"{program.name} cannot be started: {error.strerror}"
@@ -138,7 +144,8 @@ async def _run(program: Path, verb: str, path: Path) -> str | None:
             return f"{program.name} {verb} did not end within {PROGRAM_WITHIN_S} s"
         finally:
             if process.returncode is None:
-                process.kill()
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
         return None if status == 0 else f"{program.name} {verb} ended with {status}. {_last_line(errors)}".strip()
 
@@ -184,15 +191,25 @@ def _read(file: Path) -> bytes:
 
 
 def _move(file: Path, folder: str, reason: str | None = None) -> None:
-    """Move a file of the inbox; the reason is a text file beside it. Nothing happens if it was moved before."""
-    target = file.parent / folder
-    target.mkdir(mode=0o700, exist_ok=True)
+    """Move a file of the inbox; the reason is a text file beside it. Nothing happens if it was moved before.
+
+    Banks use names again: a file of the same name stays, and the new one gets an ID in its name.
+    """
+    target = file.parent / folder / file.name
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    if target.exists() or _beside(target).exists():
+        target = target.with_name(f"{file.stem}-{new_id()}{file.suffix}")
     try:
-        file.replace(target / file.name)
+        file.replace(target)
     except FileNotFoundError:
         return
     if reason is not None:
-        private_files.replace(target / f"{file.name}.txt", f"{reason}\n".encode())
+        private_files.replace(_beside(target), f"{reason}\n".encode())
+
+
+def _beside(file: Path) -> Path:
+    """The text file with the reason why this one was refused."""
+    return file.with_name(f"{file.name}.txt")
 
 
 def _retry_after(tries: int) -> timedelta:

@@ -11,7 +11,8 @@ INSERT = "INSERT INTO bank_sendings (batch_id, next_try_at) VALUES ($1, $2)"
 LEASE = """
     UPDATE bank_sendings SET tries = tries + 1, leased_until = $1::timestamptz + $2::interval,
         next_try_at = $1::timestamptz + $2::interval
-    WHERE batch_id = (SELECT batch_id FROM bank_sendings WHERE next_try_at <= $1 ORDER BY next_try_at LIMIT 1
+    WHERE batch_id = (SELECT batch_id FROM bank_sendings WHERE next_try_at <= $1 AND NOT payouts_are_paused()
+                      ORDER BY next_try_at LIMIT 1
                       FOR NO KEY UPDATE SKIP LOCKED)
     RETURNING batch_id, tries
 """
@@ -47,8 +48,8 @@ async def insert(tx: Tx, batch_id: UUID, now: datetime) -> None:
     await tx.execute(INSERT, batch_id, now)
 
 
-async def lease(db: Pool, now: datetime, lasting: timedelta) -> Leased | None:
-    """Lease a batch that is due; None if none is."""
+async def lease(db: Pool | Tx, now: datetime, lasting: timedelta) -> Leased | None:
+    """Lease a batch that is due; None if none is, or payouts are paused."""
     row = await db.fetchrow(LEASE, now, lasting)
     return None if row is None else Leased(row["batch_id"], row["tries"])
 

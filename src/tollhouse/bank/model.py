@@ -342,6 +342,7 @@ class BankRefusedError(OperatorRefusedError):
     """The action is not possible; the message says why. Nothing was changed."""
 
 
+NOTHING_LEFT = "All payouts of this batch were refused."
 ENDED_OTHERWISE = "The withdrawal or refund of this payout has already ended: "
 
 

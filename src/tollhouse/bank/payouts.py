@@ -14,6 +14,7 @@ from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank import channel_store, payouts_store
 from tollhouse.bank.channel_model import channel_of
 from tollhouse.bank.model import (
+    NOTHING_LEFT,
     BankPorts,
     BankRefusedError,
     Decided,
@@ -144,7 +145,7 @@ async def batch(db: Pool, batch_id: UUID) -> Batch | None:
     if found is None:
         return None
     if not found.transfers:
-        raise BankRefusedError("All payouts of this batch were refused.")
+        raise BankRefusedError(NOTHING_LEFT)
     await ensure_may_leave(db, batch_id)
     return found
 

@@ -253,6 +253,7 @@ async def _payout(
     merchant_id = found.listed.merchant_id
     reset_counts = await request.services.db.transact(lambda tx: rules.reset_counts_until(tx, merchant_id, request.now))
     transfer = await outgoing_store.get(request.services.db, payout_id)
+    batch_id = found.listed.batch_id
     return await render(
         request,
         caller,
@@ -260,6 +261,7 @@ async def _payout(
         status,
         here="payouts",
         payout=found,
+        sending=None if batch_id is None else await channel_store.find(request.services.db, batch_id),
         needs_second=reset_counts is not None,
         approved_by_me=transfer is not None and Reviewer(caller.email).is_among(transfer.approvals.given),
         history=await find_action(request, done, payout_id),
