@@ -233,7 +233,7 @@ async def test_prices_of_live_mode(shop: Actor, services: Services) -> None:
     assert (await operator(service, "prices", "post", "EUR", "1")).status == 2
     assert (await operator(service, "prices", "post", "USD", "1e3")).status == 2
     assert (await operator(service, "prices", "post", "USD", "1.10")).status == 0
-    await services.db.transact(lambda tx: prices.post(tx, "GBP", "0.85", "olga", clock.now()))
+    await services.db.transact(lambda tx: prices.post(tx, {"GBP": "0.85"}, "olga", clock.now()))
     assert [prices.is_price(text) for text in ("0.85", "0", "0.0", "-1", "1e3", "1.", " 1")] == [True] + [False] * 6
     listed = (await operator(service, "prices", "list", "--json")).json["prices"]
     assert {one["currency"]: one["per_euro"].rstrip("0") for one in listed} == {"USD": "1.1", "GBP": "0.85"}

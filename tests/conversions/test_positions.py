@@ -39,7 +39,7 @@ async def rich(shop: Actor, services: Services) -> AsyncIterator[Actor]:
     """A merchant with live money in two currencies, at a price of 1. There are no limits, before and after."""
     for currency in ("EUR", "USD"):
         await adjust(services, shop, currency, 100_000)
-    await services.db.transact(lambda tx: prices.post(tx, "USD", "1", "olga", clock.now()))
+    await services.db.transact(lambda tx: prices.post(tx, {"USD": "1"}, "olga", clock.now()))
     yield shop
     for currency in ("EUR", "USD"):
         await services.db.transact(lambda tx, code=currency: positions_store.set_limit(tx, code, None))

@@ -96,7 +96,7 @@ async def test_prices_are_read_compared_and_posted(fresh: Services, receiver: Re
 
     assert await sources.read(one, two.replace("1.085", "1.1")) == {"ETH": "feed 0.00034"}
     assert await feed_store.list_rejections(fresh.db) == {"USD": "sources_differ"}
-    await fresh.db.transact(lambda tx: prices.post(tx, "USD", "1.09", "olga", clock.now()))
+    await fresh.db.transact(lambda tx: prices.post(tx, {"USD": "1.09"}, "olga", clock.now()))
     assert await sources.read(one, two.replace("1.085", "1.1")) == {"ETH": "feed 0.00034", "USD": "operator 1.09"}
     assert await sources.read(one, two) == {"ETH": "feed 0.00034", "USD": "feed 1.08"}
 

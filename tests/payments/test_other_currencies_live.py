@@ -45,7 +45,7 @@ async def yen(alice: Actor, courier: Courier, services: Services, monkeypatch: p
     current = (await alice.get("/settings", mode="live")).ok().body
     new = {name: value for name, value in current.items() if name not in READ_ONLY} | {"additional_currencies": ["JPY"]}
     (await alice.call("PUT", "/settings", new, mode="live")).ok()
-    await services.db.transact(lambda tx: prices.post(tx, "JPY", "100", "olga", clock.now()))
+    await services.db.transact(lambda tx: prices.post(tx, {"JPY": "100"}, "olga", clock.now()))
     yield alice
     await services.db.transact(lambda tx: positions_store.set_limit(tx, "JPY", None))
 

@@ -31,7 +31,7 @@ def post_price(currency: CurrencyArgument, per_euro: PriceArgument, /, *, by: By
             raise UsageError(f"{currency} cannot be priced in euros. Use one of the other currencies.")
         if not prices.is_price(per_euro):
             raise UsageError(f"{per_euro} is not a price. Use a positive number with at most 18 decimals.")
-        await services.db.transact(lambda tx: prices.post(tx, currency, per_euro, context.operator, context.at))
+        await services.db.transact(lambda tx: prices.post(tx, {currency: per_euro}, context.operator, context.at))
         return await prices.list_posted(services.db, currency)
 
     return print_rows("prices", post, as_json=as_json)

@@ -1,5 +1,6 @@
 """SQL of the price feed: when it is read next, and which of its prices were rejected."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from tollhouse.platform.db import Pool, Row, Tx
@@ -13,10 +14,11 @@ LEASE = """
 RECORD_ERROR = "UPDATE price_feed SET error = $1"
 # The time of the first rejection stays: a price that an operator posts after it is used.
 REJECT = """
-    INSERT INTO price_rejections AS r (currency, reason, rejected_at) VALUES ($1, $2, $3)
+    INSERT INTO price_rejections AS r (currency, reason, rejected_at)
+    SELECT currency, reason, $3 FROM unnest($1::text[], $2::text[]) AS rejected (currency, reason)
     ON CONFLICT (currency) DO UPDATE SET reason = excluded.reason
 """
-CLEAR = "DELETE FROM price_rejections WHERE currency = $1"
+CLEAR = "DELETE FROM price_rejections WHERE currency = ANY ($1::text[])"
 GET = "SELECT read_at, error FROM price_feed"
 LIST_REJECTIONS = "SELECT currency, reason, rejected_at FROM price_rejections ORDER BY currency"
 
@@ -31,14 +33,14 @@ async def record_error(db: Pool, error: str) -> None:
     await db.execute(RECORD_ERROR, error)
 
 
-async def reject(tx: Tx, currency: str, reason: str, now: datetime) -> None:
-    """Record that the source's price is not used."""
-    await tx.execute(REJECT, currency, reason, now)
+async def reject(tx: Tx, reasons: Mapping[str, str], now: datetime) -> None:
+    """Record why the source's prices of these currencies are not used."""
+    await tx.execute(REJECT, list(reasons), list(reasons.values()), now)
 
 
-async def clear(tx: Tx, currency: str) -> None:
-    """Record that the source's price is used again."""
-    await tx.execute(CLEAR, currency)
+async def clear(tx: Tx, currencies: list[str]) -> None:
+    """Record that the source's prices of these currencies are used again."""
+    await tx.execute(CLEAR, currencies)
 
 
 async def get(db: Pool) -> Row | None:

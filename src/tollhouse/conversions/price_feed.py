@@ -73,16 +73,17 @@ async def _read(outbound: Outbound, url: str, pointer: str, codes: list[str]) ->
 async def _post(work: Work, feed: PriceFeed, found: Mapping[str, Fraction], check: Mapping[str, Fraction] | None) -> None:
     """Post the prices that can be used. With a second source, only those that both have."""
     last = {row["currency"]: Fraction(row["per_euro"]) for row in await prices_store.latest(work.tx)}
-    for code, price in found.items():
-        if check is not None and code not in check:
-            continue
+    compared = {code: price for code, price in found.items() if check is None or code in check}
+    reasons = dict[str, str]()
+    for code, price in compared.items():
         reason = rejection(feed, price, None if check is None else check[code], last.get(code))
         if reason is not None:
             log.warning("price_rejected", code=code, reason=reason)
-            await feed_store.reject(work.tx, code, reason, work.now)
-            continue
-        await feed_store.clear(work.tx, code)
-        await prices.post(work.tx, code, _text(price), POSTED_BY, work.now, "feed")
+            reasons[code] = reason
+    used = {code: _text(price) for code, price in compared.items() if code not in reasons}
+    await feed_store.reject(work.tx, reasons, work.now)
+    await feed_store.clear(work.tx, list(used))
+    await prices.post(work.tx, used, POSTED_BY, work.now, "feed")
 
 
 def _members(document: bytes) -> dict[str, Raw]:

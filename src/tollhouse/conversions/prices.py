@@ -84,6 +84,6 @@ async def list_posted(db: Pool | Tx, *codes: str) -> list[PostedPrice]:
     return [PostedPrice(row["currency"], row["per_euro"], row["operator"], stamp(row["at"])) for row in rows]
 
 
-async def post(tx: Tx, currency: str, per_euro: str, operator: str, now: datetime, source: PriceSource = "operator") -> None:
-    """Post the price of a currency for live mode."""
-    await prices_store.post(tx, new_id(), currency, per_euro, operator, source, now)
+async def post(tx: Tx, per_euro: Mapping[str, str], operator: str, now: datetime, source: PriceSource = "operator") -> None:
+    """Post the prices of these currencies for live mode."""
+    await prices_store.post(tx, [new_id() for _ in per_euro], per_euro, operator, source, now)

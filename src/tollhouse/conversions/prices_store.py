@@ -1,6 +1,6 @@
 """Every SQL statement about the prices that operators post for live mode."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -8,7 +8,8 @@ from tollhouse.platform.db import Pool, Row, Tx
 
 POST = """
     INSERT INTO conversion_prices (id, currency, per_euro, operator, source, at)
-    VALUES ($1, $2, $3::text::numeric, $4, $5, $6)
+    SELECT id, currency, per_euro::numeric, $4, $5, $6
+    FROM unnest($1::uuid[], $2::text[], $3::text[]) AS posted (id, currency, per_euro)
 """
 # A few index entries for each currency, however many prices it has had. A rejection of the source's price ends an older one.
 LATEST = """
@@ -27,9 +28,9 @@ LATEST = """
 """
 
 
-async def post(tx: Tx, price_id: UUID, currency: str, per_euro: str, operator: str, source: str, now: datetime) -> None:
-    """Insert a price."""
-    await tx.execute(POST, price_id, currency, per_euro, operator, source, now)
+async def post(tx: Tx, ids: list[UUID], per_euro: Mapping[str, str], operator: str, source: str, now: datetime) -> None:
+    """Insert the prices of these currencies, with these IDs."""
+    await tx.execute(POST, ids, list(per_euro), list(per_euro.values()), operator, source, now)
 
 
 async def latest(db: Pool | Tx, codes: Sequence[str] | None = None) -> list[Row]:

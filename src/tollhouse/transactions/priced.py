@@ -5,7 +5,7 @@ from uuid import UUID
 from tollhouse.conversions import payments, positions_store
 from tollhouse.conversions.model import Exchange, exchange_of_amounts
 from tollhouse.conversions.payment_model import PaymentPrice
-from tollhouse.conversions.payments import PaymentCause
+from tollhouse.conversions.payments import Converted, PaymentCause
 from tollhouse.http.services import Work
 from tollhouse.ledger import debts
 from tollhouse.ledger.store import get_balance, lock_available
@@ -53,10 +53,7 @@ async def exchange_back(work: Work, current: Transaction, back_minor: int) -> Ex
     """
     price = current.price
     converted = None if price is None else await payments.get_converted(work.tx, current.env, current.id)
-    if price is None or converted is None or back_minor <= 0:
-        return None
-    given, received = (price.currency, converted.cost_of(back_minor)), (current.currency, back_minor)
-    return exchange_of_amounts(given, received, work.now, work.services.catalogue)
+    return None if price is None or converted is None else _exchange_back(work, current, price, converted, back_minor)
 
 
 async def convert_back(work: Work, current: Transaction, reversal_id: UUID, exchange: Exchange | None) -> None:
@@ -73,7 +70,7 @@ async def convert_back_affordable(work: Work, current: Transaction, reversal_id:
         return
     available_minor = await lock_available(work.tx, current.env, price.currency)
     affordable_minor = min(back_minor, converted.affordable_minor(available_minor))
-    await convert_back(work, current, reversal_id, await exchange_back(work, current, affordable_minor))
+    await convert_back(work, current, reversal_id, _exchange_back(work, current, price, converted, affordable_minor))
 
 
 async def convert_again(work: Work, current: Transaction, reversal_id: UUID, returned_minor: int) -> None:
@@ -93,6 +90,15 @@ async def convert_again(work: Work, current: Transaction, reversal_id: UUID, ret
 def counted_minor(current: Transaction, credited_minor: int) -> int:
     """What a credited amount counts for the link, in its currency: its share of the price, whatever the rate since."""
     return credited_minor if current.price is None else current.price.value_of(credited_minor, current.amount_minor)
+
+
+def _exchange_back(
+    work: Work, current: Transaction, price: PaymentPrice, converted: Converted, back_minor: int
+) -> Exchange | None:
+    if back_minor <= 0:
+        return None
+    given, received = (price.currency, converted.cost_of(back_minor)), (current.currency, back_minor)
+    return exchange_of_amounts(given, received, work.now, work.services.catalogue)
 
 
 def _converted(current: Transaction) -> PaymentPrice | None:
