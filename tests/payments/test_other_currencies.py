@@ -1,5 +1,6 @@
 """A link in euros that is paid in ether: the rate, the verdict, the conversion, and what comes too late."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -162,6 +163,14 @@ async def test_refunds_and_chargebacks_cost_what_was_credited(alice: Actor) -> N
     (await simulate(disputed, "chargeback_won", payment=other["id"])).ok(303)
     assert (await available(alice, "EUR"), await available(alice, "ETH")) == (420, 0)
     assert await broken_invariants(alice.service.dsn, since) == []
+
+
+async def test_the_countdown_is_as_long_as_its_link(alice: Actor) -> None:
+    await accept_currencies(alice, "ETH")
+    link = await open_link(alice, expires_at=(clock.now() + timedelta(minutes=10)).isoformat())
+    (await choose(link, ETHER)).ok(303)
+    [begun] = await transactions(alice, link)
+    assert f'<time datetime="{link["expires_at"]}" data-rate="{begun["created_at"]}"' in (await visit(link, alice)).ok().text
 
 
 async def test_the_receipt_has_the_price_with_its_taxes(alice: Actor) -> None:

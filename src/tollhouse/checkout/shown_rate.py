@@ -22,4 +22,5 @@ def shown_rate(attempt: Transaction | None, catalogue: Catalogue) -> ShownRate |
         return None
     price = attempt.price
     text = rate_with_margin(price, attempt.currency, attempt.amount_minor, catalogue)
-    return ShownRate(text, stamp(price.expires_at - RATE_VALID_FOR), stamp(price.expires_at))
+    begun_at = max(attempt.created_at, price.expires_at - RATE_VALID_FOR)  # the link may end before the rate would
+    return ShownRate(text, stamp(begun_at), stamp(price.expires_at))
