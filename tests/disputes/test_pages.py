@@ -47,7 +47,9 @@ async def test_the_list_and_the_page_of_the_payment_lead_to_a_dispute(alice: Act
     assert f'href="{LIST}"' in await seen(alice, "/test/payments")
     assert "Respond to dispute" in (shown := await seen(alice, f"/test/payments/{payment['id']}"))
     assert f'href="{first}"' in shown
-    assert "View dispute" in await seen(alice, f"/test/payments/{taken['id']}")
+    of_taken = await seen(alice, f"/test/payments/{taken['id']}")
+    assert "View dispute" in of_taken
+    assert "You accepted the dispute. The customer keeps the amount." in of_taken
     await refuses_strangers(alice, carol, first, f"{first}/accept", f"{first}/submit")
     for path in ("evidence", "submit", "accept"):
         await post(carol, f"{first}/{path}", 404, shipping_carrier="Mine")

@@ -136,6 +136,9 @@ async def test_a_file_is_reviewed_and_confirmed_once(shop: Actor) -> None:
     details = await seen(shop, at)
     assert "Nina" in details
     assert "Otto" in details
+    [one, _] = (await shop.get(f"/withdrawals?batch_id={confirmed['batch_id']}")).ok().body["withdrawals"]
+    for page_with_link in (f"/test/withdrawals/{one['id']}", "/settings/audit"):
+        assert f'href="{at}"' in await seen(shop, page_with_link)
     changed = await shop.form(f"{NEW}/confirm", confirmed | {"batch_id": str(uuid4()), "costs": "1:1"})
     assert changed.status == 422, "the external IDs are in use"
 
@@ -160,6 +163,8 @@ async def test_a_file_with_errors_names_row_and_column(shop: Actor) -> None:
     page = (await uploaded(shop, rows, 422)).text
     errors = re.findall(r'<td role="cell" class="num e r1">(\d+)</td><td role="cell" class="b r1 mono">(\w+)</td>', page)
     assert errors == [("2", "amount"), ("3", "receiver"), ("4", "receiver")]
+    page = (await uploaded(shop, f"{HEADER}\n\n,,,,,\nsandbox:EUR,x,Nina,,,\n", 422)).text
+    assert re.findall(r'<td role="cell" class="num e r1">(\d+)</td>', page) == ["4"], "empty rows count"
     files = (
         b"",
         b"\0",

@@ -1,6 +1,7 @@
 """Saved recipients: they can be paid after a cooling time, and a merchant can allow no others."""
 
 import asyncio
+import re
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,6 +13,7 @@ from tests.cast import Actor
 from tests.forms import hidden, post, refuses_foreign_forms, seen, wrong
 from tests.payments.bank import refund, sell
 from tests.withdrawals.steps import BY_SEPA, asked, fund, withdraw
+from tollhouse.dashboard import withdrawal_recipients
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import Actor as By
@@ -180,6 +182,19 @@ async def test_in_live_mode_every_user_gets_an_email(rich: Actor, services: Serv
 async def test_in_test_mode_nobody_gets_an_email(shop: Actor) -> None:
     await saved(shop)
     assert await shop.sql("SELECT FROM mails WHERE recipient = $1 AND about = 'recipient_added'", shop.email) == []
+
+
+async def test_an_older_recipient_is_listed_when_it_is_chosen(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(withdrawal_recipients, "SAVED_SHOWN_MAX", 1)
+    older, newer = await saved(shop, name="Nina"), await saved(shop, name="Otto", receiver="Otto")
+    dollars = await saved(shop, method_id="sandbox:USD")
+    await wait_a_day(shop)
+    new = "/test/withdrawals/new/sandbox:EUR"
+    assert older["id"] not in await seen(shop, new)
+    for chosen, shown in ((older, [older, newer]), (newer, [newer]), (dollars, [newer]), ({"id": str(uuid4())}, [newer])):
+        form = await seen(shop, f"{new}?to={chosen['id']}")
+        choices = re.findall(r'name="to" id="to-[0-9]+" value="([0-9a-f-]{36})"( checked)?', form)
+        assert choices == [(one["id"], " checked" if one is chosen else "") for one in shown], shown
 
 
 async def test_the_pages(shop: Actor) -> None:

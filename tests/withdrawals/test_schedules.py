@@ -13,6 +13,8 @@ from tests.forms import post, refuses_foreign_forms, seen, wrong
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
 from tests.withdrawals.steps import fund, leave_unsent, priced
+from tollhouse.dashboard.withdrawal_schedules import SchedulesPageQuery
+from tollhouse.http.paging import filters_of
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -225,12 +227,14 @@ async def test_what_is_wrong_is_named(shop: Actor) -> None:
         ({"frequency": "daily", "amount": "1.00", "keep": "1.00"}, "keep"),
         ({"frequency": "daily", "amount": "0"}, "amount"),
         ({"frequency": "daily", "keep": "x"}, "keep"),
+        ({"frequency": "daily", "keep": "-1"}, "keep"),
         ({"frequency": "hourly"}, "frequency"),
     ):
         answer = await shop.post(PATH, {"recipient_id": recipient} | body, key=str(uuid4()))
         assert set(answer.field_errors()) == {field}, body
     unknown = {"recipient_id": str(uuid4()), "frequency": "daily"}
     (await shop.post(PATH, unknown, key=str(uuid4()))).refused("not_found", 404)
+    assert (await scheduled(shop, recipient_id=recipient, keep="0"))["keep"] == "0.00"
 
 
 async def test_the_page(shop: Actor, services: Services) -> None:
@@ -265,4 +269,6 @@ async def test_the_page(shop: Actor, services: Services) -> None:
     await wait(shop, 3 * DAY)
     await work(shop, services, second)
     assert "View withdrawal" in await seen(shop, page)
+    assert f'href="{page}"' in await seen(shop, "/settings/audit")
+    assert filters_of(SchedulesPageQuery(done="created")) == {}, "links of the list do not repeat the notice"
     await refuses_foreign_forms(shop, page, f"{page}/{made['id']}/resume")

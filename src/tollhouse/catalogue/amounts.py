@@ -12,17 +12,23 @@ from tollhouse.kernel.errors import FieldError
 from tollhouse.kernel.money import parse_amount
 
 AMOUNT_SCHEMA = {"type": "string", "description": "Decimal string above zero, at most `decimals` digits after the point."}
+AMOUNT_OR_ZERO_SCHEMA = {
+    "type": "string",
+    "description": "Decimal string, zero or above, at most `decimals` digits after the point.",
+}
 Amount = Annotated[Any, Meta(extra_json_schema=AMOUNT_SCHEMA)]
 """An amount in a request body. JSON numbers are invalid amounts."""
+AmountOrZero = Annotated[Any, Meta(extra_json_schema=AMOUNT_OR_ZERO_SCHEMA)]
+"""An amount in a request body that can be zero."""
 
 
 SCALES = range(DECIMALS_MAX + 1)
 """The possible scales of a currency."""
 
 
-def minor_of(amount: Any, known: Currency | None) -> int | None:
-    """Minor units; None for an invalid amount. Without a currency the finest scale is used."""
-    return parse_amount(amount, known.decimals if known else DECIMALS_MAX) if isinstance(amount, str) else None
+def minor_of(amount: Any, known: Currency | None, least: int = 1) -> int | None:
+    """Minor units, at least `least`; None for an invalid amount. Without a currency the finest scale is used."""
+    return parse_amount(amount, known.decimals if known else DECIMALS_MAX, least) if isinstance(amount, str) else None
 
 
 def amount_error(known: Currency | None, member: str = "amount") -> FieldError:

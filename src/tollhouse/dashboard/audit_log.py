@@ -30,15 +30,20 @@ HEADER = (
     "changed",
 )  # fmt: skip
 SUBJECT_PAGES: Mapping[str, str] = {
-    "payment": "payments/",
-    "refund": "payments/",
-    "withdrawal": "withdrawals/",
-    "conversion": "conversions/",
-    "fulfillment": "fulfillments/",
-    "payment_link": "payment-links/",
-    "project": "projects/",
+    "payment": "payments/{}",
+    "refund": "payments/{}",
+    "withdrawal": "withdrawals/{}",
+    "withdrawal.batch_requested": "withdrawals/batches/{}",
+    "withdrawal.schedule_created": "withdrawals/schedules",
+    "withdrawal.schedule_paused": "withdrawals/schedules",
+    "withdrawal.schedule_resumed": "withdrawals/schedules",
+    "withdrawal.schedule_ended": "withdrawals/schedules",
+    "conversion": "conversions/{}",
+    "fulfillment": "fulfillments/{}",
+    "payment_link": "payment-links/{}",
+    "project": "projects/{}",
 }
-"""The path of an event's subject below its environment, where it has a page."""
+"""The path of an event's subject below its environment, where it has a page: by the event type, or by its first part."""
 API_ACTORS = {"api_key", "application"}
 
 
@@ -149,8 +154,8 @@ def _subject_path(event: AuditEvent) -> str:
     kind = event.event_type.partition(".")[0]
     if kind == "application" and event.subject is not None:
         return f"/developers/apps/{event.subject}"
-    has_page = event.mode and event.subject and kind in SUBJECT_PAGES
-    return f"/{event.mode}/{SUBJECT_PAGES[kind]}{event.subject}" if has_page else ""
+    path = SUBJECT_PAGES.get(event.event_type) or SUBJECT_PAGES.get(kind)
+    return f"/{event.mode}/{path.format(event.subject)}" if path and event.mode and event.subject else ""
 
 
 def _request_path(event: AuditEvent) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -27,6 +28,13 @@ NOT_READABLE = (
 )
 
 
+class BatchFile(Struct, frozen=True):
+    """The batch that a file describes, and the number of each item's row in the spreadsheet, where empty rows count."""
+
+    new: NewBatch
+    rows: list[int]
+
+
 class RowError(Struct, frozen=True):
     """What is wrong in a row: its row in the spreadsheet, its column, and why."""
 
@@ -47,14 +55,16 @@ def decode_file(content: bytes) -> str:
     raise _refused(NOT_READABLE)
 
 
-def read_batch(text: str, description: str, catalogue: Catalogue) -> NewBatch:
-    """The batch that the file describes. Raises `ValidationFailed` if it is no such table."""
+def read_batch(text: str, catalogue: Catalogue) -> BatchFile:
+    """The batch of a file. Raises `ValidationFailed` if it is no such table."""
     lines = text.splitlines()
     separator = ";" if lines and lines[0].count(";") > lines[0].count(",") else ","
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(map(str.strip, row))]
+        read = enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=separator), start=1)
+        numbered = [(number, row) for number, row in read if any(map(str.strip, row))]
     except csv.Error:
         raise _refused(NOT_READABLE) from None
+    rows = [row for _, row in numbered]
     names = [name.strip().lower() for name in rows[0]] if rows else []
     if not {"method_id", "amount"} <= set(names) or not {"receiver", "recipient_id"} & set(names):
         raise _refused(NOT_READABLE)
@@ -65,17 +75,17 @@ def read_batch(text: str, description: str, catalogue: Catalogue) -> NewBatch:
     if any(len(row) > len(names) for row in rows):
         raise _refused("A row has more cells than the first row has names.")
     items = [_item(dict(zip(names, map(str.strip, row), strict=False)), catalogue) for row in rows[1:]]
-    return NewBatch(items=items, description=description or None)
+    return BatchFile(NewBatch(items=items), [number for number, _ in numbered[1:]])
 
 
-def row_errors(error: ValidationFailed) -> list[RowError]:
-    """The errors of a batch by row and column of its file."""
+def row_errors(error: ValidationFailed, rows: Sequence[int]) -> list[RowError]:
+    """The errors of a batch by row and column of its file, whose items have these rows."""
     found = list[RowError]()
     for one in error.field_errors:
         _, _, place = one.field.partition("items.")
         row, _, member = place.partition(".")
         if row.isdigit():
-            found.append(RowError(int(row) + 2, member.removeprefix("provider_fields.") or "", one.message))
+            found.append(RowError(rows[int(row)], member.removeprefix("provider_fields.") or "", one.message))
     return found
 
 

@@ -280,7 +280,7 @@ async def _form(
     currency = catalogue.currencies[method.currency]
     available_minor = (await get_balance(request.services.db, env, method.currency)).available_minor
     choice = _choice(method, env, available_minor, request.services.rails, catalogue)
-    choices = await list_choices(request.services.db, env, method, request.now)
+    choices = await list_choices(request.services.db, env, method, request.now, parse_id(form.values["to"]))
     largest = await _largest_amounts(request, env, method, available_minor)
     values = form.values
     if with_largest_amount:

@@ -106,7 +106,7 @@ async def confirm(request: Request, caller: Person, mode: str) -> Response:
     env, posted = caller.env(mode), request.form()
     text, batch_id = posted.one("content") or "", parse_id(posted.one("batch_id") or "") or new_id()
     try:
-        new = read_batch(text, "", request.services.catalogue)
+        new = read_batch(text, request.services.catalogue).new
         rows = await request.transact(lambda work: batches.check(work, env, new))
         if posted.one("costs") != _costs(rows):
             return await _review(request, caller, env, text, batch_id, COSTS_CHANGED)
@@ -171,11 +171,13 @@ async def _review(
     request: Request, person: Person, env: MerchantEnv, text: str, batch_id: UUID, message: Translatable = ""
 ) -> Response:
     catalogue = request.services.catalogue
+    numbers: Sequence[int] = ()
     try:
-        new = read_batch(text, "", catalogue)
-        rows = await request.transact(lambda work: batches.check(work, env, new))
+        file = read_batch(text, catalogue)
+        numbers = file.rows
+        rows = await request.transact(lambda work: batches.check(work, env, file.new))
     except ValidationFailed as error:
-        return _upload_form(request, person, env, form_errors_of(error, (FIELD,)), row_errors(error))
+        return _upload_form(request, person, env, form_errors_of(error, (FIELD,)), row_errors(error, numbers))
     except ApiError as error:
         return _upload_form(request, person, env, form_errors_of(error, (FIELD,), FIELD))
     return page(

@@ -3,6 +3,7 @@
 The form names the saved recipient or the withdrawal, so that the page of the form never has a whole account number.
 """
 
+import contextlib
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -54,15 +55,22 @@ class RecipientChoices(Struct, frozen=True):
     saved_only: bool
 
 
-async def list_choices(db: Pool, env: MerchantEnv, method: WithdrawalMethod, now: datetime) -> RecipientChoices:
+async def list_choices(
+    db: Pool, env: MerchantEnv, method: WithdrawalMethod, now: datetime, chosen_id: UUID | None = None
+) -> RecipientChoices:
     """The latest saved recipients, then those of the latest withdrawals, each once, if the merchant can pay others.
 
+    The saved recipient `chosen_id` is the first one if it is not among the latest.
     Recipients that the provider did not recognize are left out.
     """
     present = now + await clock_offset(db, env)
     rule = (await recipients_store.get_rule(db, env)).at(present)
     query = RecipientsQuery(method_id=method.method_id)
     saved = await recipients_store.list_recipients(db, env, query, all_rows(SAVED_SHOWN_MAX))
+    if chosen_id is not None and all(one.id != chosen_id for one in saved):
+        with contextlib.suppress(NotFound):
+            chosen = await recipients_store.get(db, env, chosen_id)
+            saved = [chosen, *saved] if chosen.method_id == method.method_id else saved
     choices = [_saved(one, method, present) for one in saved]
     if not rule.saved_recipients_only:
         known = {_normalized(one.receiver) for one in saved}

@@ -9,6 +9,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
@@ -121,8 +122,7 @@ async def _new_schedule(request: Request, env: MerchantEnv, values: dict[str, st
         at = datetime.combine(day, RUN_TIME, zone)
     of_week_or_month = {"weekly": values["weekday"], "monthly": values["month_day"]}.get(frequency)
     recipient = await recipients_store.get(request.services.db, env, recipient_id)
-    method = request.services.catalogue.withdrawal_methods.get(recipient.method_id)
-    currency = None if method is None else request.services.catalogue.currencies[method.currency]
+    currency = _currency_of(recipient, request.services.catalogue)
     return NewSchedule(
         recipient_id=recipient_id,
         frequency=frequency,
@@ -145,7 +145,7 @@ async def _errors(request: Request, env: MerchantEnv, error: ApiError, values: d
         recipient_id = parse_id(values["recipient_id"])
         if recipient_id is not None:
             saved = await recipients_store.get(request.services.db, env, recipient_id)
-            currency = request.services.catalogue.currencies.get(saved.method_id.partition(":")[2])
+            currency = _currency_of(saved, request.services.catalogue)
     return form_errors_of(error, FIELDS, at, amount_texts(currency, amount=values["amount"], keep=values["keep"]))
 
 
@@ -178,6 +178,12 @@ async def _page(
         notice=NOTICES.get(query.done, ""),
         page_links=query.links(found, more=more),
     )
+
+
+def _currency_of(recipient: SavedRecipient, catalogue: Catalogue) -> Currency | None:
+    """The currency of the recipient's method; None if the method is not in the catalogue any more."""
+    method = catalogue.withdrawal_methods.get(recipient.method_id)
+    return None if method is None else catalogue.currencies[method.currency]
 
 
 def _label(recipient: SavedRecipient, catalogue: Catalogue) -> str:

@@ -65,7 +65,7 @@ def position_of(row: CreatedRow | Position) -> Position:
     return row if isinstance(row, Position) else Position(row.created_at, row.id)
 
 
-PAGE_PARAMETERS = frozenset({"page", "before", "after"})
+PAGE_PARAMETERS = frozenset({"page", "before", "after", "done"})
 EARLIEST, FIRST = datetime(1, 1, 1, tzinfo=UTC), UUID(int=0)
 NEWEST = Position(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
 

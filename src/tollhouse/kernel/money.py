@@ -12,8 +12,8 @@ MINOR_MAX = 2**53 - 1
 SCALES = ((6, "M"), (3, "k"))
 
 
-def parse_amount(text: str, decimals: int) -> int | None:
-    """Minor units of a decimal string of at most `decimals` digits after the point; None when it is no amount above 0."""
+def parse_amount(text: str, decimals: int, least: int = 1) -> int | None:
+    """Minor units of a decimal string of at most `decimals` digits after the point; None when it is not at least `least`."""
     match = AMOUNT.fullmatch(text)
     if match is None:
         return None
@@ -21,7 +21,7 @@ def parse_amount(text: str, decimals: int) -> int | None:
     if len(part) > decimals:
         return None
     minor = int(match["whole"] + part.ljust(decimals, "0"))
-    return minor if 0 < minor <= MINOR_MAX else None
+    return minor if least <= minor <= MINOR_MAX else None
 
 
 def format_minor(minor: int, decimals: int) -> str:

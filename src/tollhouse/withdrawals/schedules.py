@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
-from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
+from tollhouse.catalogue.amounts import Amount, AmountOrZero, amount_error, minor_of
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.references import reference_errors
@@ -56,7 +56,7 @@ class NewSchedule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     recipient_id: UUID
     frequency: Annotated[Frequency, example("once")]
     amount: Annotated[Amount, example("10.00")] = None
-    keep: Amount = None
+    keep: AmountOrZero = None
     scheduled_for: Annotated[datetime, Meta(tz=True)] | None = None
     day: int | None = None
     description: str | None = None
@@ -274,12 +274,12 @@ async def _record_audit(
 def _amounts(new: NewSchedule, method: WithdrawalMethod, work: Work) -> tuple[int | None, int | None]:
     """The amount, or what is kept. Raises `ValidationFailed` and the errors of amounts."""
     currency = work.services.catalogue.currencies[method.currency]
-    for member, value in (("amount", new.amount), ("keep", new.keep)):
-        if value is not None and minor_of(value, currency) is None:
+    for member, value, least in (("amount", new.amount, 1), ("keep", new.keep, 0)):
+        if value is not None and minor_of(value, currency, least) is None:
             error = amount_error(currency)
             raise ValidationFailed(FieldError(member, error.code, error.message))
     if new.amount is None:
-        return None, 0 if new.keep is None else minor_of(new.keep, currency)
+        return None, 0 if new.keep is None else minor_of(new.keep, currency, 0)
     amount_minor = minor_of(new.amount, currency) or 0
     outgoing_limits.ensure_amount(method, amount_minor)
     return amount_minor, None
