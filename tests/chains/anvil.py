@@ -1,8 +1,6 @@
 """A real node of an EVM network for tests: anvil, with contracts of ours and what only a test node can do."""
 
-import fcntl
 import json
-import os
 import shutil
 import subprocess
 import time
@@ -16,10 +14,10 @@ from eth_abi.abi import decode, encode
 from eth_hash.auto import keccak
 from msgspec import Struct
 
+from tests import npm
 from tollhouse.rails.evm.node import EvmNode, HexAddress
 
 HERE = Path(__file__).parent
-INSTALL = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 CHAIN_ID = 31337
 BLOCKS_PER_EPOCH = 2
 FINAL_DEPTH = 2 * BLOCKS_PER_EPOCH
@@ -158,38 +156,15 @@ def program() -> str | None:
 
 @cache
 def why_missing() -> str | None:
-    """Install what package-lock.json names, unless it is there; why that cannot be."""
-    missing = next((f"there is no {needed}" for needed in ("node", "npm") if shutil.which(needed) is None), None)
-    return missing or _install()
+    """Install the node, unless it is there; why that cannot be."""
+    missing = npm.why_missing(HERE)
+    return missing or (None if program() is not None else "npm has no anvil for this machine")
 
 
 def require_node(skip_aloud: Callable[[str], NoReturn]) -> None:
     """Skip the test where the node cannot be installed."""
     if (missing := why_missing()) is not None:
         skip_aloud(f"NOT TESTED: rails on a node of an EVM network, because {missing}")
-
-
-def _install() -> str | None:
-    """One test process installs, the others wait for it."""
-    with (HERE / ".installing").open("w") as turn:
-        fcntl.flock(turn, fcntl.LOCK_EX)
-        return _install_packages()
-
-
-def _install_packages() -> str | None:
-    lock, installed = HERE / "package-lock.json", HERE / "node_modules" / "installed-from.json"
-    if installed.exists() and installed.read_bytes() == lock.read_bytes():
-        return None
-    try:
-        done = subprocess.run(INSTALL, cwd=HERE, env=os.environ, capture_output=True, text=True, timeout=300, check=False)
-    except subprocess.TimeoutExpired:
-        return "installing it took more than five minutes"
-    if done.returncode != 0:
-        return f"npm could not install it: {done.stderr.strip()[-500:]}"
-    if program() is None:
-        return "npm has no anvil for this machine"
-    installed.write_bytes(lock.read_bytes())
-    return None
 
 
 def _listening_address(process: subprocess.Popen[bytes], log: Path) -> str:

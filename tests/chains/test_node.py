@@ -9,8 +9,9 @@ import pytest
 from aiohttp import web
 
 from tests.chains.anvil import CHAIN_ID, Anvil
-from tollhouse.rails.evm import node
-from tollhouse.rails.evm.node import EvmNode, NodeAnswerError, NodeCallError, NodeUnreachableError, RpcCall, number_of
+from tollhouse.rails import json_rpc
+from tollhouse.rails.evm.node import EvmNode, number_of
+from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, NodeUnreachableError, RpcCall
 
 Respond = Callable[[Any], web.Response]
 
@@ -38,12 +39,14 @@ async def test_calls_and_batches_of_a_real_node(chain: Anvil) -> None:
     asked = chain.node
     assert number_of(await asked.call(str, "eth_chainId")) == CHAIN_ID
     assert await asked.find(dict, "eth_getTransactionReceipt", f"0x{'1' * 64}") is None
-    with pytest.raises(NodeAnswerError, match="nothing"):
+    with pytest.raises(NodeResponseError, match="nothing"):
         await asked.call(dict, "eth_getTransactionReceipt", f"0x{'1' * 64}")
     with pytest.raises(NodeCallError) as refused:
         await asked.call(str, "eth_unknown")
     assert refused.value.code == -32601
-    calls = [RpcCall("eth_getBlockByNumber", (hex(number), False)) for number in (0, 1_000_000)] * (node.BATCH_CALLS_MAX - 1)
+    calls = [RpcCall("eth_getBlockByNumber", (hex(number), False)) for number in (0, 1_000_000)] * (
+        json_rpc.BATCH_CALLS_MAX - 1
+    )
     first, second, *_, last = blocks = await asked.batch(dict[str, Any], calls)
     assert len(blocks) == len(calls)
     assert first is not None
@@ -79,7 +82,7 @@ async def test_answers_of_another_shape_are_refused(server: tuple[str, list[Resp
     async with EvmNode(url) as asked:
         for place in range(len(misleading({"id": 1}))):
             responses.append(lambda sent, place=place: web.json_response(misleading(sent)[place]))
-            with pytest.raises(NodeAnswerError):
+            with pytest.raises(NodeResponseError):
                 await asked.quantity("eth_blockNumber")
 
 
@@ -91,7 +94,7 @@ async def test_batches_are_matched_by_id(server: tuple[str, list[Respond]]) -> N
         assert await asked.batch(str, calls) == ["0", "1", "2"]
         for place in range(5):
             responses.append(lambda sent, place=place: web.json_response(mismatched(sent)[place]))
-            with pytest.raises(NodeAnswerError):
+            with pytest.raises(NodeResponseError):
                 await asked.batch(str, calls)
         responses.append(lambda _: web.json_response({"id": None, "error": {"code": -32600, "message": "batch too large"}}))
         with pytest.raises(NodeCallError, match="batch too large"):
@@ -108,11 +111,11 @@ async def test_no_answer_says_so_without_the_password(
             with pytest.raises(NodeUnreachableError, match=str(status)):
                 await asked.call(str, "eth_blockNumber")
         responses.append(lambda _: web.Response(text="<html>"))
-        with pytest.raises(NodeAnswerError):
+        with pytest.raises(NodeResponseError):
             await asked.call(str, "eth_blockNumber")
-        monkeypatch.setattr(node, "ANSWER_BYTES_MAX", 1000)
+        monkeypatch.setattr(json_rpc, "RESPONSE_BYTES_MAX", 1000)
         responses.append(lambda sent: web.Response(text=json.dumps({"id": sent["id"], "result": "x" * 1000})))
-        with pytest.raises(NodeAnswerError, match="too large"):
+        with pytest.raises(NodeResponseError, match="too large"):
             await asked.call(str, "eth_blockNumber")
     async with EvmNode("http://user:secret@127.0.0.1:1/") as asked:
         with pytest.raises(NodeUnreachableError) as unreachable:
@@ -127,7 +130,7 @@ async def test_an_answer_that_never_comes_ends_in_time() -> None:
     writers: list[asyncio.StreamWriter] = []
     hanging = await asyncio.start_server(hang, "127.0.0.1", 0)
     host, port = hanging.sockets[0].getsockname()
-    async with hanging, EvmNode(f"http://{host}:{port}", answer_within_s=1) as asked:
+    async with hanging, EvmNode(f"http://{host}:{port}", response_within_s=1) as asked:
         with pytest.raises(NodeUnreachableError, match="Timeout"):
             await asked.call(str, "eth_blockNumber")
         for writer in writers:

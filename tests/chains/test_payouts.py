@@ -19,7 +19,8 @@ from tollhouse.chains import payouts_store as store
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool
 from tollhouse.rails.evm import sending
-from tollhouse.rails.evm.node import EvmNode, NodeUnreachableError
+from tollhouse.rails.evm.node import EvmNode
+from tollhouse.rails.json_rpc import NodeUnreachableError
 from tollhouse.rails.provider import PayoutOrder, RefundOrder, Submission
 
 LATER = timedelta(minutes=10)

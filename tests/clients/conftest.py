@@ -1,16 +1,12 @@
 """The clients are installed on first use, and may speak http to loopback."""
 
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import pytest
 
+from tests import npm
 from tests.clients.driven import NODE
-
-INSTALL = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 
 
 @pytest.fixture(autouse=True)
@@ -38,22 +34,6 @@ def skip_aloud(pytestconfig: pytest.Config) -> Callable[[str], NoReturn]:
 @pytest.fixture(scope="session")
 def npm_packages(skip_aloud: Callable[[str], NoReturn]) -> None:
     """What node/package-lock.json names is in node/node_modules; skips, and says so aloud, where that cannot be."""
-    missing = next((f"there is no {program}" for program in ("node", "npm") if shutil.which(program) is None), None)
-    missing = missing or _install()
+    missing = npm.why_missing(NODE)
     if missing is not None:
         skip_aloud(f"NOT TESTED: the OAuth clients from npm, because {missing}")
-
-
-def _install() -> str | None:
-    """Install unless what is installed is from this very lock file; why not, where that fails."""
-    lock, installed = NODE / "package-lock.json", NODE / "node_modules" / "installed-from.json"
-    if installed.exists() and installed.read_bytes() == lock.read_bytes():
-        return None
-    try:
-        done = subprocess.run(INSTALL, cwd=NODE, env=os.environ, capture_output=True, text=True, timeout=300, check=False)
-    except subprocess.TimeoutExpired:
-        return "installing them took more than five minutes"
-    if done.returncode != 0:
-        return f"npm could not install them: {done.stderr.strip()[-500:]}"
-    installed.write_bytes(lock.read_bytes())
-    return None

@@ -7,8 +7,8 @@ import msgspec
 from tollhouse.chains.model import Deposit
 from tollhouse.platform.log import log
 from tollhouse.rails.evm.blocks import BlockReader, Header
-from tollhouse.rails.evm.node import NodeCallError
 from tollhouse.rails.evm.provider import Asset
+from tollhouse.rails.json_rpc import NodeCallError
 
 
 async def credited_units(

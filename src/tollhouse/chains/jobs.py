@@ -15,8 +15,9 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform.log import log
 from tollhouse.rails.evm.blocks import BlockReader
-from tollhouse.rails.evm.node import EvmNode, NodeError
+from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.json_rpc import NodeError
 from tollhouse.rails.settings import secret
 
 

@@ -8,8 +8,9 @@ from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
 from tollhouse.rails.evm import sending
-from tollhouse.rails.evm.node import EvmNode, NodeError
+from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.sending import WEI_PER_GWEI
+from tollhouse.rails.json_rpc import NodeError
 from tollhouse.signer.client import SignerUnavailable
 from tollhouse.signer.messages import SigningRefused
 

@@ -19,10 +19,11 @@ from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.evm import sending
-from tollhouse.rails.evm.node import EvmNode, NodeError
+from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.evm.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, WouldRevert
 from tollhouse.rails.evm.units import to_units
+from tollhouse.rails.json_rpc import NodeError
 from tollhouse.rails.provider import PayoutOrder, PayoutState, RefundOrder, Submission
 from tollhouse.signer.client import SignerClient, SignerUnavailable
 from tollhouse.signer.messages import GasTerms, SignedTransfer, SigningRefused, SignTransfer, TransferOrder

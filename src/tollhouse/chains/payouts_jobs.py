@@ -11,8 +11,8 @@ from tollhouse.kernel import clock
 from tollhouse.outgoing import pauses
 from tollhouse.platform.log import log
 from tollhouse.rails import settings as rail_settings
-from tollhouse.rails.evm.node import NodeError
 from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.json_rpc import NodeError
 from tollhouse.signer.client import SignerClient, SignerUnavailable
 
 BATCH_SIZE = 50

@@ -21,9 +21,9 @@ from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.evm.blocks import BlockReader, BlockTransfer, Header, Tip, is_linked
-from tollhouse.rails.evm.node import NodeAnswerError, NodeCallError
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.evm.units import to_minor
+from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError
 
 LEASE = timedelta(seconds=60)
 STEP_BLOCKS = 20
@@ -92,7 +92,7 @@ class Watcher(Struct, frozen=True):
         """Where a new rail begins: at the newest final block. No address was shown before."""
         (header,) = await self.reader.headers(final, final) or (None,)
         if header is None:
-            raise NodeAnswerError("the final block is not known")
+            raise NodeResponseError("the final block is not known")
         cursor = Cursor(BlockId(final, header.hash))
         await self._move(cursor, [])
         return cursor

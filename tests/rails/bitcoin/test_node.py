@@ -10,7 +10,7 @@ from tests.rails.bitcoin.wallet import ACCOUNT, THEIRS, coin, sign
 from tollhouse.rails.bitcoin import keys
 from tollhouse.rails.bitcoin.node import BitcoinNode, satoshis
 from tollhouse.rails.bitcoin.psbt import Payment, draft, read_signed
-from tollhouse.rails.evm.node import NodeAnswerError, NodeCallError, NodeUnreachableError
+from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, NodeUnreachableError
 
 DEPOSIT = keys.address(ACCOUNT, keys.DEPOSITS, 0)
 
@@ -95,5 +95,5 @@ async def test_what_is_of_no_use_is_an_error(core: Core, node: BitcoinNode) -> N
     with pytest.raises(NodeCallError, match="not loaded"):
         await node.since(None, 6)
     assert satoshis(Decimal("20999999.97690000")) == 2_099_999_997_690_000
-    with pytest.raises(NodeAnswerError):
+    with pytest.raises(NodeResponseError):
         satoshis(Decimal("0.000000001"))

@@ -110,7 +110,7 @@ def changes(
     """What has changed, in an order in which it can be reported: what is gone first.
 
     `asked` are the confirmations of transactions that were `unlisted`, `mempool` those of the transactions without a block
-    that are in it. What is in neither list has not changed. Raises `NodeAnswerError` for amounts that are not in satoshis.
+    that are in it. What is in neither list has not changed. Raises `NodeResponseError` for amounts that are not in satoshis.
     """
     found = {(one.txid, one.vout): one for one in listed_outputs(entries)}
     found |= {

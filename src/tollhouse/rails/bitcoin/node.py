@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from tollhouse.rails.evm.node import EvmNode, NodeAnswerError, NodeCallError, RpcCall
+from tollhouse.rails.json_rpc import JsonRpcNode, NodeCallError, NodeResponseError, RpcCall
 
 T = TypeVar("T")
 SATOSHIS: Final = 10**8
@@ -103,7 +103,7 @@ class BitcoinNode:
 
     def __init__(self, url: str, wallet: str) -> None:
         self._wallet = wallet
-        self._rpc = EvmNode(f"{url.rstrip('/')}/wallet/{quote(wallet, safe='')}")
+        self._rpc = JsonRpcNode(f"{url.rstrip('/')}/wallet/{quote(wallet, safe='')}")
 
     async def __aenter__(self) -> Self:
         return self
@@ -152,7 +152,7 @@ class BitcoinNode:
         request = {"desc": named.descriptor, "range": [0, last_index], "timestamp": "now" if since is None else since}
         outcomes = await self._call(list[ImportOutcome], "importdescriptors", [request])
         if [one.success for one in outcomes] != [True]:
-            raise NodeAnswerError("the wallet does not watch the addresses")
+            raise NodeResponseError("the wallet does not watch the addresses")
 
     async def since(self, block_hash: str | None, depth: int) -> WalletEntries:
         """The entries since a block, and all without a block. The next request starts `depth` blocks below the tip."""
@@ -192,15 +192,15 @@ class BitcoinNode:
         if isinstance(outcome, NodeCallError):
             raise outcome
         if outcome is None:
-            raise NodeAnswerError(f"{method} returned nothing")
+            raise NodeResponseError(f"{method} returned nothing")
         return outcome
 
 
 def satoshis(amount: Decimal) -> int:
-    """An amount in BTC as satoshis. Raises `NodeAnswerError` for a fraction of one."""
+    """An amount in BTC as satoshis. Raises `NodeResponseError` for a fraction of one."""
     scaled = amount * SATOSHIS
     if scaled != scaled.to_integral_value():
-        raise NodeAnswerError("an amount is not in satoshis")
+        raise NodeResponseError("an amount is not in satoshis")
     return int(scaled)
 
 

@@ -9,24 +9,11 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, field
 
-from tollhouse.rails.evm.node import (
-    HEX_DATA,
-    QUANTITY,
-    EvmNode,
-    Hash,
-    HexAddress,
-    HexData,
-    NodeAnswerError,
-    NodeCallError,
-    Quantity,
-    RpcCall,
-    number_of,
-)
+from tollhouse.rails.evm.erc20 import TRANSFER_TOPIC, balance_call
+from tollhouse.rails.evm.node import HEX_DATA, QUANTITY, EvmNode, Hash, HexAddress, HexData, Quantity, number_of
 from tollhouse.rails.evm.provider import Asset
+from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, RpcCall
 
-TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-"""keccak256 of `Transfer(address,address,uint256)`."""
-BALANCE_OF = "0x70a08231"
 TOPICS = 3
 WORD_CHARS = 66
 HEADERS_AT_ONCE = 50
@@ -134,7 +121,7 @@ class BlockReader:
                 if header is None:
                     return found
                 if header.height != number:
-                    raise NodeAnswerError(f"block {number} has another number")
+                    raise NodeResponseError(f"block {number} has another number")
                 found.append(header)
         return found
 
@@ -147,7 +134,7 @@ class BlockReader:
             logs = await self._logs(some)
             for header, block, events in zip(some, blocks, logs, strict=True):
                 if block is None or block.hash != header.hash:
-                    raise NodeAnswerError(f"block {header.height} is not known")
+                    raise NodeResponseError(f"block {header.height} is not known")
                 found.append([*self._of_coin(block), *self._of_tokens(header, events)])
         return found
 
@@ -156,7 +143,7 @@ class BlockReader:
         calls = [RpcCall("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in tx_hashes]
         receipts = await self._node.batch(ChainReceipt, calls)
         if not all(receipt is not None and receipt.block_hash == header.hash for receipt in receipts):
-            raise NodeAnswerError(f"receipts of block {header.height} are missing")
+            raise NodeResponseError(f"receipts of block {header.height} are missing")
         return {
             tx_hash
             for tx_hash, receipt in zip(tx_hashes, receipts, strict=True)
@@ -168,18 +155,17 @@ class BlockReader:
         at = "latest" if block_hash is None else {"blockHash": block_hash}
         if asset.contract is None:
             return await self._node.quantity("eth_getBalance", address, at)
-        call = {"to": asset.contract, "data": f"{BALANCE_OF}{address[2:].lower():0>64}"}
-        word = await self._node.call(HEX_DATA, "eth_call", call, at)
-        if len(word) != WORD_CHARS:
+        found = await self._node.call(HEX_DATA, "eth_call", balance_call(asset.contract, address), at)
+        if len(found) != WORD_CHARS:
             raise NodeCallError(0, "the contract has no balances")
-        return int(word, 16)
+        return int(found, 16)
 
     async def coin_balances(self, addresses: Sequence[str], block_hash: str) -> list[int]:
         """The units of coin of addresses after a block. Raises `NodeCallError` if the node no longer has that state."""
         calls = [RpcCall("eth_getBalance", (address, {"blockHash": block_hash})) for address in addresses]
         found = [quantity for quantity in await self._node.batch(QUANTITY, calls) if quantity is not None]
         if len(found) != len(calls):
-            raise NodeAnswerError("balances are missing")
+            raise NodeResponseError("balances are missing")
         return [number_of(quantity) for quantity in found]
 
     async def _logs(self, headers: Sequence[Header]) -> list[list[TransferLog]]:
@@ -189,7 +175,7 @@ class BlockReader:
         calls = [RpcCall("eth_getLogs", ({**wanted, "blockHash": header.hash},)) for header in headers]
         logs = await self._node.batch(list[TransferLog], calls)
         if not all(some is not None for some in logs):
-            raise NodeAnswerError("events are missing")
+            raise NodeResponseError("events are missing")
         return [some or [] for some in logs]
 
     def _of_coin(self, block: FullBlock) -> list[BlockTransfer]:
@@ -204,7 +190,7 @@ class BlockReader:
         for event in events:
             asset = self._tokens.get(event.address.lower())
             if asset is None or event.removed or event.block_hash != header.hash:
-                raise NodeAnswerError(f"events of block {header.height} are not those that were asked for")
+                raise NodeResponseError(f"events of block {header.height} are not those that were asked for")
             if len(event.topics) != TOPICS or event.topics[0] != TRANSFER_TOPIC or len(event.data) != WORD_CHARS:
                 continue
             sender, receiver, units = _address(event.topics[1]), _address(event.topics[2]), int(event.data, 16)

@@ -61,7 +61,7 @@ class PayoutsMeasured(Struct, frozen=True):
     facts: dict[str, Any]
 
 
-class PayoutDesk(Protocol):
+class PayoutPort(Protocol):
     """Signs and sends orders, and keeps what became of them: `chains.payouts`."""
 
     async def submit(self, kind: Literal["withdrawal", "refund"], order: PayoutOrder | RefundOrder) -> Submission:
@@ -88,7 +88,7 @@ class EvmNetwork:
         self.assets = {asset.currency: asset for asset in (coin, *tokens)}
         self.measured: Measured | None = None
         self.payouts_measured: PayoutsMeasured | None = None
-        self.payouts: PayoutDesk | None = None
+        self.payouts: PayoutPort | None = None
 
     def health(self) -> Health:
         """As measured lately; down without a measurement."""
@@ -131,8 +131,8 @@ class EvmNetwork:
         """The receiver must be an address, with the right checksum if it has one, and somebody's."""
         if not is_address(receiver):
             return "This must be an address: 0x and 40 hexadecimal digits. Copy it again; one of its characters is wrong."
-        if receiver.lower() in self._nobody:
-            return "Nobody can be paid at this address: it is that of a token, of this platform, or of nobody."
+        if receiver.lower() in self._unpayable:
+            return "Nobody can be paid at this address: it belongs to a token or to this platform, or it is the zero address."
         return None
 
     def account_of(self, receiver: str) -> str:
@@ -162,7 +162,7 @@ class EvmNetwork:
         return Submission("unknown") if self.payouts is None else await self.payouts.submit(kind, order)
 
     @property
-    def _nobody(self) -> set[str | None]:
+    def _unpayable(self) -> set[str | None]:
         """Addresses whose money would be lost, or would come back."""
         measured = self.payouts_measured
         wallet = "" if measured is None else str(measured.facts.get("wallet", "")).lower()

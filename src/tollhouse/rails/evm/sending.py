@@ -5,12 +5,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tollhouse.rails.evm.node import HEX_DATA, EvmNode, NodeCallError, Quantity, RpcCall, number_of
+from tollhouse.rails.evm.erc20 import TRANSFER_TOPIC, balance_call, transfer_data, word
+from tollhouse.rails.evm.node import HEX_DATA, EvmNode, Quantity, number_of
+from tollhouse.rails.json_rpc import NodeCallError, RpcCall
 
-TRANSFER_SELECTOR = "a9059cbb"
-BALANCE_SELECTOR = "70a08231"
-TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-"""`Transfer(address,address,uint256)` of ERC-20."""
 WEI_PER_GWEI = 10**9
 USUAL_TIP = WEI_PER_GWEI
 GAS_RESERVE_PERCENT = 25
@@ -77,12 +75,11 @@ class ChainTransfer(Struct, frozen=True):
         """As a node estimates and calls it."""
         if self.contract is None:
             return {"from": self.sender, "to": self.receiver, "value": hex(self.amount_units)}
-        data = f"0x{TRANSFER_SELECTOR}{_word(self.receiver)}{self.amount_units:064x}"
-        return {"from": self.sender, "to": self.contract, "data": data}
+        return {"from": self.sender, "to": self.contract, "data": transfer_data(self.receiver, self.amount_units)}
 
     def arrived(self, receipt: SentReceipt) -> bool:
         """Whether a transaction that was not reverted has moved it: some tokens return false instead of reverting."""
-        expected = (TRANSFER_TOPIC, f"0x{_word(self.sender)}", f"0x{_word(self.receiver)}")
+        expected = (TRANSFER_TOPIC, f"0x{word(self.sender)}", f"0x{word(self.receiver)}")
         return self.contract is None or any(
             (log.address.lower(), tuple(map(str.lower, log.topics))) == (self.contract.lower(), expected)
             for log in receipt.logs
@@ -125,8 +122,7 @@ async def read_balance(node: EvmNode, address: str, contract: str | None) -> int
     """What an address has in the newest block, in the smallest unit. Raises `NodeError`."""
     if contract is None:
         return await node.quantity("eth_getBalance", address, "latest")
-    call = {"to": contract, "data": f"0x{BALANCE_SELECTOR}{_word(address)}"}
-    found = await node.call(HEX_DATA, "eth_call", call, "latest")
+    found = await node.call(HEX_DATA, "eth_call", balance_call(contract, address), "latest")
     return int(found, 16) if len(found) > len("0x") else 0
 
 
@@ -167,10 +163,6 @@ async def is_on_chain(node: EvmNode, receipt: SentReceipt) -> bool:
     """Whether its block is the one that the chain has at its number. Raises `NodeError`."""
     header = await node.find(FeeHeader, "eth_getBlockByNumber", receipt.block_number, False)
     return header is not None and header.hash == receipt.block_hash
-
-
-def _word(address: str) -> str:
-    return address[2:].lower().rjust(64, "0")
 
 
 def _says(error: NodeCallError, words: Sequence[str]) -> bool:

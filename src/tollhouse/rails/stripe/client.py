@@ -13,6 +13,7 @@ import msgspec
 
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import RailUnavailableError
+from tollhouse.rails.response_bodies import read_bounded
 from tollhouse.rails.stripe.account import StripeAccount
 from tollhouse.rails.stripe.objects import StripeErrorBody, StripeErrorObject
 
@@ -79,10 +80,12 @@ class StripeClient:
                         method, self._account.api_url + path, data=body, headers=headers, allow_redirects=False
                     ) as response,
                 ):
-                    status, raw = response.status, await _bounded(response)
+                    status, raw = response.status, await read_bounded(response, BODY_BYTES_MAX)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 reason = type(error).__name__
                 continue
+            if raw is None:
+                raise RailUnavailableError("response too large")
             if status < 500 and status not in UNDECIDED:  # noqa: PLR2004 - what 5xx means
                 return status, raw
             reason = f"http_{status}"
@@ -96,16 +99,6 @@ class StripeClient:
         headers = {"Authorization": f"Bearer {self._account.secret_key}", "Stripe-Version": API_VERSION}
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S)
         return aiohttp.ClientSession(headers=headers, timeout=timeout)
-
-
-async def _bounded(response: "aiohttp.ClientResponse") -> bytes:
-    """The body. Raises `RailUnavailableError` if it is too large."""
-    raw = bytearray()
-    async for chunk in response.content.iter_any():
-        raw += chunk
-        if len(raw) > BODY_BYTES_MAX:
-            raise RailUnavailableError("response too large")
-    return bytes(raw)
 
 
 def _encode(form: Mapping[str, str]) -> str:
