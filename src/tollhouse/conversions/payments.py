@@ -12,7 +12,6 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.methods import Method, UnavailableReason
 from tollhouse.conversions import actions, prices, store
-from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.model import Conversion, Exchange, PairRate, Rate, exchange_from, exchange_to, rate_of
 from tollhouse.conversions.payment_model import PaymentPrice, PricedAmount
 from tollhouse.conversions.prices import EURO, Price
@@ -102,27 +101,24 @@ def exchange_at_fixed_rate(price: PaymentPrice, currency: str, payment_minor: in
     return Exchange(currency, given_minor, price.currency, to_amount_minor, rate, fee_minor)
 
 
-async def exchange_at_current_rate(
-    work: Work, env: MerchantEnv, price: PaymentPrice, currency: str, payment_minor: int, given_minor: int
+def exchange_at_current_rate(
+    rate: Rate, price: PaymentPrice, currency: str, payment_minor: int, given_minor: int, catalogue: Catalogue
 ) -> Exchange | None:
     """The exchange of money that is credited too late for its rate, at the current one, with the same margin.
 
-    None if it is worth less than a minor unit. Raises `PairUnavailable` if there is no recent rate.
+    None if it is worth less than a minor unit.
     """
-    pair = _pair(currency, price.currency, price.margin_bps, work.services.catalogue)
-    rate = _usable_rate(await prices.get_rate(work.tx, env.mode, pair, work.now))
-    if rate is None:
-        raise PairUnavailable("rate_stale")
     if (rate.number, rate.as_of) == (price.rate, price.as_of):
         return exchange_at_fixed_rate(price, currency, payment_minor, given_minor)
-    exchange = exchange_from(pair, rate, max(0, given_minor), work.services.catalogue)
+    pair = _pair(currency, price.currency, price.margin_bps, catalogue)
+    exchange = exchange_from(pair, rate, max(0, given_minor), catalogue)
     return exchange if exchange.to_amount_minor > 0 else None
 
 
-async def has_current_rate(work: Work, env: MerchantEnv, price: PaymentPrice, currency: str) -> bool:
-    """Whether money of a payment could be converted at the current rate."""
+async def get_current_rate(work: Work, env: MerchantEnv, price: PaymentPrice, currency: str) -> Rate | None:
+    """The current rate at which money of a payment could be converted; None if there is no recent one."""
     pair = _pair(currency, price.currency, price.margin_bps, work.services.catalogue)
-    return _usable_rate(await prices.get_rate(work.tx, env.mode, pair, work.now)) is not None
+    return _usable_rate(await prices.get_rate(work.tx, env.mode, pair, work.now))
 
 
 async def get_converted(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Converted | None:

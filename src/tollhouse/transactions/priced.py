@@ -3,7 +3,8 @@
 from uuid import UUID
 
 from tollhouse.conversions import payments, positions_store
-from tollhouse.conversions.model import Exchange, exchange_of_amounts
+from tollhouse.conversions.errors import PairUnavailable
+from tollhouse.conversions.model import Exchange, Rate, exchange_of_amounts
 from tollhouse.conversions.payment_model import PaymentPrice
 from tollhouse.conversions.payments import Converted, PaymentCause
 from tollhouse.http.services import Work
@@ -19,10 +20,23 @@ async def lock_positions(work: Work, current: Transaction) -> None:
         await positions_store.lock(work.tx, (current.currency, price.currency))
 
 
-async def exchange_of(work: Work, current: Transaction, given_minor: int, *, at_fixed_rate: bool) -> Exchange | None:
+async def current_rate(work: Work, current: Transaction) -> Rate | None:
+    """The current rate for late money; None if it is not converted, or there is no recent rate."""
+    price = _converted(current)
+    return None if price is None else await payments.get_current_rate(work, current.env, price, current.currency)
+
+
+def can_be_late(current: Transaction, rate: Rate | None) -> bool:
+    """Whether late money can be credited: it is not converted, or there is a current rate."""
+    return rate is not None or _converted(current) is None
+
+
+async def exchange_of(
+    work: Work, current: Transaction, given_minor: int, rate: Rate | None, *, at_fixed_rate: bool
+) -> Exchange | None:
     """How money that is credited now is converted; None if it is not. Debt in its currency is repaid first.
 
-    Raises `PairUnavailable` if it is too late for the fixed rate and there is no recent one.
+    Raises `PairUnavailable` if it is too late for the fixed rate and there is no current `rate`.
     """
     price = _converted(current)
     if price is None:
@@ -31,13 +45,9 @@ async def exchange_of(work: Work, current: Transaction, given_minor: int, *, at_
     paid = (price, current.currency, current.amount_minor, left_minor)
     if at_fixed_rate:
         return payments.exchange_at_fixed_rate(*paid)
-    return await payments.exchange_at_current_rate(work, current.env, *paid)
-
-
-async def can_be_late(work: Work, current: Transaction) -> bool:
-    """Whether late money can be credited: it is not converted, or there is a recent rate."""
-    price = _converted(current)
-    return price is None or await payments.has_current_rate(work, current.env, price, current.currency)
+    if rate is None:
+        raise PairUnavailable("rate_stale")
+    return payments.exchange_at_current_rate(rate, *paid, work.services.catalogue)
 
 
 async def convert(work: Work, current: Transaction, exchange: Exchange | None) -> None:

@@ -107,7 +107,8 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     fee_minor = max(current.fee_minor, work.services.catalogue.fees_of(current.method_id).of(accepted.credited_minor))
     net_minor = current.unapplied_minor - (fee_minor - current.fee_minor)
     await priced.lock_positions(work, current)
-    exchange = await priced.exchange_of(work, current, net_minor, at_fixed_rate=False)
+    rate = await priced.current_rate(work, current)
+    exchange = await priced.exchange_of(work, current, net_minor, rate, at_fixed_rate=False)
     accepted = msgspec.structs.replace(accepted, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
     accepted = await change(work.tx, accepted, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
@@ -166,7 +167,9 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
     at_fixed_rate = verdict.is_at_fixed_rate(current, observed, work.now)
     expected = verdict.is_expected(current, work.now, sent_in_time=sent_in_time, at_fixed_rate=at_fixed_rate)
     exact = expected and verdict.is_exact(current, arrived_minor)
-    settings = PaymentSettings() if exact else await _settings(work, current, expected=expected)
+    rate = None if expected else await priced.current_rate(work, current)
+    can_be_late = expected or priced.can_be_late(current, rate)
+    settings = PaymentSettings() if exact else await _settings(work, current, can_be_late=can_be_late)
     judged = verdict.receive(
         current, arrived_minor, settings, work.now, sent_in_time=sent_in_time, at_fixed_rate=at_fixed_rate
     )
@@ -175,7 +178,7 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
     net_minor = credited_minor - fee_minor
     if credited_minor:
         await priced.lock_positions(work, current)
-    exchange = await priced.exchange_of(work, current, net_minor, at_fixed_rate=expected) if credited_minor else None
+    exchange = await priced.exchange_of(work, current, net_minor, rate, at_fixed_rate=expected) if credited_minor else None
     if credited_minor and (in_part or not await _fits(work.tx, env, currency, net_minor, exchange)):
         judged, exchange = verdict.overflow(current, arrived_minor), None
         credited_minor = fee_minor = 0
@@ -248,10 +251,10 @@ async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -
     await notify.moved(work, transaction, posted, cause)
 
 
-async def _settings(work: Work, current: Transaction, *, expected: bool) -> PaymentSettings:
+async def _settings(work: Work, current: Transaction, *, can_be_late: bool) -> PaymentSettings:
     """The payment settings. Late money is accepted only while there is a rate at which it can be converted."""
     settings = await payment_settings.of(work.tx, current.env)
-    if expected or settings.late_payments != "accept" or await priced.can_be_late(work, current):
+    if can_be_late or settings.late_payments != "accept":
         return settings
     return msgspec.structs.replace(settings, late_payments="refund_required")
 
