@@ -29,7 +29,7 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import ApiError, ValidationFailed
+from tollhouse.kernel.errors import ApiError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.kernel.limits import BATCH_ITEMS_MAX
 from tollhouse.kernel.text import Translatable
@@ -125,9 +125,8 @@ async def details(request: Request, caller: Person, mode: str, batch_id: UUID) -
     """A batch and its withdrawals."""
     env, db, catalogue = caller.env(mode), request.services.db, request.services.catalogue
     batch = await batches_store.get(db, env, batch_id)
-    items = await batches_store.list_items(db, env, batch_id)
     found = await store.list_withdrawals(db, env, WithdrawalsQuery(batch_id=batch_id), all_rows(BATCH_ITEMS_MAX))
-    places = {one.id: place for place, one in enumerate(items)}
+    items = sorted(found, key=lambda one: one.batch_row or 0)
     return page(
         request,
         "dashboard/withdrawals/batch.html",
@@ -135,15 +134,16 @@ async def details(request: Request, caller: Person, mode: str, batch_id: UUID) -
         mode=env.mode,
         here="withdrawals",
         batch=batch_view(batch, items, catalogue),
-        withdrawals=[
-            (one, catalogue.format_amount(one.amount_minor, one.currency))
-            for one in sorted(found, key=lambda one: places[one.id])
-        ],
+        withdrawals=[(one, catalogue.format_amount(one.amount_minor, one.currency)) for one in items],
     )
 
 
 async def _exists(request: Request, env: MerchantEnv, batch_id: UUID) -> bool:
-    return bool(await batches_store.list_items(request.services.db, env, batch_id))
+    try:
+        await batches_store.get(request.services.db, env, batch_id)
+    except NotFound:
+        return False
+    return True
 
 
 def _upload_form(

@@ -13,7 +13,7 @@ from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.provider_fields import fields_errors
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
@@ -76,7 +76,7 @@ async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[Wit
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
     payee = await payee_of(work, env, new, method)
     await _ensure_acceptable(work, env, new, payee, method, terms)
-    account = _account(work.services.rails, method.rail, env, payee.receiver)
+    account = account_of(work.services.rails, method, env, payee.receiver)
     await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
     return await _insert_quote(work.tx, env, terms, work.now)
 
@@ -107,7 +107,7 @@ async def create(
 
     Raises `DailyLimitExceeded`, `InsufficientFunds`, `DuplicateExternalId` and the errors of `gate.admit`.
     """
-    account = _account(work.services.rails, method.rail, env, payee.receiver)
+    account = account_of(work.services.rails, method, env, payee.receiver)
     day = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
     counted = await limits.count(work.tx, env, method, terms.amount_minor, day)
     withdrawal_id = new_id()
@@ -118,7 +118,7 @@ async def create(
         batch_id=place.batch_id,
         batch_row=place.row,
     )
-    await gate.admit(work.tx, _transfer(withdrawal, counted, work.services.rails))
+    await gate.admit(work.tx, _transfer(withdrawal, counted, account))
     if not await store.insert(work.tx, withdrawal):
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
     await notify.balance_changed(work, withdrawal, posted)
@@ -186,12 +186,24 @@ async def _ensure_acceptable(
     work: Work, env: MerchantEnv, new: NewWithdrawal, payee: Payee, method: WithdrawalMethod, terms: WithdrawalTerms
 ) -> None:
     """Raises `DuplicateExternalId`, `InsufficientFunds`, and the errors of methods, receivers and amounts."""
-    tx, services = work.tx, work.services
-    await ensure_external_id_unused(tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
+    await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
+    ensure_payable(work.services, env, payee, method, terms)
+    await ensure_funds(work.tx, env, terms.currency, terms.debit_minor)
+
+
+def ensure_payable(
+    services: Services, env: MerchantEnv, payee: Payee, method: WithdrawalMethod, terms: WithdrawalTerms
+) -> None:
+    """Raises the errors of methods, receivers and amounts."""
     ensure_method_available(method, env.mode, services.rails, services.catalogue)
     ensure_receiver(method, env.mode, payee.receiver, services.rails)
     ensure_limits(method, terms)
-    await ensure_funds(tx, env, terms.currency, terms.debit_minor)
+
+
+def account_of(rails: Rails, method: WithdrawalMethod, env: MerchantEnv, receiver: str) -> str:
+    """The receiver in the notation of the method's rail."""
+    provider = rails.find(method.rail, env.mode)
+    return receiver if provider is None else provider.account_of(receiver)
 
 
 def _withdrawal(
@@ -229,14 +241,8 @@ def _withdrawal(
     )
 
 
-def _account(rails: Rails, rail_name: str, env: MerchantEnv, receiver: str) -> str:
-    """The receiver in the notation of the rail."""
-    provider = rails.find(rail_name, env.mode)
-    return receiver if provider is None else provider.account_of(receiver)
-
-
-def _transfer(withdrawal: Withdrawal, counted: DailyCount, rails: Rails) -> OutgoingTransfer:
-    """The transfer of a withdrawal; its review is required in live mode."""
+def _transfer(withdrawal: Withdrawal, counted: DailyCount, account: str) -> OutgoingTransfer:
+    """The transfer of a withdrawal to this account; its review is required in live mode."""
     return OutgoingTransfer(
         id=withdrawal.id,
         kind="withdrawal",
@@ -244,7 +250,7 @@ def _transfer(withdrawal: Withdrawal, counted: DailyCount, rails: Rails) -> Outg
         rail=withdrawal.rail,
         currency=withdrawal.currency,
         amount_minor=withdrawal.receive_minor,
-        receiver=_account(rails, withdrawal.rail, withdrawal.env, withdrawal.receiver),
+        receiver=account,
         receiver_name=withdrawal.provider_fields.get("account_holder_name"),
         count=counted,
         review="required" if withdrawal.approvals_needed else "not_required",

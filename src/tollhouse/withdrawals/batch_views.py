@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.withdrawals.batches_store import BatchItem
-from tollhouse.withdrawals.model import WithdrawalBatch
+from tollhouse.withdrawals.model import Withdrawal, WithdrawalBatch
 from tollhouse.withdrawals.views import BatchTotal, WithdrawalBatchView
 
 
-def batch_view(batch: WithdrawalBatch, items: Sequence[BatchItem], catalogue: Catalogue) -> WithdrawalBatchView:
-    """A batch and its withdrawals."""
+def batch_view(batch: WithdrawalBatch, items: Sequence[BatchItem | Withdrawal], catalogue: Catalogue) -> WithdrawalBatchView:
+    """A batch and its withdrawals, in its order."""
     return WithdrawalBatchView.of(
         batch,
         catalogue,
@@ -20,7 +20,7 @@ def batch_view(batch: WithdrawalBatch, items: Sequence[BatchItem], catalogue: Ca
     )
 
 
-def _total(currency: str, items: Sequence[BatchItem], catalogue: Catalogue) -> BatchTotal:
+def _total(currency: str, items: Sequence[BatchItem | Withdrawal], catalogue: Catalogue) -> BatchTotal:
     found = [one for one in items if one.currency == currency]
     amount_minor = sum(one.amount_minor for one in found)
     debit_minor = sum(one.debit_minor for one in found)

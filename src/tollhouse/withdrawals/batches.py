@@ -24,17 +24,10 @@ from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum
 from tollhouse.orders.funds import ensure_funds
 from tollhouse.outgoing import gate
 from tollhouse.withdrawals import batches_store
-from tollhouse.withdrawals.actions import BatchPlace, Payee, create, payee_of
+from tollhouse.withdrawals.actions import BatchPlace, Payee, account_of, create, ensure_payable, payee_of
 from tollhouse.withdrawals.errors import AmountBelowFees, BatchExists
 from tollhouse.withdrawals.model import WithdrawalBatch, WithdrawalTerms
-from tollhouse.withdrawals.new_withdrawal import (
-    NewWithdrawal,
-    ensure_limits,
-    ensure_method_available,
-    ensure_receiver,
-    field_errors_of,
-    parse,
-)
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, field_errors_of, parse
 
 OF_THE_AMOUNT = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees)
 
@@ -115,15 +108,11 @@ async def _check_item(work: Work, env: MerchantEnv, item: NewWithdrawal, checked
     services = work.services
     method, terms = parse(item, env, services.settings, services.catalogue)
     payee = await payee_of(work, env, item, method)
-    ensure_method_available(method, env.mode, services.rails, services.catalogue)
-    ensure_receiver(method, env.mode, payee.receiver, services.rails)
-    ensure_limits(method, terms)
-    provider = services.rails.find(method.rail, env.mode)
-    if provider is not None:
-        account = method.rail, provider.account_of(payee.receiver)
-        if account not in checked:
-            await gate.ensure_recipient(work.tx, env, *account, work.now)
-            checked.add(account)
+    ensure_payable(services, env, payee, method, terms)
+    account = method.rail, account_of(services.rails, method, env, payee.receiver)
+    if account not in checked:
+        await gate.ensure_recipient(work.tx, env, *account, work.now)
+        checked.add(account)
     return BatchRow(item, payee, method, terms)
 
 

@@ -35,9 +35,8 @@ class WithdrawalBatchList(Struct, frozen=True):
 async def list_batches(caller: Caller, page: ListPageRequest, db: Pool, catalogue: Catalogue) -> WithdrawalBatchList:
     """List withdrawal batches. Newest first."""
     found, more, cursor = page.cut(await batches_store.list_batches(db, caller.env, page.window))
-    items = [await batches_store.list_items(db, caller.env, one.id) for one in found]
-    views = [batch_view(one, of_batch, catalogue) for one, of_batch in zip(found, items, strict=True)]
-    return WithdrawalBatchList(views, more, cursor)
+    items = await batches_store.list_items(db, caller.env, *(one.id for one in found))
+    return WithdrawalBatchList([batch_view(one, items[one.id], catalogue) for one in found], more, cursor)
 
 
 @OPERATIONS.add(
@@ -52,11 +51,13 @@ async def list_batches(caller: Caller, page: ListPageRequest, db: Pool, catalogu
 async def create_batch(caller: Caller, body: NewBatch, work: Work) -> WithdrawalBatchView:
     """Create a withdrawal batch. All of its withdrawals are created and their amounts reserved, or none."""
     batch = await batches.create_batch(work, caller.env, body)
-    return batch_view(batch, await batches_store.list_items(work.tx, caller.env, batch.id), work.services.catalogue)
+    items = await batches_store.list_items(work.tx, caller.env, batch.id)
+    return batch_view(batch, items[batch.id], work.services.catalogue)
 
 
 @OPERATIONS.add("GET", "/withdrawal-batches/{batch_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
 async def read_batch(caller: Caller, batch_id: UUID, db: Pool, catalogue: Catalogue) -> WithdrawalBatchView:
     """Retrieve a withdrawal batch."""
     batch = await batches_store.get(db, caller.env, batch_id)
-    return batch_view(batch, await batches_store.list_items(db, caller.env, batch.id), catalogue)
+    items = await batches_store.list_items(db, caller.env, batch.id)
+    return batch_view(batch, items[batch.id], catalogue)

@@ -19,8 +19,8 @@ LIST = f"""
     ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
 """
 ITEMS = """
-    SELECT id, status, currency, amount_minor, debit_minor, receive_minor FROM withdrawals
-    WHERE merchant_id = $1 AND mode = $2 AND batch_id = $3 ORDER BY batch_row
+    SELECT batch_id, id, status, currency, amount_minor, debit_minor, receive_minor FROM withdrawals
+    WHERE merchant_id = $1 AND mode = $2 AND batch_id = ANY ($3::uuid[]) ORDER BY batch_id, batch_row
 """
 FIND_EXTERNAL_IDS = """
     SELECT external_id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = ANY ($3::text[])
@@ -53,9 +53,13 @@ async def list_batches(db: Pool, env: MerchantEnv, window: Window) -> list[Withd
     return await fetch_page(db, BATCH.read, LIST, window, env.merchant_id, env.mode)
 
 
-async def list_items(db: Pool | Tx, env: MerchantEnv, batch_id: UUID) -> list[BatchItem]:
-    """The withdrawals of a batch, in its order."""
-    return [BatchItem(**row) for row in await db.fetch(ITEMS, env.merchant_id, env.mode, batch_id)]
+async def list_items(db: Pool | Tx, env: MerchantEnv, *batch_ids: UUID) -> dict[UUID, list[BatchItem]]:
+    """The withdrawals of batches by the ID of the batch, in its order."""
+    found: dict[UUID, list[BatchItem]] = {batch_id: [] for batch_id in batch_ids}
+    for row in await db.fetch(ITEMS, env.merchant_id, env.mode, batch_ids):
+        values = dict(row)
+        found[values.pop("batch_id")].append(BatchItem(**values))
+    return found
 
 
 async def find_external_ids(tx: Tx, env: MerchantEnv, external_ids: Mapping[str, int]) -> set[str]:
