@@ -223,6 +223,13 @@ async def test_a_lost_answer_is_asked_for_again(alice: Actor, services: Services
     assert (await alice.get(f"/disputes/{dispute['id']}")).ok().body["status"] == "under_review"
 
 
+async def test_the_longest_evidence_is_kept_whatever_its_letters(alice: Actor) -> None:
+    dispute = await disputed(alice)
+    longest = dict.fromkeys(list(dispute["evidence"])[:10], "\N{HONEYBEE}" * 5_000)
+    saved = (await save(alice, dispute, **longest)).ok().body
+    assert {name: text for name, text in saved["evidence"].items() if text is not None} == longest
+
+
 async def test_the_database_refuses_what_cannot_be(alice: Actor) -> None:
     dispute = await disputed(alice)
 

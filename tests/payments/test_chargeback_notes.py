@@ -63,6 +63,17 @@ async def test_no_note_without_a_chargeback_or_after_its_end(alice: Actor, carol
     assert "Before" in await seen(alice, page)
 
 
+async def test_no_note_after_the_due_date_on_the_clock_of_the_environment(alice: Actor) -> None:
+    page, disputed = await at(alice)
+    dispute = f"/disputes/{disputed['chargeback']['id']}"
+    (await alice.call("PUT", f"{dispute}/evidence", {"uncategorized_text": "Undecided"})).ok()
+    (await alice.post(f"{dispute}/submit")).ok()  # so that it stays open
+    await post(alice, f"{page}/chargeback-notes", note="In time")
+    (await alice.post("/test/clock/advance", {"seconds": 14 * 86_400})).ok()
+    await post(alice, f"{page}/chargeback-notes", 409, note="Too late")
+    assert (await alice.get(dispute)).ok().body["status"] == "under_review"
+
+
 async def test_a_note_is_never_changed(alice: Actor) -> None:
     page, _ = await at(alice)
     await post(alice, f"{page}/chargeback-notes", note="As it was")

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests.cast import Actor
+from tests.forms import seen
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import bank_says, fresh, play, purse, refund
 from tests.payments.shop import choose, open_link
@@ -197,6 +198,22 @@ async def test_a_part_that_is_gone_and_back_counts_again(alice: Actor, services:
     assert await report(services, payment_id, "reinstated", name, reversal_ref="b")
     assert (await purse(alice), (await state(alice, payment_id))[0]) == ((400, 0, 0), "chargeback")
     assert await report(services, payment_id, "reinstated", name + "b")
+    assert (await purse(alice), (await state(alice, payment_id))[0]) == ((1_000, 0, 0), "succeeded")
+
+
+async def test_two_transfers_in_one_dropped_block(alice: Actor, services: Services) -> None:
+    payment_id, name = await paid(alice, services, 400)
+    assert await report(services, payment_id, "confirmed", name + "b", 600)
+    for transfer in (name, name + "b"):
+        assert await report(services, payment_id, "reversed", transfer, reversal_ref="block")
+    assert (await purse(alice), (await state(alice, payment_id))[0]) == ((0, 0, 0), "chargeback")
+    rows = await alice.sql("SELECT id::text FROM chargebacks WHERE transaction_id = $1::uuid", payment_id)
+    shown = (await alice.get(f"/disputes?transaction_id={payment_id}")).ok().body["disputes"]
+    assert {one["id"] for one in shown} == {row["id"] for row in rows}
+    assert sorted(one["amount_minor"] for one in shown) == [400, 600]
+    assert "You cannot respond." in await seen(alice, f"/test/disputes/{shown[0]['id']}")
+    for transfer in (name + "b", name):
+        assert await report(services, payment_id, "reinstated", transfer, reversal_ref="block")
     assert (await purse(alice), (await state(alice, payment_id))[0]) == ((1_000, 0, 0), "succeeded")
 
 

@@ -59,6 +59,18 @@ async def test_a_customer_is_exported_without_anybody_else(alice: Actor, service
     assert "rail_observations" not in export.data
 
 
+async def test_evidence_is_exported_when_it_is_submitted(alice: Actor, services: Services) -> None:
+    anna = someone("anna")
+    disputed = await sell(alice, "chargeback", customer_email=anna)
+    dispute = f"/disputes/{disputed['chargeback']['id']}"
+    (await alice.call("PUT", f"{dispute}/evidence", {"shipping_carrier": "Pigeon post"})).ok()
+    [draft] = (await exported(services, anna)).data["chargebacks"]
+    assert draft["evidence"] == {}
+    (await alice.post(f"{dispute}/submit")).ok()
+    [submitted] = (await exported(services, anna)).data["chargebacks"]
+    assert submitted["evidence"] == {"shipping_carrier": "Pigeon post"}
+
+
 async def test_a_user_is_exported_without_secrets_and_without_another_user(
     alice: Actor, bob: Actor, services: Services
 ) -> None:

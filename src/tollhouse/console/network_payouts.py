@@ -33,12 +33,12 @@ async def ensure_unsigned(services: Services, payout_id: UUID) -> None:
     The database alone cannot say so: it may have been restored from a backup.
     """
     payout = await store.get(services.db, payout_id)
-    network = None if payout is None else services.rails.find(payout.rail, payout.mode)
-    found = [payouts_jobs.payouts_of(services, chain) for chain in services.rails.chains if chain is network]
-    if not found or found[0] is None:
+    network = None if payout is None else services.rails.chain(payout.rail, payout.mode)
+    found = None if network is None else payouts_jobs.payouts_of(services, network)
+    if found is None:
         raise OperatorRefusedError("There is no such payout on a network with a signer.")
     try:
-        signed = await found[0].signer.find_signed(payout_id)
+        signed = await found.signer.find_signed(payout_id)
     except SignerUnavailable:
         raise OperatorRefusedError("The signer does not answer. Only it knows whether the payout was signed.") from None
     if signed:

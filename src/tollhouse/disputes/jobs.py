@@ -23,7 +23,7 @@ INTERVAL_MIN, INTERVAL_MAX = timedelta(seconds=5), timedelta(minutes=10)
 INTERVALS_PER_AGE = 8
 """The interval between two deliveries is an eighth of the response's age."""
 
-OPERATORS_DECIDE = DisputeSubmission("accepted")
+RAIL_DECIDES = DisputeSubmission("accepted")
 GIVEN_UP = DisputeSubmission("accepted", "lost")
 
 
@@ -38,8 +38,9 @@ async def deliver(services: Services, due: DueResponse, now: datetime) -> None:
     """Give one leased response to its rail. No database transaction is open during the call."""
     submission = await _submit(services, due)
     if submission is None or submission.outcome == "unknown":
-        age = (now - due.order.responded_at) / INTERVALS_PER_AGE
-        await responses.schedule_delivery(services.db, due, now + min(max(age, INTERVAL_MIN), INTERVAL_MAX))
+        age = now - due.order.responded_at
+        interval = clock.interval_by_age(age, INTERVALS_PER_AGE, INTERVAL_MIN, INTERVAL_MAX)
+        await responses.schedule_delivery(services.db, due, now + interval)
         return
     if submission.outcome == "rejected":
         log.error("dispute_response_rejected", part=due.rail, mode=due.env.mode)
@@ -60,7 +61,7 @@ async def _submit(services: Services, due: DueResponse) -> DisputeSubmission | N
         log.error("dispute_rail_missing", part=due.rail, mode=due.env.mode)
         return None
     if not isinstance(provider, DisputeProvider):
-        return GIVEN_UP if due.response == "accepted" else OPERATORS_DECIDE
+        return GIVEN_UP if due.response == "accepted" else RAIL_DECIDES
     if due.response == "accepted":
         return await provider.accept_dispute(due.order)
     return await provider.submit_evidence(due.order)

@@ -13,7 +13,7 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rails.disputes import Evidence
 
-# `$3` is the time of the status. `ahead` moves it to the environment's clock.
+# `$3` is the time of the status.
 DISPUTES = """
     SELECT c.id, c.merchant_id, c.mode, c.transaction_id, t.payment_link_id, l.external_id, t.method_id, t.rail,
            c.amount_minor, c.fee_minor, c.currency, c.reason, c.status AS decision, c.response, c.evidence,
@@ -21,9 +21,8 @@ DISPUTES = """
     FROM chargebacks c
     JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (c.merchant_id, c.mode, c.transaction_id)
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
-    LEFT JOIN test_clocks k ON k.merchant_id = c.merchant_id AND k.mode = c.mode
-    CROSS JOIN LATERAL dispute_status(c.status, c.response, c.respond_by,
-                                      $3::timestamptz + coalesce(k.ahead, '0')) AS s (status)
+    CROSS JOIN time_of_environment($1, $2, $3) AS e (present)
+    CROSS JOIN LATERAL dispute_status(c.status, c.response, c.respond_by, e.present) AS s (status)
     WHERE c.merchant_id = $1 AND c.mode = $2
 """
 GET = f"{DISPUTES} AND c.id = $4"
@@ -35,19 +34,24 @@ LIST = f"""{DISPUTES}
 """
 COUNT_TO_RESPOND = """
     SELECT count(*) AS disputes FROM (
-        SELECT FROM chargebacks c LEFT JOIN test_clocks k ON k.merchant_id = c.merchant_id AND k.mode = c.mode
+        SELECT FROM chargebacks c
         WHERE c.merchant_id = $1 AND c.mode = $2 AND c.status = 'open' AND c.response = 'needed'
-          AND (c.respond_by IS NULL OR c.respond_by > $3::timestamptz + coalesce(k.ahead, '0')) LIMIT $4) waiting
+          AND (c.respond_by IS NULL OR c.respond_by > time_of_environment($1, $2, $3)) LIMIT $4) waiting
 """
-# Of one rail. Clocks of test environments are ahead, so they are asked one by one.
+# Of one rail of test mode. Each part is limited among its own: disputes that other rails close do not stand in their way.
 LIST_EXPIRED = """
-    SELECT c.merchant_id, c.mode, c.id, c.transaction_id
-    FROM (SELECT d.* FROM chargebacks d WHERE d.status = 'open' AND d.response = 'needed' AND d.respond_by <= $2
-          UNION
-          SELECT d.* FROM test_clocks k JOIN chargebacks d ON d.merchant_id = k.merchant_id AND d.mode = k.mode
-          WHERE d.status = 'open' AND d.response = 'needed' AND d.respond_by <= $2::timestamptz + k.ahead) c
-    JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (c.merchant_id, c.mode, c.transaction_id)
-    WHERE t.rail = $1 LIMIT $3
+    (SELECT d.merchant_id, d.mode, d.id, d.transaction_id FROM chargebacks d
+     JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (d.merchant_id, d.mode, d.transaction_id) AND t.rail = $1
+     WHERE d.mode = 'test' AND d.status = 'open' AND d.response = 'needed' AND d.respond_by <= $2
+     ORDER BY d.respond_by LIMIT $3)
+    UNION
+    SELECT e.merchant_id, e.mode, e.id, e.transaction_id FROM test_clocks k
+    CROSS JOIN LATERAL (
+        SELECT d.merchant_id, d.mode, d.id, d.transaction_id FROM chargebacks d
+        JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (d.merchant_id, d.mode, d.transaction_id) AND t.rail = $1
+        WHERE (d.merchant_id, d.mode) = (k.merchant_id, k.mode) AND d.status = 'open' AND d.response = 'needed'
+          AND d.respond_by <= $2::timestamptz + k.ahead LIMIT $3) e
+    LIMIT $3
 """
 
 
@@ -81,7 +85,7 @@ async def count_to_respond(db: Pool, env: MerchantEnv, now: datetime, limit: int
 
 
 async def list_expired(db: Pool, rail: str, now: datetime, limit: int) -> list[DueDispute]:
-    """The open disputes of a rail whose time to respond is over."""
+    """Open disputes of a rail of test mode whose time to respond is over."""
     return [
         DueDispute(_env(row), row["id"], row["transaction_id"]) for row in await db.fetch(LIST_EXPIRED, rail, now, limit)
     ]

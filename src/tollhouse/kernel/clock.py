@@ -24,6 +24,11 @@ def now() -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
+def interval_by_age(age: timedelta, parts: int, shortest: timedelta, longest: timedelta) -> timedelta:
+    """An interval that grows with an age: one of so many equal parts of it, but no shorter and no longer than these."""
+    return min(max(age / parts, shortest), longest)
+
+
 def stamp(moment: datetime) -> Timestamp:
     """`2026-11-21T02:39:00.123Z`."""
     return Timestamp(moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z")

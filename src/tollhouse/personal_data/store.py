@@ -77,8 +77,10 @@ REFUNDS = """
     FROM transactions t JOIN refunds r ON r.transaction_id = t.id
     WHERE t.payment_link_id = ANY ($1::uuid[]) ORDER BY r.created_at, r.id
 """
+# Nobody but the merchant reads a draft of evidence.
 CHARGEBACKS = """
-    SELECT c.id, c.transaction_id, c.status, c.reason, c.currency, c.amount_minor, c.opened_at, c.closed_at, c.evidence
+    SELECT c.id, c.transaction_id, c.status, c.reason, c.currency, c.amount_minor, c.opened_at, c.closed_at,
+           CASE c.response WHEN 'submitted' THEN c.evidence ELSE '{}' END AS evidence
     FROM transactions t JOIN chargebacks c ON c.transaction_id = t.id
     WHERE t.payment_link_id = ANY ($1::uuid[]) ORDER BY c.opened_at, c.id
 """

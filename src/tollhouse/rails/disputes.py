@@ -1,4 +1,4 @@
-"""The interface of rails whose provider takes a merchant's response to a dispute. For all others, operators decide."""
+"""The interface of rails whose provider takes a merchant's response to a dispute."""
 
 from datetime import datetime
 from typing import Literal, Protocol, runtime_checkable

@@ -78,13 +78,12 @@ class Payer(Struct, frozen=True):
 class ObservedDispute(Struct, frozen=True, kw_only=True):
     """A dispute as the provider describes it now.
 
-    `fee_minor` is what the provider charges the platform for it. `closed` is how it ended; None while it is open.
+    `closed` is how it ended; None while it is open.
     """
 
     id: str
     reason: str
     evidence_due_at: datetime | None = None
-    fee_minor: int = 0
     closed: Literal["won", "lost"] | None = None
 
 

@@ -16,7 +16,7 @@ TOO_MANY = "This chargeback has 50 notes. Further notes cannot be saved."
 
 
 async def add_note(work: Work, env: MerchantEnv, transaction_id: UUID, author: str, note: str) -> None:
-    """Add a note to the open chargeback of a payment, until its due date.
+    """Add a note to the open chargeback of a payment, until its due date on the environment's clock.
 
     Raises `ValidationFailed`, `NotFound` and `InvalidState`.
     """
@@ -28,7 +28,7 @@ async def add_note(work: Work, env: MerchantEnv, transaction_id: UUID, author: s
     if chargeback is None or chargeback.status != "open":
         raise InvalidState(current.status_at(work.now))
     respond_by = await store.find_respond_by(work.tx, chargeback.id)
-    if respond_by is not None and work.now >= respond_by:
+    if respond_by is not None and work.now + current.clock_offset >= respond_by:
         raise InvalidState(current.status_at(work.now))
     if await store.count_notes(work.tx, chargeback.id) >= store.NOTES_MAX:
         raise ValidationFailed(FieldError("note", "too_many", TOO_MANY))

@@ -18,8 +18,7 @@ ChargebackResponse = Literal["needed", "submitted", "accepted", "expired", "none
 SAVE_EVIDENCE = """
     UPDATE chargebacks c SET evidence = $5::jsonb, evidence_saved_at = $4
     WHERE c.merchant_id = $1 AND c.mode = $2 AND c.id = $3 AND c.status = 'open' AND c.response = 'needed'
-      AND (c.respond_by IS NULL OR c.respond_by > $4::timestamptz
-           + coalesce((SELECT k.ahead FROM test_clocks k WHERE k.merchant_id = $1 AND k.mode = $2), '0'))
+      AND (c.respond_by IS NULL OR c.respond_by > time_of_environment($1, $2, $4))
 """
 LOCK_EVIDENCE = """
     SELECT evidence_saved_at FROM chargebacks WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
@@ -28,8 +27,7 @@ RESPOND = """
     UPDATE chargebacks c SET response = $5, responded_at = $4, next_delivery_at = $4
     WHERE c.merchant_id = $1 AND c.mode = $2 AND c.id = $3 AND c.status = 'open' AND c.response = 'needed'
       AND ($5 <> 'submitted' OR c.evidence <> '{}')
-      AND (c.respond_by IS NULL OR c.respond_by > $4::timestamptz
-           + coalesce((SELECT k.ahead FROM test_clocks k WHERE k.merchant_id = $1 AND k.mode = $2), '0'))
+      AND (c.respond_by IS NULL OR c.respond_by > time_of_environment($1, $2, $4))
 """
 # Leased by moving next_delivery_at: if the worker dies, another one takes over.
 LEASE_RESPONSES = """

@@ -1,6 +1,6 @@
 """Chargebacks: the customer's bank takes the money back, even if that puts the balance into debt."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 import msgspec
@@ -33,13 +33,10 @@ async def open_chargeback(
     *,
     amount_minor: int | None = None,
     reason: str = "fraudulent",
-    provider_reference: str | None = None,
-    respond_by: datetime | None = None,
 ) -> Transaction:
     """Open a chargeback of at most what the merchant keeps of the payment, plus the method's fee.
 
-    Released refunds continue and are excluded; unreleased ones fail. `provider_reference` is the ID of the dispute at the
-    rail's provider; `respond_by` defaults to 14 days on the environment's clock. Raises `NotFound` and `InvalidState`.
+    Released refunds continue and are excluded; unreleased ones fail. Raises `NotFound` and `InvalidState`.
     """
     current = await settlement.lock(work.tx, env, transaction_id)
     stoppable = await actions.list_unreleased(work.tx, current)
@@ -50,10 +47,14 @@ async def open_chargeback(
     current = await actions.stop(work, current, stoppable, ChargedBack.code)
     taken_minor = min(amount_minor or current.kept_minor, current.kept_minor)
     fee_minor = work.services.catalogue.fees_of(current.method_id).chargeback_minor
-    respond_by = respond_by or work.now + current.clock_offset + RESPONSE_TIME
-    awaited = AwaitedResponse(respond_by, provider_reference)
+    awaited = awaited_response(work, current)
     changed, _ = await charge_back(work, current, taken_minor, reason, awaited, fee_minor=fee_minor)
     return changed
+
+
+def awaited_response(work: Work, current: Transaction, provider_reference: str | None = None) -> AwaitedResponse:
+    """A response within 14 days on the environment's clock. `provider_reference` is the dispute's ID at the provider."""
+    return AwaitedResponse(work.now + current.clock_offset + RESPONSE_TIME, provider_reference)
 
 
 async def charge_back(

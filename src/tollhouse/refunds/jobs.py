@@ -58,9 +58,9 @@ async def _poll(services: Services, provider: Provider, due: DueRefund, now: dat
     elif state.outcome == "failed":
         await _fail(services, due, state.failure_code or "refund_declined", now)
     else:
-        interval = (now - due.order.ordered_at) / POLLS_PER_AGE
-        next_poll_at = now + min(max(interval, POLL_INTERVAL_MIN), POLL_INTERVAL_MAX)
-        await store.schedule_poll(services.db, due, next_poll_at, None)
+        age = now - due.order.ordered_at
+        interval = clock.interval_by_age(age, POLLS_PER_AGE, POLL_INTERVAL_MIN, POLL_INTERVAL_MAX)
+        await store.schedule_poll(services.db, due, now + interval, None)
 
 
 async def _fail(services: Services, due: DueRefund, failure_code: str, now: datetime) -> None:

@@ -112,18 +112,17 @@ async def _reverse(work: Work, beside: Transaction, expected: Reversal) -> tuple
         current = await _take_unapplied(work, current, unapplied_minor, expected.reason)
     chargeback_id = None
     if charged_back_minor:
-        fee_minor = work.services.catalogue.fees_of(current.method_id).chargeback_minor
-        respond_by = work.now + current.clock_offset + chargebacks.RESPONSE_TIME
-        awaited = AwaitedResponse(
-            None if expected.reason == REORGANIZED else respond_by, expected.reversal_ref or expected.external_ref
-        )
+        is_dispute = expected.reason != REORGANIZED
+        awaited = AwaitedResponse(None, f"{expected.external_ref}@{expected.reversal_ref}")  # a block can have several
+        if is_dispute:
+            awaited = chargebacks.awaited_response(work, current, expected.reversal_ref)
         current, chargeback = await chargebacks.charge_back(
             work,
             current,
             charged_back_minor,
             expected.reason,
             awaited,
-            fee_minor=0 if expected.reason == REORGANIZED else fee_minor,
+            fee_minor=work.services.catalogue.fees_of(current.method_id).chargeback_minor if is_dispute else 0,
         )
         chargeback_id = chargeback.id
     applied = msgspec.structs.replace(

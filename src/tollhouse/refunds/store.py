@@ -84,7 +84,7 @@ class RefundFilter(Struct, frozen=True):
 class AwaitedResponse(Struct, frozen=True):
     """Until when the merchant can respond to a chargeback; None if it takes no response.
 
-    `provider_reference` is the id of the dispute, of the dropped block or of the transfer at the rail's provider.
+    `provider_reference` is the id of the dispute at the rail's provider, or names the transfer and its dropped block.
     """
 
     respond_by: datetime | None

@@ -99,7 +99,7 @@ async def _submit(services: Services, provider: Provider, processing: Withdrawal
 
 async def _poll(services: Services, provider: Provider, sent: Withdrawal, now: datetime) -> None:
     state = await _state(provider, sent, now)
-    next_poll_at = now + min(max(_age(sent, now) / POLLS_PER_AGE, POLL_INTERVAL_MIN), POLL_INTERVAL_MAX)
+    next_poll_at = now + clock.interval_by_age(_age(sent, now), POLLS_PER_AGE, POLL_INTERVAL_MIN, POLL_INTERVAL_MAX)
     match state.outcome:
         case "succeeded":
             await services.transact(lambda work: sending.complete(work, sent.env, sent.id, state), now)
