@@ -16,12 +16,11 @@ from tests.payments.bank import attempt, refund, sell
 from tests.payments.shop import choose, open_link
 from tests.receiver import Receiver
 from tests.running import Service
-from tests.withdrawals.steps import BY_SEPA, asked
+from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked
 
 NOT_LINKED = {
     "/api/v2/oauth/authorize": "leads to the consent page",
     "/logos/{name}": "an image",
-    "/{mode}/withdrawals/batches/{batch_id}": "after a form",
     "/operator/applications/{client_id}/reactivate": "after suspending",
     "/operator/deliveries/{merchant_id}/{mode}": "where deliveries fail",
     "/operator/mail/{mail_id}/html": "only where operators can read mail: without a relay, outside live use",
@@ -57,6 +56,7 @@ async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tupl
     await fund(alice, "50.00")
     (await convert(alice)).ok(201)
     await asked(alice)
+    (await alice.post("/withdrawal-batches", {"items": [TO_NINA]}, key=str(uuid4()))).ok(201)
     order = {"product_id": "sandbox:gems", "quantity": 20, "recipient": {"player_id": "anna", "server": "eu"}}
     (await alice.post("/fulfillments", order, key=str(uuid4()))).ok(201)
     payment_id = await earned(alice, bank)
