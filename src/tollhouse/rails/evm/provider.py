@@ -132,7 +132,9 @@ class EvmNetwork:
         if not is_address(receiver):
             return "This must be an address: 0x and 40 hexadecimal digits. Copy it again; one of its characters is wrong."
         if receiver.lower() in self._unpayable:
-            return "Nobody can be paid at this address: it belongs to a token or to this platform, or it is the zero address."
+            return (
+                "Nobody can be paid at this address: it belongs to a token or to this platform, or it is the zero address."
+            )
         return None
 
     def account_of(self, receiver: str) -> str:
