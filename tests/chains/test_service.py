@@ -68,6 +68,7 @@ async def test_a_customer_pays_in_ether(shop: Actor, chain: Anvil) -> None:
         (await choose(link, "ethereum:ETH")).ok(303)
         shown = html.unescape((await visit(link, shop, Accept="text/html")).ok().text)
         [address] = set(ADDRESS.findall(shown))
+        assert f"{address[:6]} {address[6:10]} " in shown
         assert "0.5" in shown
         await chain.sent(address, ETHER // 2)
         statuses = list[str]()
