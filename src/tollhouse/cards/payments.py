@@ -6,6 +6,7 @@ from uuid import UUID
 from tollhouse.cards import store
 from tollhouse.cards.store import CardPayment
 from tollhouse.http.services import Services
+from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
@@ -75,6 +76,6 @@ async def poll(services: Services, cards: StripeCards, payment: CardPayment, now
             await cards.close_page(payment.reference)
         await store.schedule_poll(services.db, payment, now + POLL_INTERVAL_MIN)  # it may be paid at the last moment
         return
-    interval = min(max((now - payment.created_at) / POLLS_PER_AGE, POLL_INTERVAL_MIN), POLL_INTERVAL_MAX)
+    interval = clock.interval_by_age(now - payment.created_at, POLLS_PER_AGE, POLL_INTERVAL_MIN, POLL_INTERVAL_MAX)
     deadline = attempt.link_expires_at - attempt.clock_offset
     await store.schedule_poll(services.db, payment, min(now + interval, deadline) if deadline > now else now + interval)
