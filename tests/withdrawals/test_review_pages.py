@@ -49,7 +49,9 @@ async def test_one_is_approved_and_leaves(rich: Actor, olga: Actor, services: Se
     done = (await olga.form(f"{page}/approve", {"remark": "Known payee", **await seen(olga, new)})).ok(303)
     assert "Done: withdrawal approved" in (await olga.send("GET", done.location)).ok().text
     assert page not in (await olga.send("GET", "/operator/withdrawals?limit=100")).ok().text
-    assert page in (await olga.send("GET", "/operator/withdrawals?limit=100&status=approved")).ok().text
+    [approved] = await rich.sql("SELECT count(*) AS count FROM withdrawals WHERE status = 'approved'")  # of other tests, too
+    last = f"/operator/withdrawals?limit=100&status=approved&page={-(-approved['count'] // 100)}"
+    assert page in (await olga.send("GET", last)).ok().text
     assert await kept(rich) == [("withdrawal_approved", olga.email, "Known payee")]
     await carry(rich, services)
     assert UUID(new["id"]) in bank.orders
