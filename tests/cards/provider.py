@@ -107,6 +107,11 @@ class CardProvider:
     async def pay(self, page_id: str, number: str = CARD) -> dict[str, Any]:
         """The customer pays on the hosted page. Returns the payment intent."""
         page = self.sessions[page_id]
+        intent_id = await self.begin_payment(page["amount_total"], page["currency"], number)
+        return await self.charge(page_id, intent_id)
+
+    async def begin_payment(self, amount: int, currency: str, number: str = CARD) -> str:
+        """The ID of a payment intent with this card, which is not charged yet."""
         card = {
             "type": "card",
             "card[number]": number,
@@ -115,12 +120,15 @@ class CardProvider:
             "card[cvc]": "123",
         }
         method = await self.post("/v1/payment_methods", **card)
-        intent = await self.post(
-            "/v1/payment_intents", amount=str(page["amount_total"]), currency=page["currency"], payment_method=method["id"]
-        )
-        page["payment_intent"] = intent["id"]
-        await self.post(f"/v1/payment_intents/{intent['id']}/confirm")
-        found = await self.get(f"/v1/payment_intents/{intent['id']}")
+        intent = await self.post("/v1/payment_intents", amount=str(amount), currency=currency, payment_method=method["id"])
+        return intent["id"]
+
+    async def charge(self, page_id: str, intent_id: str) -> dict[str, Any]:
+        """Charge the card of a payment intent for this page. Returns the payment intent."""
+        page = self.sessions[page_id]
+        page["payment_intent"] = intent_id
+        await self.post(f"/v1/payment_intents/{intent_id}/confirm")
+        found = await self.get(f"/v1/payment_intents/{intent_id}")
         if found["status"] == "succeeded":
             page["status"] = "complete"
         return found
@@ -140,7 +148,7 @@ class CardProvider:
         return json.dumps(whole | changes).encode()
 
     async def _open_page(self, request: web.Request) -> web.StreamResponse:
-        form = dict(parse_qsl(await request.text()))
+        form = dict(parse_qsl(await request.text(), keep_blank_values=True))
 
         async def open_page() -> tuple[int, bytes]:
             price = "line_items[0][price_data]"
