@@ -98,6 +98,26 @@ async def test_amounts_are_judged_in_the_currency_that_is_paid(alice: Actor) -> 
     assert await broken_invariants(alice.service.dsn, since) == []
 
 
+async def test_the_rest_of_a_part_has_an_end(alice: Actor) -> None:
+    since = last_id()
+    await accept_currencies(alice, "ETH")
+    link = await open_link(alice)
+    assert (await pay_in_ether(alice, link, "underpay", amount="0.001"))["status"] == "pending"
+    (await alice.post("/test/clock/advance", {"seconds": 15 * 60 + 60 * 60 - 60})).ok()
+    assert (await state(alice, link))["status"] == "underpaid"
+    (await alice.post("/test/clock/advance", {"seconds": 60})).ok()
+    assert (await state(alice, link))["status"] == "rate_expired"
+    shown = (await visit(link, alice, Accept="text/html")).ok().text
+    assert "0.001" in shown
+    assert "but not the rest" in shown
+    [partly] = await transactions(alice, link)
+    (await simulate(link, "succeed", payment=partly["id"])).ok(303)
+    [late] = await transactions(alice, link)
+    assert (late["status"], late["refund_required_reason"]) == ("refund_required", "late")
+    assert (late["refund_required_amount_minor"], await available(alice, "EUR")) == (COFFEE_IN_ETHER, 0)
+    assert await broken_invariants(alice.service.dsn, since) == []
+
+
 async def test_an_expired_rate_is_replaced_and_money_for_it_is_late(alice: Actor) -> None:
     since, link = last_id(), await open_link(alice)
     await accept_currencies(alice, "ETH")

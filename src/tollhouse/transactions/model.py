@@ -63,6 +63,8 @@ REFUND_FAILURES = {
 
 RECEIVED = " received"
 SENT_IN_TIME = "sent_before_deadline"
+REST_TIME = timedelta(hours=1)
+"""How long the rest of a payment in another currency still counts at its rate, after that has expired."""
 REFUND_FAILED = "refund failed: "
 
 
@@ -215,9 +217,11 @@ class Transaction(Struct, frozen=True, kw_only=True):
         return effective_status(self.link_status, self.link_expires_at, now + self.clock_offset)
 
     def is_rate_over(self, now: datetime) -> bool:
-        """Whether the fixed rate expired by `now` before money for it arrived or was seen."""
-        untouched = self.price is not None and self.received_minor == 0 and self.status != "processing"
-        return untouched and self.price is not None and now + self.clock_offset >= self.price.expires_at
+        """Whether the fixed rate expired by `now` before money for it was seen, or before the rest of it could arrive."""
+        if self.price is None or self.status == "processing":
+            return False
+        rest_time = REST_TIME if self.received_minor else timedelta()
+        return now + self.clock_offset >= self.price.expires_at + rest_time
 
     def status_at(self, now: datetime) -> TransactionStatus:
         """The status at `now`: a pending attempt without money expires with its link."""

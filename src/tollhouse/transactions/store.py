@@ -14,7 +14,7 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.provider import Instructions, Observation, Payer
-from tollhouse.transactions.model import TRANSACTION, RefundRequiredReason, TimelineEntry, Transaction
+from tollhouse.transactions.model import REST_TIME, TRANSACTION, RefundRequiredReason, TimelineEntry, Transaction
 
 INSERT = """
     WITH begun AS (
@@ -85,11 +85,12 @@ LIST_OPEN = f"""
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC
 """
-# Without those whose rate has expired before money came.
+# Without those whose rate has expired, also for the rest of a part.
 LIST_NEWEST_OPEN = """
     SELECT id, method_id FROM transactions
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
-      AND (rate_expires_at IS NULL OR rate_expires_at > $5 OR status = 'processing' OR received_minor > 0)
+      AND (rate_expires_at IS NULL OR status = 'processing'
+           OR rate_expires_at > $5::timestamptz - CASE WHEN received_minor > 0 THEN $6::interval ELSE '0' END)
     ORDER BY created_at DESC, id DESC LIMIT $4
 """
 # An attempt expires with its link, even if no job has recorded it yet: what is shown as expired may be stored as pending.
@@ -224,7 +225,7 @@ async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
 async def list_newest_open(tx: Tx, link: PaymentLink, now: datetime, limit: int) -> list[tuple[UUID, str]]:
     """Ids and methods of the newest open attempts of a link, without those whose rate has expired at `now`."""
     at = now + link.clock_offset
-    rows = await tx.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit, at)
+    rows = await tx.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit, at, REST_TIME)
     return [(row["id"], row["method_id"]) for row in rows]
 
 
