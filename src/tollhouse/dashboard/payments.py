@@ -41,7 +41,7 @@ from tollhouse.rails.configured import SANDBOX
 from tollhouse.receipts.actions import load_receipt
 from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
 from tollhouse.receipts.mails_store import MAILS_MAX, list_mails
-from tollhouse.refunds import chargeback_notes, chargeback_notes_store
+from tollhouse.refunds import chargeback_notes_store
 from tollhouse.request_log import store as request_store
 from tollhouse.request_log.retention import kept_since
 from tollhouse.transactions import payment_list_store, settlement, store
@@ -60,7 +60,6 @@ STATUSES = status_options(TransactionStatus)
 MOVES_SHOWN = 200
 TO_DECIDE_MAX = 100
 CHANGED = "The payment has changed since you opened this page. Review it and try again."
-CLOSED = "The time to respond to this chargeback is over. The note was not saved."
 RECEIPT_SENT = "The receipt was sent."
 NOT_NOW = "There is no money left to accept."
 
@@ -133,20 +132,6 @@ async def accept(request: Request, caller: Person, mode: str, transaction_id: UU
     if message:
         return await render_payment(request, caller, env, transaction_id, FormErrors(message, status=409))
     return see_other(f"/{env.mode}/payments/{transaction_id}")
-
-
-@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/chargeback-notes", guard=signed_in_page)
-async def add_note(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
-    """Save a note about the open chargeback as evidence."""
-    env = caller.env(mode)
-    note = request.form().one("note") or ""
-    try:
-        await request.transact(lambda work: chargeback_notes.add_note(work, env, transaction_id, caller.email, note))
-    except InvalidState:
-        return await render_payment(request, caller, env, transaction_id, FormErrors(CLOSED, status=409))
-    except ValidationFailed as error:
-        return await render_payment(request, caller, env, transaction_id, form_errors_of(error, ()))
-    return see_other(f"/{env.mode}/payments/{transaction_id}#dispute")
 
 
 async def render_payment(

@@ -1,19 +1,15 @@
-"""SQL of the due dates of chargebacks and the merchant's notes about them."""
+"""SQL of open chargebacks, and of notes that merchants wrote about them before disputes had evidence."""
 
-from datetime import datetime
 from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
-from tollhouse.kernel.ids import MerchantId, Mode, new_id
+from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Tx
 
-RESPOND_BY = "SELECT respond_by FROM chargebacks WHERE id = $1"
 NOTES = "SELECT author, note, created_at FROM chargeback_notes WHERE chargeback_id = $1 ORDER BY created_at, id LIMIT $2"
-COUNT = "SELECT count(*) AS notes FROM chargeback_notes WHERE chargeback_id = $1"
-INSERT = "INSERT INTO chargeback_notes (id, chargeback_id, author, note, created_at) VALUES ($1, $2, $3, $4, $5)"
 LIST_OPEN = """
     SELECT id, mode, transaction_id, currency, amount_minor, reason, opened_at, respond_by,
            CASE response WHEN 'submitted' THEN evidence ELSE '{}' END AS evidence
@@ -46,27 +42,10 @@ class OpenChargeback(Struct, frozen=True, kw_only=True):
     evidence: dict[str, str]
 
 
-async def find_respond_by(db: Pool | Tx, chargeback_id: UUID) -> datetime | None:
-    """Until when the merchant can respond; None if that is not known."""
-    row = await db.fetchrow(RESPOND_BY, chargeback_id)
-    return None if row is None else row["respond_by"]
-
-
 async def list_notes(db: Pool | Tx, chargeback_id: UUID) -> list[ChargebackNote]:
     """The notes about a chargeback, oldest first."""
     rows = await db.fetch(NOTES, chargeback_id, NOTES_MAX)
     return [ChargebackNote(row["author"], row["note"], stamp(row["created_at"])) for row in rows]
-
-
-async def count_notes(tx: Tx, chargeback_id: UUID) -> int:
-    """The number of notes about a chargeback."""
-    row = await tx.fetchrow(COUNT, chargeback_id)
-    return 0 if row is None else row["notes"]
-
-
-async def insert_note(tx: Tx, chargeback_id: UUID, author: str, note: str, now: datetime) -> None:
-    """Insert a note. Notes are never changed."""
-    await tx.execute(INSERT, new_id(), chargeback_id, author, note, now)
 
 
 async def list_open(db: Pool, merchant_id: MerchantId, limit: int) -> list[OpenChargeback]:

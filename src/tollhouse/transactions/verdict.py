@@ -47,7 +47,7 @@ def was_sent_in_time(transaction: Transaction, observation: Observation, settlem
 
 
 def is_at_fixed_rate(transaction: Transaction, observation: Observation, now: datetime) -> bool:
-    """Whether money counts at the rate of the payment, if it has one: it was sent or seen in time, or is the rest of a part."""
+    """Whether money counts at the rate of the payment, if any: it was sent or seen in time, or is the rest of a part."""
     return not transaction.is_rate_over(min(observation.sent_at or observation.arrived_at or now, now))
 
 
