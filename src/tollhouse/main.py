@@ -120,7 +120,7 @@ def build(services: Services, metrics_listener: socket.socket | None = None, tra
         await partitions.create_missing(services.db)
         common_passwords.common()
         recorder.start()
-        if services.rails.chains:
+        if services.rails.following:
             await health.refresh(services)
             watching.append(asyncio.create_task(health.keep_refreshed(services)))
         if has_metrics:

@@ -22,8 +22,8 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
+from tollhouse.rails.chain import Measured
 from tollhouse.rails.configured import Rails
-from tollhouse.rails.evm.provider import Measured
 from tollhouse.signer.client import SignerUnavailable
 from tollhouse.signer.messages import SignedTransfer, SigningRefused
 from tollhouse.withdrawals import actions, jobs

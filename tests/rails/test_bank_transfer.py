@@ -126,11 +126,9 @@ async def test_what_is_left_is_what_the_code_says(alice: Actor, bank: Bank) -> N
 async def test_the_code_is_what_banking_apps_read() -> None:
     reported = await BankTransfer(ACCOUNT).start_payment(EURO_ATTEMPT)
     reference = reference_of(EURO_ATTEMPT)
-    assert payment_uri(reported, "sepa:EUR", 1_050, 2) == (
-        f"BCD\n002\n1\nSCT\n{BIC}\n{HOLDER}\n{IBAN}\nEUR10.50\n\n{reference}"
-    )
+    assert payment_uri(reported, 1_050, 2) == (f"BCD\n002\n1\nSCT\n{BIC}\n{HOLDER}\n{IBAN}\nEUR10.50\n\n{reference}")
     without = await BankTransfer(BankAccount(IBAN, HOLDER)).start_payment(EURO_ATTEMPT)
-    assert payment_uri(without, "sepa:EUR", 5, 2).splitlines()[4:8] == ["", HOLDER, IBAN, "EUR0.05"]
+    assert payment_uri(without, 5, 2).splitlines()[4:8] == ["", HOLDER, IBAN, "EUR0.05"]
 
 
 def test_references_are_as_many_as_attempts() -> None:

@@ -6,9 +6,10 @@ from uuid import UUID
 
 from tollhouse.chains import store
 from tollhouse.http.services import Services
+from tollhouse.kernel.ids import Mode
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
-from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.chain import ChainNetwork
 
 FREE_MIN = 200
 """Addresses that are derived ahead."""
@@ -23,17 +24,17 @@ class Deriver(Protocol):
         ...
 
 
-async def take(db: Pool, network: EvmNetwork, attempt_id: UUID, now: datetime) -> str | None:
+async def take(db: Pool, rail: str, mode: Mode, attempt_id: UUID, now: datetime) -> str | None:
     """An address of its own for an attempt; None if no free one is left."""
-    return await store.take_address(db, network.name, network.mode, attempt_id, now)
+    return await store.take_address(db, rail, mode, attempt_id, now)
 
 
-async def release(db: Pool, network: EvmNetwork, attempt_id: UUID) -> None:
+async def release(db: Pool, rail: str, mode: Mode, attempt_id: UUID) -> None:
     """Take back the address of an attempt that did not begin. Nobody has seen it."""
-    await store.release_address(db, network.name, network.mode, attempt_id)
+    await store.release_address(db, rail, mode, attempt_id)
 
 
-async def refill(services: Services, network: EvmNetwork, deriver: Deriver, now: datetime) -> int:
+async def refill(services: Services, network: ChainNetwork, deriver: Deriver, now: datetime) -> int:
     """Derive addresses until enough are free. Returns how many are free."""
     free = await store.count_free(services.db, network.name, network.mode)
     if free >= FREE_MIN:
@@ -44,7 +45,7 @@ async def refill(services: Services, network: EvmNetwork, deriver: Deriver, now:
     return FREE_MIN
 
 
-async def verify(services: Services, network: EvmNetwork, deriver: Deriver, first: int) -> tuple[bool, int]:
+async def verify(services: Services, network: ChainNetwork, deriver: Deriver, first: int) -> tuple[bool, int]:
     """Compare some addresses, from this index on, with the extended public key, and what their payments show with them.
 
     Returns whether they are the same, and the index to go on with: 0 after the last one.

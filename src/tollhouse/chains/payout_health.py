@@ -59,5 +59,5 @@ async def _look(payouts: ChainPayouts, facts: dict[str, Any]) -> tuple[str | Non
 
 async def refresh(services: Services) -> None:
     """Read what the worker measured last."""
-    for network in services.rails.chains:
+    for network in services.rails.following:
         network.payouts_measured = await store.get_health(services.db, network.name, network.mode)

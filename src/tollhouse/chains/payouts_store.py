@@ -23,7 +23,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.rails.evm.provider import PayoutsMeasured
+from tollhouse.rails.chain import PayoutsMeasured
 from tollhouse.signer.messages import GasTerms, SignedTransfer
 
 OPEN_MAX = 1_000

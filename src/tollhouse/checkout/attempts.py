@@ -48,8 +48,8 @@ async def start(
     if provider is None:
         raise AssertionError("an available offer has a rail")
     attempt_id, asset, address = new_id(), offer.method.asset, None
-    if (network := rails.chain(provider.name, link.env.mode)) is not None:
-        address = await addresses.take(services.db, network, attempt_id, now)
+    if rails.gives_addresses(provider.name, link.env.mode):
+        address = await addresses.take(services.db, provider.name, link.env.mode, attempt_id, now)
         if address is None:
             raise MethodUnavailable("provider_down")
     attempt = Attempt(
@@ -71,9 +71,8 @@ async def start(
 
 async def abandon(services: Services, link: PaymentLink, new: NewAttempt) -> None:
     """Take back the address of an attempt that did not begin."""
-    network = services.rails.chain(new.method.rail, link.env.mode)
-    if network is not None:
-        await addresses.release(services.db, network, new.id)
+    if services.rails.gives_addresses(new.method.rail, link.env.mode):
+        await addresses.release(services.db, new.method.rail, link.env.mode, new.id)
 
 
 async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, payer_language: str) -> UUID | None:

@@ -314,7 +314,7 @@ def _payment_uri(found: Checkout, catalogue: Catalogue) -> str | None:
     if attempt is None or found.state not in {"pending", "underpaid"} or attempt.instructions.redirect_url is not None:
         return None
     decimals = catalogue.currencies[attempt.currency].decimals
-    return payment_uri(attempt.instructions, attempt.method_id, found.due_minor, decimals)
+    return payment_uri(attempt.instructions, found.due_minor, decimals)
 
 
 def _qr(found: Checkout, catalogue: Catalogue) -> str | None:

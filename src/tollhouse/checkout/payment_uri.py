@@ -3,13 +3,15 @@
 from tollhouse.kernel.money import format_minor
 from tollhouse.rails.provider import Instructions
 
+BITCOIN = "bitcoin:"
 
-def payment_uri(instructions: Instructions, method_id: str, due_minor: int, decimals: int) -> str:
-    """The rail's own URI, an EPC code for a bank account, BIP 21 for Bitcoin, else the address alone.
+
+def payment_uri(instructions: Instructions, due_minor: int, decimals: int) -> str:
+    """BIP 21 with what is left to pay, the rail's own URI, an EPC code for a bank account, else the address alone.
 
     The sandbox has no address: the reference with the amount.
     """
-    if instructions.uri is not None:
+    if instructions.uri is not None and not instructions.uri.startswith(BITCOIN):
         return instructions.uri
     amount = format_minor(due_minor, decimals)
     if instructions.holder is not None and instructions.address is not None:
@@ -18,7 +20,7 @@ def payment_uri(instructions: Instructions, method_id: str, due_minor: int, deci
         )
     if instructions.address is None:
         return f"tollhouse-test:{instructions.reference}?amount={amount}"
-    return f"bitcoin:{instructions.address}?amount={amount}" if method_id.startswith("bitcoin:") else instructions.address
+    return instructions.address if instructions.uri is None else f"{BITCOIN}{instructions.address}?amount={amount}"
 
 
 def credit_transfer(holder: str, iban: str, bic: str, euros: str, reference: str) -> str:

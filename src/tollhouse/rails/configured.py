@@ -6,10 +6,12 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.platform.config import Settings
 from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.bank.transfer import BankAccount, BankTransfer
+from tollhouse.rails.bitcoin.provider import BitcoinNetwork
+from tollhouse.rails.chain import ChainNetwork
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.provider import AT_ONCE, Health, PaymentTimes, Provider, RailError
 from tollhouse.rails.sandbox import Sandbox
-from tollhouse.rails.settings import StripeSettings
+from tollhouse.rails.settings import BitcoinSettings, EvmSettings, StripeSettings
 from tollhouse.rails.stripe.account import read_account
 from tollhouse.rails.stripe.cards import StripeCards
 
@@ -23,18 +25,32 @@ class Rails:
         self.providers = {(provider.name, provider.mode): provider for provider in providers}
 
     @property
-    def chains(self) -> list[EvmNetwork]:
+    def following(self) -> list[ChainNetwork]:
         """The rails of block chains, which have an address for each payment and are followed by the worker."""
-        return [provider for provider in self.providers.values() if isinstance(provider, EvmNetwork)]
+        return [provider for provider in self.providers.values() if isinstance(provider, ChainNetwork)]
+
+    @property
+    def chains(self) -> list[EvmNetwork]:
+        """The rails of EVM networks."""
+        return [provider for provider in self.following if isinstance(provider, EvmNetwork)]
+
+    @property
+    def bitcoin_networks(self) -> list[BitcoinNetwork]:
+        """The rails of Bitcoin."""
+        return [provider for provider in self.following if isinstance(provider, BitcoinNetwork)]
 
     def find(self, name: str, mode: Mode) -> Provider | None:
         """The rail of this name in this environment; None if none is configured."""
         return self.providers.get((name, mode))
 
     def chain(self, name: str, mode: Mode) -> EvmNetwork | None:
-        """The rail of this name if it is one of a block chain."""
+        """The rail of this name if it is one of an EVM network."""
         found = self.find(name, mode)
         return found if isinstance(found, EvmNetwork) else None
+
+    def gives_addresses(self, name: str, mode: Mode) -> bool:
+        """Whether each payment by the rail of this name has an address of its own."""
+        return isinstance(self.find(name, mode), ChainNetwork)
 
     def error(self, name: str, mode: Mode, currency: str | None = None) -> RailError | None:
         """Why the rail of this name, or this currency on it, is unavailable in this environment; None if it is available."""
@@ -61,10 +77,13 @@ def configured_rails(settings: Settings) -> Rails:
     account = bank_account(settings)
     providers: list[Provider] = [SANDBOX] if account is None else [SANDBOX, BankTransfer(account)]
     for name, described in rail_settings.load(settings.rails_file).items():
-        if isinstance(described, StripeSettings):
-            providers.append(StripeCards(read_account(name, described)))
-        else:
-            providers.append(EvmNetwork(name, described))
+        match described:
+            case StripeSettings():
+                providers.append(StripeCards(read_account(name, described)))
+            case EvmSettings():
+                providers.append(EvmNetwork(name, described))
+            case BitcoinSettings():
+                providers.append(BitcoinNetwork(name, described))
     return Rails(providers)
 
 

@@ -9,6 +9,12 @@ xpub = "xpub6…"
 contract = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 decimals = 6
 
+[bitcoin]
+kind = "bitcoin"
+network = "main"
+node_url_file = "/etc/tollhouse/bitcoin.url"
+xpub = "zpub6…"
+
 [card]
 kind = "stripe"
 secret_key_file = "/etc/tollhouse/card.key"
@@ -38,6 +44,8 @@ STRIPE_TEST_KEYS = ("sk_test_", "rk_test_")
 
 ContractAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 CurrencyCode = Annotated[str, Meta(pattern="^[A-Z0-9]{2,12}$")]
+Network = Literal["main", "test", "testnet4", "signet", "regtest"]
+"""Bitcoin's networks, as a node names them."""
 
 
 class TokenSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,7 +93,30 @@ class StripeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     takes_test_payments: bool = False
 
 
-RailSettings = EvmSettings | StripeSettings
+class BitcoinSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="bitcoin"):
+    """Bitcoin, through a node of the operator with a watch-only wallet.
+
+    `node_url` and `xpub` are needed by the worker only. `xpub` is the public key of a native SegWit account (BIP 84), also
+    written as zpub. `fingerprint` is that of the wallet's master key, by which signers find their key, and
+    `account_path` the way from it to the account. A payment counts with `confirmations`; up to `small_up_to_minor` satoshis,
+    `small_confirmations` suffice.
+    """
+
+    network: Network
+    node_url: str | None = None
+    node_url_file: str | None = None
+    wallet: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")] = "tollhouse"
+    xpub: str | None = None
+    fingerprint: Annotated[str, Meta(pattern="^[0-9a-fA-F]{8}$")] | None = None
+    account_path: Annotated[str, Meta(pattern="^([0-9]{1,10}['h]?/){0,9}[0-9]{1,10}['h]?$")] | None = None
+    confirmations: Annotated[int, Meta(ge=1, le=100)] = 2
+    small_confirmations: Annotated[int, Meta(ge=1, le=100)] = 1
+    small_up_to_minor: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 10
+    tip_age_max_s: Annotated[int, Meta(ge=1)] = 10_800
+
+
+RailSettings = EvmSettings | BitcoinSettings | StripeSettings
 
 
 def load(path: Path | None) -> Mapping[str, RailSettings]:
@@ -107,7 +138,7 @@ def read(raw: bytes) -> Mapping[str, RailSettings]:
             found[name] = rail
         except msgspec.ValidationError as error:
             errors.append(f"{SETTING} [{name}]: {error}")
-    errors += [f"{SETTING} {error}" for error in (*_name_errors(document), *_evm_errors(found), *_stripe_errors(found))]
+    errors += [f"{SETTING} {error}" for error in (*_name_errors(document), *_rail_errors(found))]
     if errors:
         raise InvalidSettingsError(errors)
     return found
@@ -128,45 +159,62 @@ def _name_errors(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"[{name}]: this rail is built in"
 
 
-def _evm_errors(found: Mapping[str, RailSettings]) -> Iterator[str]:
+def _rail_errors(found: Mapping[str, RailSettings]) -> Iterator[str]:
     for name, rail in found.items():
-        if not isinstance(rail, EvmSettings):
-            continue
-        if rail.node_url is not None and rail.node_url_file is not None:
-            yield f"[{name}]: node_url and node_url_file are both set"
-        if rail.coin in rail.tokens:
-            yield f"[{name}]: {rail.coin} is the coin of the network and cannot be a token"
-        contracts = [token.contract.lower() for token in rail.tokens.values()]
-        if len(set(contracts)) != len(contracts):
-            yield f"[{name}]: two tokens have the same contract"
+        match rail:
+            case EvmSettings():
+                yield from (f"[{name}]: {error}" for error in (*_evm_errors(rail), *_node_errors(rail)))
+            case BitcoinSettings():
+                yield from (f"[{name}]: {error}" for error in (*_bitcoin_errors(name, rail, found), *_node_errors(rail)))
+            case StripeSettings():
+                yield from (f"[{name}]: {error}" for error in _stripe_errors(rail))
+
+
+def _evm_errors(rail: EvmSettings) -> Iterator[str]:
+    if rail.coin in rail.tokens:
+        yield f"{rail.coin} is the coin of the network and cannot be a token"
+    contracts = [token.contract.lower() for token in rail.tokens.values()]
+    if len(set(contracts)) != len(contracts):
+        yield "two tokens have the same contract"
+
+
+def _bitcoin_errors(name: str, rail: BitcoinSettings, found: Mapping[str, RailSettings]) -> Iterator[str]:
+    """Two rails with one key would give out the same addresses, and both be credited."""
+    same = (other for other, one in found.items() if isinstance(one, BitcoinSettings) and one.xpub == rail.xpub)
+    if rail.xpub is not None and next(same, name) != name:
+        yield "another rail has the same xpub"
+    if rail.small_confirmations > rail.confirmations:
+        yield "small_confirmations is larger than confirmations"
+
+
+def _node_errors(rail: EvmSettings | BitcoinSettings) -> Iterator[str]:
+    if rail.node_url is not None and rail.node_url_file is not None:
+        yield "node_url and node_url_file are both set"
+    try:
+        url = secret(rail.node_url, rail.node_url_file)
+    except ValueError as error:
+        yield f"node_url_file {error}"
+        return
+    if url is not None and not url.startswith(("http://", "https://")):
+        yield "node_url must start with http:// or https://"
+
+
+def _stripe_errors(rail: StripeSettings) -> Iterator[str]:
+    address = urlsplit(rail.api_url)
+    if address.scheme != "https" and not setting_values.is_local_url(rail.api_url):
+        yield "api_url must start with https://"
+    if address.path or address.query:
+        yield "api_url must end with the host or port"
+    for member, file in (
+        ("secret_key_file", rail.secret_key_file),
+        *(("webhook_secret_files", one) for one in rail.webhook_secret_files),
+    ):
         try:
-            url = secret(rail.node_url, rail.node_url_file)
+            text = secret(None, file)
         except ValueError as error:
-            yield f"[{name}]: node_url_file {error}"
+            yield f"{member} {error}"
             continue
-        if url is not None and not url.startswith(("http://", "https://")):
-            yield f"[{name}]: node_url must start with http:// or https://"
-
-
-def _stripe_errors(found: Mapping[str, RailSettings]) -> Iterator[str]:
-    for name, rail in found.items():
-        if not isinstance(rail, StripeSettings):
-            continue
-        address = urlsplit(rail.api_url)
-        if address.scheme != "https" and not setting_values.is_local_url(rail.api_url):
-            yield f"[{name}]: api_url must start with https://"
-        if address.path or address.query:
-            yield f"[{name}]: api_url must end with the host or port"
-        for member, file in (
-            ("secret_key_file", rail.secret_key_file),
-            *(("webhook_secret_files", one) for one in rail.webhook_secret_files),
-        ):
-            try:
-                text = secret(None, file)
-            except ValueError as error:
-                yield f"[{name}]: {member} {error}"
-                continue
-            if text is None or not (text.isascii() and text.isprintable()):
-                yield f"[{name}]: {member} must name a file with one line of ASCII characters"
-            elif member == "secret_key_file" and text.startswith(STRIPE_TEST_KEYS) and not rail.takes_test_payments:
-                yield f"[{name}]: the key is of the provider's test mode, in which nobody pays"
+        if text is None or not (text.isascii() and text.isprintable()):
+            yield f"{member} must name a file with one line of ASCII characters"
+        elif member == "secret_key_file" and text.startswith(STRIPE_TEST_KEYS) and not rail.takes_test_payments:
+            yield "the key is of the provider's test mode, in which nobody pays"

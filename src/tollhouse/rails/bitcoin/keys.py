@@ -9,9 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tollhouse.kernel.text import Text
-
-Network = Literal["main", "test", "testnet4", "signet", "regtest"]
-"""The networks, as a node names them."""
+from tollhouse.rails.settings import Network
 
 Chain = Literal[0, 1]
 """The branch of an account: deposits or change."""

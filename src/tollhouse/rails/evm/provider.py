@@ -3,28 +3,12 @@
 The worker derives addresses and follows the chain (`chains`); this part talks to nobody.
 """
 
-from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol
-from uuid import UUID
-
 from msgspec import Struct
 
-from tollhouse.kernel import clock
-from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
+from tollhouse.rails.chain import ChainNetwork
 from tollhouse.rails.evm.units import COIN_DECIMALS, is_address, to_units
-from tollhouse.rails.provider import (
-    AT_ONCE,
-    Attempt,
-    Health,
-    Instructions,
-    PayoutOrder,
-    PayoutState,
-    RailError,
-    RefundOrder,
-    RefundState,
-    Submission,
-)
+from tollhouse.rails.provider import Attempt, Instructions
 from tollhouse.rails.settings import EvmSettings
 
 WORDS = (
@@ -32,8 +16,6 @@ WORDS = (
     "cannot be credited."
 )
 ZERO = "0x" + "0" * 40
-HEALTH_EXPIRES_AFTER = timedelta(seconds=60)
-"""A rail whose worker has not reported for this long is down."""
 
 
 class Asset(Struct, frozen=True):
@@ -44,76 +26,25 @@ class Asset(Struct, frozen=True):
     decimals: int
 
 
-class Measured(Struct, frozen=True):
-    """What the rail's worker measured last."""
-
-    available: bool
-    checked_at: datetime
-    facts: dict[str, Any]
-
-
-class PayoutsMeasured(Struct, frozen=True):
-    """What the worker measured of the payouts last: why there are none, and the currencies the wallet has too little of."""
-
-    reason: str | None
-    currencies_down: frozenset[str]
-    checked_at: datetime
-    facts: dict[str, Any]
-
-
-class PayoutPort(Protocol):
-    """Signs and sends orders, and keeps what became of them: `chains.payouts`."""
-
-    async def submit(self, kind: Literal["withdrawal", "refund"], order: PayoutOrder | RefundOrder) -> Submission:
-        """Submit an order, once per id."""
-        ...
-
-    async def state(self, order_id: UUID) -> PayoutState:
-        """What became of an order."""
-        ...
-
-
-class EvmNetwork:
-    """A network in live mode. What was measured is refreshed by each process that has one; the worker sets `payouts`."""
-
-    mode: Mode = "live"
-    is_exported = False
-    times = AT_ONCE
+class EvmNetwork(ChainNetwork):
+    """A network of Ethereum's kind."""
 
     def __init__(self, name: str, settings: EvmSettings) -> None:
-        self.name = name
+        super().__init__(name)
         self.settings = settings
         coin = Asset(settings.coin, None, COIN_DECIMALS)
         tokens = (Asset(code, token.contract.lower(), token.decimals) for code, token in settings.tokens.items())
         self.assets = {asset.currency: asset for asset in (coin, *tokens)}
-        self.measured: Measured | None = None
-        self.payouts_measured: PayoutsMeasured | None = None
-        self.payouts: PayoutPort | None = None
-
-    def health(self) -> Health:
-        """As measured lately; down without a measurement."""
-        measured = self.measured
-        if measured is None or not measured.available or clock.now() - measured.checked_at > HEALTH_EXPIRES_AFTER:
-            return Health(available=False, reason="provider_down")
-        return Health(
-            available=True,
-            currencies=frozenset(self.assets),
-            payout_reason=self._payout_reason,
-            payouts_down=self._payouts_down,
-        )
 
     @property
-    def _payouts_down(self) -> frozenset[str]:
-        return frozenset() if self.payouts_measured is None else self.payouts_measured.currencies_down
+    def currencies(self) -> frozenset[str]:
+        """The coin and the tokens."""
+        return frozenset(self.assets)
 
     @property
-    def _payout_reason(self) -> RailError | None:
-        if self.settings.signer_socket is None:
-            return "provider_not_configured"
-        measured = self.payouts_measured
-        if measured is None or measured.reason is not None or clock.now() - measured.checked_at > HEALTH_EXPIRES_AFTER:
-            return "provider_down"
-        return None
+    def pays_out(self) -> bool:
+        """With a signer."""
+        return self.settings.signer_socket is not None
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
         """The attempt's address, the exact amount, and both as an EIP-681 URI."""
@@ -140,28 +71,6 @@ class EvmNetwork:
     def account_of(self, receiver: str) -> str:
         """In lower case."""
         return receiver.lower()
-
-    async def refund(self, order: RefundOrder) -> Submission:
-        """Sign and send a refund, once per id. Unknown outside the worker."""
-        return await self._submit("refund", order)
-
-    async def refund_state(self, order: RefundOrder, now: datetime) -> RefundState:  # noqa: ARG002 - as the seam asks
-        """Succeeded when its block is final."""
-        state = PayoutState("unknown") if self.payouts is None else await self.payouts.state(order.id)
-        if state.outcome == "failed":
-            return RefundState("failed", "refund_declined")
-        return RefundState("succeeded" if state.outcome == "succeeded" else "pending")
-
-    async def payout(self, order: PayoutOrder) -> Submission:
-        """Sign and send a withdrawal, once per id. Unknown outside the worker."""
-        return await self._submit("withdrawal", order)
-
-    async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:  # noqa: ARG002 - as the seam asks
-        """Succeeded when its block is final. Unknown outside the worker."""
-        return PayoutState("unknown") if self.payouts is None else await self.payouts.state(order.id)
-
-    async def _submit(self, kind: Literal["withdrawal", "refund"], order: PayoutOrder | RefundOrder) -> Submission:
-        return Submission("unknown") if self.payouts is None else await self.payouts.submit(kind, order)
 
     @property
     def _unpayable(self) -> set[str | None]:
