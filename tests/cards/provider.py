@@ -1,7 +1,8 @@
 """A card provider: localstripe in a process of its own, behind a front with what localstripe does not have.
 
 The front answers by the public API reference, written down here by hand: Checkout Sessions, whose hosted page tests "open"
-by `pay`, idempotency keys, and disputes. Everything else is localstripe's. It also plays the network: it loses answers.
+by `pay`, idempotency keys, and disputes (`provider_disputes`). Everything else is localstripe's. It also plays the network:
+it loses answers.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from uuid import uuid4
 import aiohttp
 from aiohttp import web
 
+from tests.cards.provider_disputes import ProviderDisputes
 from tollhouse.rails.stripe.account import StripeAccount
 
 SECRET_KEY, WEBHOOK_SECRET, OLD_SECRET = "sk_test_tollhouse", b"whsec_new", b"whsec_old"
@@ -71,6 +73,7 @@ class CardProvider:
         app.router.add_get("/v1/checkout/sessions", self._find_page)
         app.router.add_get("/v1/checkout/sessions/{id}", self._read_page)
         app.router.add_post("/v1/checkout/sessions/{id}/expire", self._expire_page)
+        self.disputes = ProviderDisputes(app, self._once, self._answer)
         app.router.add_route("*", "/{path:.*}", self._pass_on)
         self._runner = web.AppRunner(app)
         await self._runner.setup()

@@ -55,6 +55,18 @@ class Shop:
         await self.alice.sql(DUE_NOW, payment_id)
         await jobs.poll_payments(self.services)
 
+    async def sell(self, **changes: Any) -> tuple[str, str]:
+        """A customer has paid by card: the payment's ID, and that of the payment at the provider."""
+        _, payment_id, page_id = await self.offer(**changes)
+        intent = await self.provider.pay(page_id)
+        await self.report("payment_intent.succeeded", intent["id"])
+        return payment_id, intent["id"]
+
+    async def dispute(self, payment_id: str) -> dict[str, Any] | None:
+        """The dispute of a payment as its merchant sees it; None if there is none."""
+        listed = (await self.alice.get(f"/disputes?transaction_id={payment_id}", mode="live")).ok().body["disputes"]
+        return listed[0] if listed else None
+
     async def payment(self, payment_id: str) -> dict[str, Any]:
         """The payment as it is now."""
         return (await self.alice.get(f"/transactions/{payment_id}", mode="live")).ok().body

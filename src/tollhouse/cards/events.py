@@ -2,14 +2,17 @@
 
 from datetime import datetime
 
-from tollhouse.cards import payments
+from tollhouse.cards import disputes, payments
 from tollhouse.cards.store import ProviderEvent
 from tollhouse.http.services import Services
 from tollhouse.rails.stripe.cards import StripeCards
 
 PAGE_TYPES = frozenset({"checkout.session.completed", "checkout.session.expired"})
 INTENT_TYPES = frozenset({"payment_intent.processing", "payment_intent.succeeded", "payment_intent.canceled"})
-RELEVANT_TYPES = PAGE_TYPES | INTENT_TYPES
+DISPUTE_TYPES = frozenset(
+    f"charge.dispute.{what}" for what in ("created", "updated", "closed", "funds_withdrawn", "funds_reinstated")
+)
+RELEVANT_TYPES = PAGE_TYPES | INTENT_TYPES | DISPUTE_TYPES
 """What can change a payment here. Every other type would cost requests to the provider for nothing."""
 
 
@@ -21,3 +24,5 @@ async def apply(services: Services, cards: StripeCards, event: ProviderEvent, no
         reference = await cards.find_reference(event.object_id)
         if reference is not None:
             await payments.synchronize(services, cards, reference, now)
+    elif event.type in DISPUTE_TYPES:
+        await disputes.synchronize(services, cards, event.object_id, now)

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tollhouse.cards import events, payments, store
+from tollhouse.cards import disputes, events, payments, store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
@@ -23,7 +23,7 @@ RETENTION = timedelta(days=40)
 
 async def apply_events(services: Services) -> None:
     """Process due events. No database transaction is open during a request to the provider."""
-    if not payments.has_cards(services):
+    if not payments.list_cards(services):
         return
     now = clock.now()
     for event in await store.lease_events(services.db, now, LEASE, BATCH_SIZE):
@@ -42,7 +42,7 @@ async def apply_events(services: Services) -> None:
 
 async def poll_payments(services: Services) -> None:
     """Poll due payments. One that cannot be read now is read again when its lease ends."""
-    if not payments.has_cards(services):
+    if not payments.list_cards(services):
         return
     now = clock.now()
     for payment in await store.lease_payments(services.db, now, LEASE, BATCH_SIZE):
@@ -54,6 +54,15 @@ async def poll_payments(services: Services) -> None:
             await payments.poll(services, cards, payment, now)
         except (RailUnavailableError, StripeError, ApiError) as error:
             log.warning("card_payment_not_read", part=payment.rail, reason=str(error))
+
+
+async def poll_disputes(services: Services) -> None:
+    """Read the disputes of each card rail. What cannot be read now is read next time."""
+    for cards in payments.list_cards(services):
+        try:
+            await disputes.poll(services, cards, clock.now())
+        except (RailUnavailableError, StripeError) as error:
+            log.warning("disputes_not_read", part=cards.name, reason=str(error))
 
 
 async def delete_old_events(services: Services) -> None:

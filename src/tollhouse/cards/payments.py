@@ -37,9 +37,9 @@ def find_cards(services: Services, rail: str) -> StripeCards | None:
     return provider if isinstance(provider, StripeCards) else None
 
 
-def has_cards(services: Services) -> bool:
-    """Whether a card rail is configured."""
-    return any(isinstance(provider, StripeCards) for provider in services.rails.providers.values())
+def list_cards(services: Services) -> list[StripeCards]:
+    """The configured card rails."""
+    return [provider for provider in services.rails.providers.values() if isinstance(provider, StripeCards)]
 
 
 async def synchronize(services: Services, cards: StripeCards, reference: str, now: datetime) -> CheckoutSession:

@@ -8,6 +8,7 @@ SLICE = Slice(
     jobs=(
         Job(CONTINUOUS_S, jobs.apply_events),
         Job(CONTINUOUS_S, jobs.poll_payments),
+        Job(HOURLY_S, jobs.poll_disputes),
         Job(HOURLY_S, jobs.delete_old_events),
     ),
 )

@@ -4,10 +4,12 @@ The reference of a payment is the ID of its Checkout Session. A refund goes to t
 the provider's payment.
 """
 
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 from tollhouse.kernel.ids import Mode, created_at_of
 from tollhouse.platform.log import log
+from tollhouse.rails.disputes import DisputeOrder, DisputeSubmission
 from tollhouse.rails.provider import (
     AT_ONCE,
     Attempt,
@@ -23,7 +25,15 @@ from tollhouse.rails.provider import (
 from tollhouse.rails.stripe.account import StripeAccount
 from tollhouse.rails.stripe.amounts import InexactAmountError, to_provider
 from tollhouse.rails.stripe.client import StripeClient, StripeError
-from tollhouse.rails.stripe.objects import CheckoutSession, SessionList, StripeRefund, StripeRefundList
+from tollhouse.rails.stripe.disputes import CLOSED, closed, evidence_form
+from tollhouse.rails.stripe.objects import (
+    CheckoutSession,
+    SessionList,
+    StripeDispute,
+    StripeDisputeList,
+    StripeRefund,
+    StripeRefundList,
+)
 from tollhouse.rails.stripe.observed import intent_of
 
 WORDS = "You enter your card details on the secure page of our payment provider."
@@ -35,6 +45,8 @@ PAGE_OPEN_MIN, PAGE_OPEN_MAX = timedelta(minutes=31), timedelta(hours=23, minute
 NAME_CHARS_MAX = 120
 EXPANDED = "payment_intent.latest_charge"
 REFUNDS_PER_PAGE, REFUND_PAGES_MAX = 100, 20
+DISPUTES_PER_PAGE, DISPUTE_PAGES_MAX = 100, 100
+AWAITS_RESPONSE = "needs_response"
 
 
 class StripeCards:
@@ -94,6 +106,30 @@ class StripeCards:
         query = {"payment_intent": intent_id, "limit": "1"}
         found = await self._client.get("/v1/checkout/sessions", SessionList, **query)
         return next((one.id for one in found.data if one.client_reference_id), None)
+
+    async def read_dispute(self, dispute_id: str) -> StripeDispute:
+        """The current state of a dispute. Raises `RailUnavailableError` and `StripeError`."""
+        return self._of_this_mode(await self._client.get(f"/v1/disputes/{dispute_id}", StripeDispute))
+
+    async def list_disputes(self, since: datetime) -> AsyncIterator[list[StripeDispute]]:
+        """Pages of the disputes that were opened since then, newest first. Raises as `read_dispute`."""
+        query = {"created[gte]": str(int(since.timestamp())), "limit": str(DISPUTES_PER_PAGE)}
+        for _ in range(DISPUTE_PAGES_MAX):
+            page = await self._client.get("/v1/disputes", StripeDisputeList, **query)
+            yield [self._of_this_mode(one) for one in page.data]
+            if not page.has_more or not page.data:
+                return
+            query["starting_after"] = page.data[-1].id
+        log.error("too_many_disputes", part=self.name)
+
+    async def submit_evidence(self, order: DisputeOrder) -> DisputeSubmission:
+        """Submit the evidence, if the dispute awaits it: afterwards it is under review, or decided."""
+        form = evidence_form(order.evidence) | {"submit": "true"}
+        return await self._respond(order, "", form)
+
+    async def accept_dispute(self, order: DisputeOrder) -> DisputeSubmission:
+        """Close the dispute, if it is open: it is lost then."""
+        return await self._respond(order, "/close", {})
 
     def receiver_error(self, receiver: str) -> str | None:
         """Card refunds return to the card that paid."""
@@ -167,6 +203,27 @@ class StripeCards:
         if self.account.statement_suffix:
             form["payment_intent_data[statement_descriptor_suffix]"] = self.account.statement_suffix
         return form
+
+    async def _respond(self, order: DisputeOrder, path: str, form: dict[str, str]) -> DisputeSubmission:
+        """Write to an open dispute. It is read first, since the provider forgets its idempotency keys after days."""
+        if order.provider_reference is None:
+            return DisputeSubmission("rejected")
+        try:
+            dispute = await self.read_dispute(order.provider_reference)
+            if dispute.status == AWAITS_RESPONSE or (path and dispute.status not in CLOSED):
+                key = f"dispute{path.replace('/', '-')}-{order.id}"
+                dispute = await self._client.post(f"/v1/disputes/{dispute.id}{path}", StripeDispute, form, key)
+        except StripeError as error:
+            log.warning("provider_refused", part=self.name, detail=str(error))
+            return DisputeSubmission("rejected")
+        except RailUnavailableError:
+            return DisputeSubmission("unknown")
+        return DisputeSubmission("accepted", closed(dispute))
+
+    def _of_this_mode(self, dispute: StripeDispute) -> StripeDispute:
+        if not (dispute.livemode or self.account.takes_test_payments):
+            raise RailUnavailableError("a dispute of the provider's test mode")
+        return dispute
 
     async def _find_refund(self, order: RefundOrder) -> StripeRefund | None:
         """The refund of this order, by its ID in the metadata."""

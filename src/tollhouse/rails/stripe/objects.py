@@ -60,6 +60,32 @@ class StripeRefundList(Struct, frozen=True):
     has_more: bool = False
 
 
+class EvidenceDetails(Struct, frozen=True):
+    """Until when evidence of a dispute is taken, as a Unix time."""
+
+    due_by: int | None = None
+
+
+class StripeDispute(Struct, frozen=True, kw_only=True):
+    """A dispute of a charge. The amount is in the currency of the charge. Inquiries have a status of `warning_…`."""
+
+    id: Id
+    status: str
+    amount: int
+    currency: str
+    reason: Annotated[str, Meta(max_length=100)]
+    payment_intent: Id | None = None
+    evidence_details: EvidenceDetails | None = None
+    livemode: bool = False
+
+
+class StripeDisputeList(Struct, frozen=True):
+    """A page of disputes, newest first."""
+
+    data: list[StripeDispute]
+    has_more: bool = False
+
+
 class StripeEventObject(Struct, frozen=True):
     """The object that an event is about. Its state is not read from the event, but from the API."""
 
