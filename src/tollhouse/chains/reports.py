@@ -14,7 +14,7 @@ from tollhouse.platform.log import log
 from tollhouse.rails.evm.blocks import Tip
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.provider import Observation, Payer
-from tollhouse.transactions import settlement
+from tollhouse.refunds import reversals
 from tollhouse.transactions import store as transaction_store
 
 Outcome = Literal["seen", "vanished", "confirmed"]
@@ -105,6 +105,6 @@ class Reporter(Struct, frozen=True):
             if found is None:
                 log.error("deposit_without_payment", part=name, detail=one.reference)
                 return
-            await settlement.settle(work, *found, observation)
+            await reversals.apply(work, *found, observation)
 
         await self.services.transact(action, self.now)

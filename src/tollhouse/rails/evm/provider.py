@@ -70,7 +70,7 @@ class EvmNetwork(ChainNetwork):
 
     def account_of(self, receiver: str) -> str:
         """In lower case."""
-        return receiver.lower()
+        return receiver.strip().lower()
 
     @property
     def _unpayable(self) -> set[str | None]:

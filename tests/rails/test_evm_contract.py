@@ -1,0 +1,188 @@
+"""The rail of EVM networks passes the contract of rails: what it reports is what its worker finds in blocks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import ClassVar
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from tests.cast import Actor
+from tests.chains.conftest import is_listening
+from tests.chains.fake_chain import FakeChain
+from tests.chains.fake_node import CHAIN_ID, FakeNode, answering
+from tests.chains.paying import make_payouts
+from tests.chains.receiving import new_xpub
+from tests.invariants import broken_invariants, last_id
+from tests.payments.shop import approve_project
+from tests.rails.contract import RailContract
+from tests.running import CATALOGUE, Service
+from tollhouse.catalogue import extension
+from tollhouse.chains import deposits_store, health, jobs, payout_health
+from tollhouse.chains.model import Deposit
+from tollhouse.chains.reports import Reporter
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.outgoing import gate
+from tollhouse.rails.evm.blocks import Header, Tip
+from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.provider import Attempt, Observation
+from tollhouse.rails.settings import EvmSettings, TokenSettings
+from tollhouse.signer.journal import SigningJournal, create_journal
+from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
+from tollhouse.signer.rules import Signer
+from tollhouse.signer.server import serve
+from tollhouse.signer.wallet import Wallet, create_mnemonic
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import Transaction
+
+NAME, HEAD, FINAL = "evm", 1_000, 2_000
+EUROS, DOLLARS = (f"0x{digit * 40}" for digit in "ed")
+"""Contracts of tokens that count in cents."""
+METHOD = f"""
+[methods."{NAME}:EUR"]
+name = "Euro token"
+type = "crypto"
+rail = "{NAME}"
+confirmation = "minutes"
+"""
+REPORTED = """
+    SELECT merchant_id, transaction_id, outcome, amount_minor, confirmations, at FROM rail_observations
+    WHERE rail = $1 AND strpos(external_ref, $2) = 1 ORDER BY at, external_ref, outcome
+"""
+
+
+def make_network(folder: Path) -> EvmNetwork:
+    """A network with tokens that count as the contract does."""
+    tokens = {"EUR": TokenSettings(EUROS, 2), "USD": TokenSettings(DOLLARS, 2)}
+    settings = EvmSettings(
+        chain_id=CHAIN_ID,
+        node_url=f"fake://{NAME}",
+        xpub=new_xpub(),
+        tokens=tokens,
+        tip_age_max_s=10**9,
+        signer_socket=str(folder / "s"),
+    )
+    return EvmNetwork(NAME, settings)
+
+
+def make_signer(folder: Path) -> Signer:
+    """A signer that pays refunds in euros."""
+    euros = AssetPolicy(
+        contract=EUROS, decimals=2, per_transfer="50", per_day="5000", others_per_transfer="50", others_per_day="5000"
+    )
+    network = NetworkPolicy(chain_id=CHAIN_ID, assets={"EUR": euros}, fees_per_day="1")
+    policy = SigningPolicy(socket=folder / "s", journal=folder / "j", mnemonic_file=folder / "m", networks={NAME: network})
+    wallet = Wallet(create_mnemonic(policy.mnemonic_file))
+    create_journal(policy.journal, wallet.address)
+    return Signer(policy, wallet, SigningJournal(policy.journal))
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> EvmNetwork:
+    """The rail of these tests: its addresses are derived once."""
+    return make_network(tmp_path_factory.mktemp(NAME))
+
+
+@pytest.fixture(scope="module")
+def signer(network: EvmNetwork) -> Iterator[Signer]:
+    """The signer of its wallet."""
+    made = make_signer(Path(network.settings.signer_socket or "").parent)
+    yield made
+    made.journal.close()
+
+
+@pytest.fixture
+async def services(
+    service: Service, services: Services, alice: Actor, network: EvmNetwork, signer: Signer, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Services]:
+    """Services with the rail, which is available, and its signer. Alice may sell for real money."""
+    first_id, stop = last_id(), asyncio.Event()
+    monkeypatch.setitem(service.rails.providers, (NAME, "live"), network)
+    method = extension.read(METHOD.encode()).methods[f"{NAME}:EUR"]
+    monkeypatch.setitem(CATALOGUE.methods, f"{NAME}:EUR", method)
+    await approve_project(alice, "live")
+    chain = FakeChain(Random(1))  # noqa: S311 - the same each time
+    chain.mint(None, signer.wallet.address, 10**18)
+    chain.mint(EUROS, signer.wallet.address, 10**6)
+    payouts = make_payouts(services.db, services.catalogue, network, signer.policy.socket)
+    with answering(FakeNode(chain, network.settings.node_url or ""), monkeypatch):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(serve(signer, signer.policy.socket, stop))
+            while not await is_listening(payouts.signer, NAME):
+                await asyncio.sleep(0.01)
+            await jobs.watch_once(services, network, clock.now())
+            await payout_health.measure(payouts, clock.now())
+            await health.refresh(services)
+            yield services
+            stop.set()
+    assert await broken_invariants(service.dsn, first_id) == []
+
+
+class TestEvmNetwork(RailContract):
+    """In live mode, by a token."""
+
+    method_id = f"{NAME}:EUR"
+    receiver = f"0x{'a1' * 20}"
+    impossible_receivers = ("", "0x12", f"0x{'0' * 40}", EUROS, "0xAb5801a7D398351b8bE11C439e05C5B3259aeC9b")
+    without: ClassVar = {"decline": "A transaction that is reverted moves nothing and is not reported."}
+
+    @pytest.fixture(autouse=True)
+    def opened(self, network: EvmNetwork) -> None:
+        """The rail."""
+        self.provider = self.network = network
+
+    def attempt(self) -> Attempt:
+        return Attempt(new_id(), self.method_id, self.currency, 1_000, address=self.receiver)
+
+    async def release(self, services: Services, refund_id: UUID) -> None:
+        await services.db.transact(lambda tx: gate.release(tx, refund_id, clock.now()))
+
+    async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
+        """Let the worker find them in blocks, and say which payment each of its reports changed."""
+        return [await self._found(services, one) for one in seen]
+
+    async def _found(self, services: Services, seen: Observation) -> Transaction | None:
+        now, deposit = clock.now(), self._deposit(seen)
+        match seen.outcome:
+            case "seen":
+                await services.db.transact(lambda tx: deposits_store.see(tx, NAME, "live", [deposit], now))
+            case "vanished":
+                await deposits_store.vanish(services.db, NAME, "live", FINAL, [], now)
+            case "confirmed":
+                await services.db.transact(lambda tx: deposits_store.finalize(tx, NAME, "live", [deposit], now))
+            case _:
+                renamed = msgspec.structs.replace(seen, external_ref=deposit.reference)
+                return (await super().report(services, renamed))[0]
+        before = await services.db.fetch(REPORTED, NAME, deposit.reference)
+        await Reporter(services, self.network, Tip(_header(HEAD), None), FINAL, now).report()
+        after = await services.db.fetch(REPORTED, NAME, deposit.reference)
+        if after == before:
+            return None
+        env = MerchantEnv(MerchantId(after[-1]["merchant_id"]), "live")
+        return await transaction_store.get(services.db, env, after[-1]["transaction_id"])
+
+    def _deposit(self, seen: Observation) -> Deposit:
+        number = HEAD + 1 - (seen.confirmations or 1)
+        return Deposit(
+            tx_hash=seen.external_ref,
+            address=seen.reference.lower(),
+            currency=seen.currency or self.currency,
+            sender=None if seen.payer is None else seen.payer.account,
+            units=seen.amount_minor,
+            amount_minor=seen.amount_minor,
+            block_number=number,
+            block_hash=_header(number).hash,
+            block_at=clock.now() - timedelta(seconds=1),
+            status="seen",
+        )
+
+
+def _header(number: int) -> Header:
+    return Header(hex(number), f"0x{number:064x}", f"0x{number - 1:064x}", hex(int(clock.now().timestamp())))
