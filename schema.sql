@@ -508,6 +508,12 @@ BEGIN
     RETURN (SELECT 9007199254740991 - sum(CASE a.code WHEN 'debt' THEN -a.balance ELSE a.balance END)
             FROM ledger_accounts a WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency);
 END $$;
+CREATE FUNCTION public.line_items_total(items jsonb) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT coalesce(sum((item ->> 'quantity')::numeric * (item ->> 'unit_amount_minor')::numeric), 0)
+    FROM jsonb_array_elements(items) item
+$$;
 CREATE FUNCTION public.oauth_client_for_exchange(p_client_id text) RETURNS TABLE(id text, auth_epoch integer, grant_epoch integer, scope_mask integer)
     LANGUAGE plpgsql ROWS 1
     SET plan_cache_mode TO 'force_generic_plan'
@@ -1187,6 +1193,7 @@ CREATE TABLE public.payment_links (
     completed_at timestamp with time zone,
     canceled_at timestamp with time zone,
     tax_lines jsonb DEFAULT '[]'::jsonb NOT NULL,
+    line_items jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT payment_links_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT payment_links_amount_paid_minor_check CHECK ((amount_paid_minor >= 0)),
     CONSTRAINT payment_links_check CHECK (((max_payments IS NULL) OR (payments_count <= max_payments))),
@@ -3530,6 +3537,8 @@ ALTER TABLE ONLY public.outgoing_transfers
     ADD CONSTRAINT outgoing_transfers_id_kind_merchant_id_mode_currency_amount_key UNIQUE (id, kind, merchant_id, mode, currency, amount_minor);
 ALTER TABLE ONLY public.outgoing_transfers
     ADD CONSTRAINT outgoing_transfers_pkey PRIMARY KEY (id);
+ALTER TABLE public.payment_links
+    ADD CONSTRAINT payment_links_line_items CHECK (((line_items = '[]'::jsonb) OR ((jsonb_typeof(line_items) = 'array'::text) AND (jsonb_array_length(line_items) <= 100) AND (public.line_items_total(line_items) = (amount_minor)::numeric)))) NOT VALID;
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_pkey PRIMARY KEY (id, merchant_id, mode);
 ALTER TABLE public.payment_links

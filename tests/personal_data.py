@@ -63,7 +63,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "oauth_requests": "state decision",
     "operator_actions": "action",
     "outgoing_transfers": "review",
-    "payment_links": "token payment_method_ids tax_lines",
+    "payment_links": "token payment_method_ids tax_lines line_items",
     "payout_pauses": "cause",
     "price_feed": "error",
     "price_rejections": "reason",

@@ -1,11 +1,11 @@
 """The dashboard's form for a new payment link. A hidden idempotency key makes a repeated submit create one link only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from starlette.responses import Response
 
 from tollhouse.catalogue.catalogue import Catalogue
@@ -13,6 +13,7 @@ from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.dashboard import link_preview
 from tollhouse.dashboard.go_live import go_live_state
+from tollhouse.dashboard.line_item_form import ITEM_FIELDS, PRICE_FIELDS, ROWS, at_item_form, typed_items
 from tollhouse.dashboard.tax_line_form import TAX_FIELDS, at_form, typed_tax
 from tollhouse.environments import payment_settings
 from tollhouse.environments import store as projects
@@ -36,7 +37,7 @@ from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id_text, parse_id
 from tollhouse.kernel.text import Translatable
 from tollhouse.orders.store import clock_offset
-from tollhouse.payment_links import actions
+from tollhouse.payment_links import actions, line_items
 from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.payment_links.model import LinkCreator
 from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest
@@ -49,6 +50,7 @@ FIELDS = (
     "project_id",
     "expires",
     "max_payments",
+    *ITEM_FIELDS,
     *TAX_FIELDS,
     *OPTIONAL_TEXTS,
     "external_id",
@@ -91,11 +93,16 @@ class LinkForm(Struct, frozen=True):
         times = values["max_payments"]
         known = times.isascii() and times.isdigit() and len(times) <= TIMES_DIGITS_MAX
         optional_texts: dict[str, Any] = {name: values[name] or None for name in OPTIONAL_TEXTS}
+        currency = catalogue.currencies.get(values["currency"])
+        items = typed_items(values, currency)
+        total_minor = None if values["amount"].strip() else line_items.total_minor(items, currency)
+        amount = values["amount"] if total_minor is None or currency is None else currency.format(total_minor)
         return LinkRequest(
             display_name=values["display_name"],
-            amount=read_amount(values["amount"], catalogue.currencies.get(values["currency"])),
+            amount=UNSET if items and not amount else read_amount(amount, currency),
             currency=values["currency"],
-            tax_lines=typed_tax(values, catalogue.currencies.get(values["currency"])),
+            tax_lines=typed_tax({**values, "amount": amount}, currency),
+            line_items=items,
             project_id=parse_id(values["project_id"]),
             expires_at=now + LIFETIMES[values["expires"]][0] if values["expires"] else None,
             max_payments=(int(times) if known else 0) if times else None,
@@ -142,10 +149,10 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
         raise
     except ApiError as error:
         currency = request.services.catalogue.currencies.get(typed.values["currency"])
-        texts = amount_texts(currency, amount=typed.values["amount"])
-        return await _form(
-            request, caller, env, typed, form_errors_of(at_form(error), (*FIELDS, METHODS_FIELD), "", texts), key
-        )
+        prices = {name: typed.values[name] for name in PRICE_FIELDS}
+        texts = amount_texts(currency, amount=typed.values["amount"], **prices)
+        at_fields = at_item_form(at_form(error), typed.values)
+        return await _form(request, caller, env, typed, form_errors_of(at_fields, (*FIELDS, METHODS_FIELD), "", texts), key)
     return see_other(f"/{env.mode}/payment-links/{made_id}")
 
 
@@ -178,6 +185,11 @@ def _methods(env: MerchantEnv, catalogue: Catalogue) -> list[LinkMethodOption]:
         )
         for one in found
     ]
+
+
+def _is_filled(fields: Iterable[str], typed: LinkForm, form_errors: FormErrors) -> bool:
+    """Whether one of these fields is filled in or wrong, so that the part of the form with them is open."""
+    return any(typed.values[name] or name in form_errors.field_errors for name in fields)
 
 
 async def _form(
@@ -213,10 +225,10 @@ async def _form(
         usual_minutes=settings.link_expiry_minutes,
         slow_methods=_slow_methods(env, settings, request.services),
         optional_texts=OPTIONAL_TEXTS,
+        item_rows=ROWS,
+        items_opened=_is_filled(ITEM_FIELDS, typed, form_errors),
         opened=bool(
-            typed.methods
-            or form_errors.field_errors.keys() & {METHODS_FIELD, *FOLDED_FIELDS}
-            or any(typed.values[name] for name in FOLDED_FIELDS)
+            typed.methods or METHODS_FIELD in form_errors.field_errors or _is_filled(FOLDED_FIELDS, typed, form_errors)
         ),
         typed=typed.values,
         ticked=typed.methods,

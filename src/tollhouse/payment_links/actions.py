@@ -53,6 +53,7 @@ async def open_link(
         amount_minor=priced.amount_minor,
         currency=priced.currency.code,
         tax_lines=priced.tax_lines,
+        line_items=priced.line_items,
         webhook_url=new.webhook_url,
         external_id=new.external_id,
         metadata=new.metadata or {},

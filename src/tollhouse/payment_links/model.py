@@ -36,6 +36,19 @@ class TaxLine(Struct, frozen=True):
     amount_minor: int
 
 
+class LineItem(Struct, frozen=True):
+    """A line of what a link sells. The price of one includes its taxes and can be zero."""
+
+    name: str
+    quantity: int
+    unit_amount_minor: int
+
+    @property
+    def amount_minor(self) -> int:
+        """The price of all of them."""
+        return self.quantity * self.unit_amount_minor
+
+
 class PaymentLink(Struct, frozen=True, kw_only=True):
     """A request to be paid a fixed price, until it is paid `max_payments` times, expires or is canceled.
 
@@ -49,6 +62,7 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     amount_minor: int
     currency: str
     tax_lines: Json[tuple[TaxLine, ...]] = ()
+    line_items: Json[tuple[LineItem, ...]] = ()
     project_id: UUID
     webhook_url: str | None
     external_id: str | None

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import UNSET, Meta, Struct
 
 from tollhouse.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.catalogue.catalogue import Catalogue
@@ -22,7 +23,8 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.names import is_readable
 from tollhouse.orders.errors import CurrencyNotSupported
-from tollhouse.payment_links.model import TaxLine
+from tollhouse.payment_links.line_items import LineItemRequest, line_item_errors, to_line_items, total_minor
+from tollhouse.payment_links.model import LineItem, TaxLine
 from tollhouse.payment_links.tax_lines import TaxLineRequest, tax_line_errors, to_tax_lines
 from tollhouse.platform.config import Settings
 
@@ -32,12 +34,13 @@ RETURN_HINT = "Customers return here after paying. {PAYMENT_LINK_ID} and {TRANSA
 
 
 class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The request body. `max_payments`: null is unlimited; the default is one."""
+    """The request body. `max_payments`: null is unlimited; the default is one. `amount`: required without line items."""
 
     display_name: Annotated[str, documented(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX), example("Coffee")]
-    amount: Annotated[Amount, example("4.20")]
+    amount: Annotated[Amount, example("4.20")] = msgspec.field(default_factory=lambda: UNSET)
     currency: Annotated[str, documented(pattern=f"^{CURRENCY_CODE.pattern}$")]
     tax_lines: Annotated[list[TaxLineRequest], documented(maxItems=limits.TAX_LINES_MAX)] = []
+    line_items: Annotated[list[LineItemRequest], documented(maxItems=limits.LINE_ITEMS_MAX)] = []
     project_id: UUID | None = None
     webhook_url: Annotated[Address | None, example("https://shop.example/hooks/tollhouse")] = None
     description: Annotated[
@@ -73,17 +76,18 @@ OPTIONAL_TEXTS = form_fields(LinkRequest)
 
 
 class LinkPrice(Struct, frozen=True):
-    """The parsed price of a link, and the taxes that it includes."""
+    """The parsed price of a link, the taxes that it includes, and what it is the sum of."""
 
     currency: Currency
     amount_minor: int
     tax_lines: tuple[TaxLine, ...]
+    line_items: tuple[LineItem, ...]
 
 
 def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime, catalogue: Catalogue) -> LinkPrice:
     """Return the price. Raises `ValidationFailed` with every invalid field, else `CurrencyNotSupported`."""
     known = catalogue.currencies.get(new.currency)
-    amount_minor = minor_of(new.amount, known)
+    amount_minor = _amount_minor(new, known)
     field_errors = list(_errors(new, env, settings, now, catalogue))
     if field_errors:
         raise ValidationFailed(*field_errors)
@@ -91,7 +95,7 @@ def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime,
         raise CurrencyNotSupported
     if amount_minor is None:
         raise AssertionError("an amount that cannot be read is a fault")
-    return LinkPrice(known, amount_minor, to_tax_lines(new.tax_lines, known))
+    return LinkPrice(known, amount_minor, to_tax_lines(new.tax_lines, known), to_line_items(new.line_items, known))
 
 
 def expiry_errors(expires_at: datetime, now: datetime) -> Iterator[FieldError]:
@@ -104,14 +108,20 @@ def _errors(
     new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime | None, catalogue: Catalogue
 ) -> Iterator[FieldError]:
     known = catalogue.currencies.get(new.currency)
-    amount_minor = minor_of(new.amount, known)
+    amount_minor = _amount_minor(new, known)
     yield from _text_errors(new)
     yield from _price_errors(new, known, amount_minor)
     yield from tax_line_errors(new.tax_lines, known, amount_minor)
+    yield from line_item_errors(new.line_items, known, amount_minor, has_amount=new.amount is not UNSET)
     yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
     yield from _method_errors(new, known, env, amount_minor, catalogue)
     yield from _url_errors(new, env, settings)
     yield from _bounds_errors(new, now)
+
+
+def _amount_minor(new: LinkRequest, known: Currency | None) -> int | None:
+    """The amount in minor units, which is the sum of the line items if it is omitted; None if it is invalid."""
+    return total_minor(new.line_items, known) if new.amount is UNSET else minor_of(new.amount, known)
 
 
 def _text_errors(new: LinkRequest) -> Iterator[FieldError]:
@@ -126,7 +136,10 @@ def _text_errors(new: LinkRequest) -> Iterator[FieldError]:
 def _price_errors(new: LinkRequest, known: Currency | None, amount_minor: int | None) -> Iterator[FieldError]:
     if not CURRENCY_CODE.fullmatch(new.currency):
         yield FieldError("currency", "invalid_currency", messages.A_CURRENCY_CODE)
-    if amount_minor is None:
+    if new.amount is UNSET:
+        if not new.line_items:
+            yield FieldError("amount", "missing", messages.REQUIRED)
+    elif amount_minor is None:
         yield amount_error(known)
 
 

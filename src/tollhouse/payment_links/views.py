@@ -19,6 +19,17 @@ class TaxLineView(Struct, frozen=True):
     amount_minor: int
 
 
+class LineItemView(Struct, frozen=True):
+    """A line of what is sold."""
+
+    name: str
+    quantity: int
+    unit_amount: str
+    unit_amount_minor: int
+    amount: str
+    amount_minor: int
+
+
 @view_of(PaymentLink)
 class LinkView(RecordView, frozen=True, kw_only=True):
     """GET /payment-links/{id}."""
@@ -26,6 +37,7 @@ class LinkView(RecordView, frozen=True, kw_only=True):
     object: Annotated[Literal["payment_link"], After("id")] = "payment_link"
     url: Annotated[str, After("object"), example("https://pay.example/pay/x7Kq2")]
     tax_lines: Annotated[list[TaxLineView], example([])]
+    line_items: Annotated[list[LineItemView], example([])]
 
 
 def link_view(link: PaymentLink, base_url: str, now: datetime, catalogue: Catalogue) -> LinkView:
@@ -38,5 +50,16 @@ def link_view(link: PaymentLink, base_url: str, now: datetime, catalogue: Catalo
         tax_lines=[
             TaxLineView(line.name, catalogue.format_amount(line.amount_minor, link.currency), line.amount_minor)
             for line in link.tax_lines
+        ],
+        line_items=[
+            LineItemView(
+                item.name,
+                item.quantity,
+                catalogue.format_amount(item.unit_amount_minor, link.currency),
+                item.unit_amount_minor,
+                catalogue.format_amount(item.amount_minor, link.currency),
+                item.amount_minor,
+            )
+            for item in link.line_items
         ],
     )

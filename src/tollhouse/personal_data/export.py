@@ -21,7 +21,7 @@ from tollhouse.personal_data.model import PersonExport
 from tollhouse.platform.db import Row
 from tollhouse.platform.encryption import KeyRing
 
-JSON_COLUMNS = {"changed", "evidence", "facts", "metadata", "tax_lines"}
+JSON_COLUMNS = {"changed", "evidence", "facts", "line_items", "metadata", "tax_lines"}
 NOT_INCLUDED = {
     "password, two-factor authentication, backup codes": "Secrets. Only hashes and encrypted values are kept.",
     "idempotency_keys": "Copies of API responses, which can contain the address. They are deleted after 30 days.",

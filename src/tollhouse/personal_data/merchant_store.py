@@ -40,10 +40,10 @@ GRANTS = """
     WHERE merchant_id = $1 ORDER BY created_at, id
 """
 PAYMENT_LINKS = """
-    SELECT id, mode, status, project_id, display_name, description, amount_minor, currency, tax_lines, external_id, metadata,
-           payment_method_ids, success_url, cancel_url, webhook_url, customer_email, max_payments, payments_count,
-           amount_paid_minor, created_by_type, created_by_client_id, created_at, updated_at, expires_at, completed_at,
-           canceled_at
+    SELECT id, mode, status, project_id, display_name, description, amount_minor, currency, tax_lines, line_items,
+           external_id, metadata, payment_method_ids, success_url, cancel_url, webhook_url, customer_email, max_payments,
+           payments_count, amount_paid_minor, created_by_type, created_by_client_id, created_at, updated_at, expires_at,
+           completed_at, canceled_at
     FROM payment_links WHERE merchant_id = $1 ORDER BY mode, created_at, id
 """
 TRANSACTIONS = """

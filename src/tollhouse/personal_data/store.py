@@ -49,8 +49,8 @@ OPERATOR_ACTIONS = """
 # By the index on merchant, mode and address.
 PAYMENT_LINKS = """
     SELECT l.id, m.business_name AS merchant, l.mode, l.status, l.display_name, l.description, l.amount_minor, l.currency,
-           l.tax_lines, l.external_id, l.metadata, l.customer_email, l.max_payments, l.created_at, l.expires_at,
-           l.completed_at, l.canceled_at
+           l.tax_lines, l.line_items, l.external_id, l.metadata, l.customer_email, l.max_payments, l.created_at,
+           l.expires_at, l.completed_at, l.canceled_at
     FROM merchants m
     CROSS JOIN (VALUES ('live'), ('test')) AS modes (mode)
     JOIN payment_links l ON l.merchant_id = m.id AND l.mode = modes.mode AND lower(l.customer_email) = lower($1)

@@ -10,7 +10,7 @@ from tollhouse.environments.legal_details import LegalDetails
 from tollhouse.http.languages import ENGLISH
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.payment_links.model import TaxLine
+from tollhouse.payment_links.model import LineItem, TaxLine
 from tollhouse.receipts import labels
 
 
@@ -31,7 +31,7 @@ class Seller(Struct, frozen=True):
 
 
 class ReceiptLine(Struct, frozen=True):
-    """A line of the sum. What was returned is negative. Net amount and taxes are in the currency of the price."""
+    """A line of the sum. What was returned is negative. Items, net amount and taxes have the currency of the price."""
 
     label: Translatable
     amount_minor: int
@@ -61,6 +61,7 @@ class PaidPayment(Struct, frozen=True, kw_only=True):
     link_currency: str
     link_amount_minor: int
     tax_lines: tuple[TaxLine, ...]
+    line_items: tuple[LineItem, ...]
     price_minor: int | None = None
 
     @property
@@ -69,10 +70,19 @@ class PaidPayment(Struct, frozen=True, kw_only=True):
         return (self.currency, self.amount_minor) if self.price_minor is None else (self.link_currency, self.price_minor)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is for what the link sells; not if it is for another amount, such as a second payment of it."""
+        return self.price == (self.link_currency, self.link_amount_minor)
+
+    @property
+    def items(self) -> tuple[LineItem, ...]:
+        """What was sold."""
+        return self.line_items if self.is_whole else ()
+
+    @property
     def taxes(self) -> tuple[TaxLine, ...]:
-        """The taxes of the payment; none if it is not for the amount of the link, such as a second payment of it."""
-        is_whole = self.price == (self.link_currency, self.link_amount_minor)
-        return self.tax_lines if is_whole else ()
+        """The taxes of the payment."""
+        return self.tax_lines if self.is_whole else ()
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
@@ -100,12 +110,15 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     @property
     def lines(self) -> list[ReceiptLine]:
-        """Net amount and taxes, what was paid, and what was returned since."""
+        """What was sold, net amount and taxes, what was paid, and what was returned since."""
         return list(_lines(self.payment))
 
 
 def _lines(paid: PaidPayment) -> Iterator[ReceiptLine]:
     taxes, currency, (price_currency, price_minor) = paid.taxes, paid.currency, paid.price
+    for item in paid.items:
+        label = Text("%(quantity)s \N{MULTIPLICATION SIGN} %(name)s", quantity=item.quantity, name=item.name)
+        yield ReceiptLine(label, item.amount_minor, price_currency)
     if taxes:
         yield ReceiptLine(labels.NET, price_minor - sum(line.amount_minor for line in taxes), price_currency)
         for line in taxes:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollhouse.environments.legal_details import LEGAL_FIELDS, LegalDetails
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payment_links.model import TaxLine
+from tollhouse.payment_links.model import LineItem, TaxLine
 from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.receipts.model import PaidPayment, Receipt, Seller
 
@@ -17,8 +17,8 @@ from tollhouse.receipts.model import PaidPayment, Receipt, Seller
 FIND = """
     SELECT t.id, t.merchant_id, t.mode, t.currency, t.amount_minor, t.received_minor, t.refunded_minor,
            t.charged_back_minor, t.method_id, t.succeeded_at, t.price_minor, l.token, l.display_name, l.external_id,
-           l.customer_email, l.tax_lines, l.currency AS link_currency, l.amount_minor AS link_amount_minor, r.year,
-           r.number, r.seller
+           l.customer_email, l.tax_lines, l.line_items, l.currency AS link_currency,
+           l.amount_minor AS link_amount_minor, r.year, r.number, r.seller
     FROM transactions t
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
     LEFT JOIN receipts r ON r.transaction_id = t.id
@@ -46,6 +46,7 @@ ISSUE = """
     SELECT $3, $1, $2, $4, last_number, $5::jsonb, $6 FROM counted
 """
 TAX_LINES = msgspec.json.Decoder(tuple[TaxLine, ...])
+LINE_ITEMS = msgspec.json.Decoder(tuple[LineItem, ...])
 SELLERS = msgspec.json.Decoder(Seller)
 
 
@@ -100,5 +101,6 @@ def _payment(row: Row) -> PaidPayment:
         link_currency=row["link_currency"],
         link_amount_minor=row["link_amount_minor"],
         tax_lines=TAX_LINES.decode(row["tax_lines"]),
+        line_items=LINE_ITEMS.decode(row["line_items"]),
         price_minor=row["price_minor"],
     )
