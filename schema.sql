@@ -55,6 +55,16 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.card_payments_look() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE card_payments c SET next_poll_at = NEW.updated_at
+    FROM transactions t
+    WHERE (t.merchant_id, t.mode, t.payment_link_id) = (NEW.merchant_id, NEW.mode, NEW.id)
+      AND (c.merchant_id, c.mode, c.transaction_id) = (t.merchant_id, t.mode, t.id) AND c.next_poll_at > NEW.updated_at;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.chain_payouts_enforce() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1985,8 +1995,6 @@ CREATE TABLE public.card_payments (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
     transaction_id uuid NOT NULL,
-    rail text NOT NULL,
-    reference text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     next_poll_at timestamp with time zone,
     CONSTRAINT card_payments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
@@ -2673,7 +2681,6 @@ CREATE TABLE public.provider_events (
     event_id text NOT NULL,
     type text NOT NULL,
     object_id text NOT NULL,
-    occurred_at timestamp with time zone NOT NULL,
     received_at timestamp with time zone NOT NULL,
     tries integer DEFAULT 0 NOT NULL,
     next_try_at timestamp with time zone,
@@ -3929,6 +3936,7 @@ CREATE TRIGGER only_active_recipients BEFORE INSERT ON public.withdrawals FOR EA
 CREATE TRIGGER only_saved_recipients BEFORE INSERT ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_refuse_unsaved();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
+CREATE TRIGGER pages_looked_at AFTER UPDATE ON public.payment_links FOR EACH ROW WHEN (((new.mode = 'live'::text) AND ((old.expires_at <> new.expires_at) OR ((old.status = 'active'::text) AND (new.status <> 'active'::text) AND (new.max_payments IS DISTINCT FROM 1)) OR ((old.status = 'active'::text) AND (new.status = 'canceled'::text))))) EXECUTE FUNCTION public.card_payments_look();
 CREATE TRIGGER payment_reversals_transition BEFORE UPDATE OF status ON public.payment_reversals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.mode = 'live'::text)) EXECUTE FUNCTION public.conversion_positions_follow();
 CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();

@@ -32,7 +32,6 @@ NOT_PERSONAL: Mapping[str, str] = {
     "bank_reports": "message_id reason",
     "bank_sendings": "error",
     "bank_statements": "iban statement_id digest",
-    "card_payments": "reference",
     "chain_deposits": "address currency tx_hash block_hash reported_block_hash",
     "chain_payout_health": "currencies_down facts reason",
     "chain_payouts": "contract fee_currency reason waits_for wallet block_hash tx_hash",

@@ -1,7 +1,7 @@
 """Card payments: the provider's page, its events in any order and number, and what happens without them."""
 
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import permutations
 from typing import Any
 
@@ -14,7 +14,9 @@ from tests.payments.bank import refund
 from tests.payments.shop import choose, visit
 from tollhouse.cards import jobs
 from tollhouse.cards.webhook_api import BODY_BYTES_MAX
+from tollhouse.checkout import attempts
 from tollhouse.http.services import Services
+from tollhouse.kernel import clock
 from tollhouse.kernel.ids import Mode
 from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.rails.provider import Observation
@@ -130,13 +132,29 @@ async def test_a_lost_event_is_made_up_for(shop: Shop) -> None:
 
 
 async def test_nobody_pays_for_a_link_that_has_ended(shop: Shop) -> None:
+    """Its page is closed at once, and not only when it is polled."""
     link, payment_id, page_id = await shop.offer()
+    shop.provider.is_down = True
     (await shop.alice.post(f"/payment-links/{link['id']}/cancel", mode="live")).ok()
+    await jobs.poll_payments(shop.services)
+    again = "SELECT next_poll_at < now() + interval '2 min' AS is_soon FROM card_payments WHERE transaction_id = $1::uuid"
+    assert [row["is_soon"] for row in await shop.alice.sql(again, payment_id)] == [True]
+    shop.provider.is_down = False
     await shop.poll(payment_id)
     assert shop.provider.sessions[page_id]["status"] == "expired"
     await shop.poll(payment_id)
-    [row] = await shop.alice.sql("SELECT next_poll_at FROM card_payments WHERE transaction_id = $1::uuid", payment_id)
-    assert row["next_poll_at"] is None
+    assert [row["is_soon"] for row in await shop.alice.sql(again, payment_id)] == [None]
+
+    link, payment_id, page_id = await shop.offer()
+    (await shop.alice.post(f"/payment-links/{link['id']}/cancel", mode="live")).ok()
+    await jobs.poll_payments(shop.services)
+    assert shop.provider.sessions[page_id]["status"] == "expired"
+
+    link, payment_id, _ = await shop.offer()
+    expires_at = (clock.now() + timedelta(minutes=20)).isoformat()
+    (await shop.alice.post(f"/payment-links/{link['id']}/expiry", {"expires_at": expires_at}, mode="live")).ok()
+    is_due = "SELECT next_poll_at <= now() AS is_due FROM card_payments WHERE transaction_id = $1::uuid"
+    assert [row["is_due"] for row in await shop.alice.sql(is_due, payment_id)] == [True]
 
     link, payment_id, page_id = await shop.offer()
     await shop.provider.pay(page_id)
@@ -254,6 +272,15 @@ async def test_old_events_are_deleted_when_they_were_processed(shop: Shop) -> No
 def test_a_lease_is_longer_than_its_batch() -> None:
     request_s = client.TRIES * client.TIMEOUT_S + (client.TRIES - 1) * client.RETRY_AFTER_MS / 1000
     assert jobs.LEASE.total_seconds() > jobs.BATCH_SIZE * 2 * request_s
+
+
+async def test_visitors_beyond_the_limit_share_a_page(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "OPEN_ATTEMPTS_MAX", 2)
+    link, _, _ = await shop.offer(max_payments=None)
+    last = (await choose(link, "card:EUR")).ok(303).query["payment"]
+    opened = len(shop.provider.sessions)
+    assert (await choose(link, "card:EUR")).ok(303).query["payment"] == last
+    assert len(shop.provider.sessions) == opened
 
 
 async def test_an_answer_that_is_lost_opens_one_page(shop: Shop) -> None:

@@ -12,7 +12,9 @@ import pytest
 
 from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_form, sign_up
 from tests.merchants.authenticator import enrol, grow_old, log_in
+from tests.payments.shop import COFFEE, choose
 from tests.running import Service, with_limits
+from tollhouse.checkout import pages
 from tollhouse.identity.throttle import ErrorDelay, RateLimited, RequestMeter
 
 LOGIN = "/api/v2/merchant/login"
@@ -207,6 +209,15 @@ async def test_the_sign_in_page_says_so(dora: Actor, strict: Service) -> None:
     assert "Too many requests" in answer.text
     assert f'value="{dora.email}"' in answer.text
     assert strict.settings.rate_limits
+
+
+async def test_a_network_begins_so_many_payments_a_minute(dora: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "STARTS", RequestMeter(16))
+    monkeypatch.setattr(pages, "STARTS_PER_MIN", 2)
+    link = (await dora.post("/payment-links", COFFEE | {"max_payments": None})).ok(201).body
+    for _ in range(2):
+        (await choose(link, "sandbox:EUR")).ok(303)
+    assert int((await choose(link, "sandbox:EUR")).ok(429).headers["Retry-After"]) >= 1
 
 
 async def test_guessing_codes_is_slowed_down_even_all_at_once(dora: Actor) -> None:

@@ -14,6 +14,7 @@ from tollhouse.rails.stripe.client import StripeError
 BATCH_SIZE = 15
 LEASE = timedelta(minutes=10)
 """Longer than a batch takes in which every request, two for each row, runs into its timeout at each try."""
+REPEAT_POLL = timedelta(minutes=1)
 RETRY_MIN, RETRY_MAX = timedelta(seconds=5), timedelta(hours=1)
 TRIES_MAX = 40
 """About a day. The payments are polled all the same."""
@@ -41,7 +42,7 @@ async def apply_events(services: Services) -> None:
 
 
 async def poll_payments(services: Services) -> None:
-    """Poll due payments. One that cannot be read now is read again when its lease ends."""
+    """Poll due payments. One that cannot be read now is read again a minute later."""
     if not payments.list_cards(services):
         return
     now = clock.now()
@@ -54,6 +55,7 @@ async def poll_payments(services: Services) -> None:
             await payments.poll(services, cards, payment, now)
         except (RailUnavailableError, StripeError, ApiError) as error:
             log.warning("card_payment_not_read", part=payment.rail, reason=str(error))
+            await store.schedule_poll(services.db, payment, clock.now() + REPEAT_POLL)
 
 
 async def poll_disputes(services: Services) -> None:

@@ -24,11 +24,10 @@ POLLS_PER_AGE = 4
 """Polling is for lost events: the interval is a quarter of the payment's age."""
 
 
-async def follow(tx: Tx, env: MerchantEnv, attempt_id: UUID, rail: str, instructions: Instructions, now: datetime) -> None:
+async def follow(tx: Tx, env: MerchantEnv, attempt_id: UUID, instructions: Instructions, now: datetime) -> None:
     """Follow an attempt that is paid on a provider's page, in the transaction that inserts it."""
     if instructions.redirect_url is not None:
-        payment = CardPayment(env, attempt_id, rail, instructions.reference, now)
-        await store.insert_payment(tx, payment, now + POLL_INTERVAL_MIN)
+        await store.insert_payment(tx, env, attempt_id, now, now + POLL_INTERVAL_MIN)
 
 
 def find_cards(services: Services, rail: str) -> StripeCards | None:

@@ -10,21 +10,21 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Tx
 
 INSERT_PAYMENT = """
-    INSERT INTO card_payments (merchant_id, mode, transaction_id, rail, reference, created_at, next_poll_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    INSERT INTO card_payments (merchant_id, mode, transaction_id, created_at, next_poll_at) VALUES ($1, $2, $3, $4, $5)
 """
 # Leased by moving the time: a payment whose worker died is read again.
 LEASE_PAYMENTS = """
-    UPDATE card_payments SET next_poll_at = $1::timestamptz + $2::interval
-    WHERE (merchant_id, mode, transaction_id) IN (
-        SELECT merchant_id, mode, transaction_id FROM card_payments WHERE next_poll_at <= $1
-        ORDER BY next_poll_at LIMIT $3 FOR UPDATE SKIP LOCKED)
-    RETURNING merchant_id, mode, transaction_id, rail, reference, created_at
+    UPDATE card_payments c SET next_poll_at = $1::timestamptz + $2::interval
+    FROM (SELECT merchant_id, mode, transaction_id FROM card_payments WHERE next_poll_at <= $1
+          ORDER BY next_poll_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
+    JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (due.merchant_id, due.mode, due.transaction_id)
+    WHERE (c.merchant_id, c.mode, c.transaction_id) = (due.merchant_id, due.mode, due.transaction_id)
+    RETURNING c.merchant_id, c.mode, c.transaction_id, t.rail, t.rail_reference, c.created_at
 """
 SCHEDULE_POLL = "UPDATE card_payments SET next_poll_at = $4 WHERE merchant_id = $1 AND mode = $2 AND transaction_id = $3"
 INSERT_EVENT = """
-    INSERT INTO provider_events (rail, mode, event_id, type, object_id, occurred_at, received_at, next_try_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $7) ON CONFLICT DO NOTHING
+    INSERT INTO provider_events (rail, mode, event_id, type, object_id, received_at, next_try_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING
 """
 LEASE_EVENTS = """
     UPDATE provider_events SET next_try_at = $1::timestamptz + $2::interval, tries = tries + 1
@@ -62,11 +62,9 @@ class ProviderEvent(Struct, frozen=True):
     tries: int = 0
 
 
-async def insert_payment(tx: Tx, payment: CardPayment, next_poll_at: datetime) -> None:
+async def insert_payment(tx: Tx, env: MerchantEnv, transaction_id: UUID, now: datetime, next_poll_at: datetime) -> None:
     """Follow a payment from `next_poll_at` on."""
-    env = payment.env
-    whose = (env.merchant_id, env.mode, payment.transaction_id)
-    await tx.execute(INSERT_PAYMENT, *whose, payment.rail, payment.reference, payment.created_at, next_poll_at)
+    await tx.execute(INSERT_PAYMENT, env.merchant_id, env.mode, transaction_id, now, next_poll_at)
 
 
 async def lease_payments(db: Pool, now: datetime, lease: timedelta, limit: int) -> list[CardPayment]:
@@ -76,7 +74,7 @@ async def lease_payments(db: Pool, now: datetime, lease: timedelta, limit: int) 
             MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
             row["transaction_id"],
             row["rail"],
-            row["reference"],
+            row["rail_reference"],
             row["created_at"],
         )
         for row in await db.fetch(LEASE_PAYMENTS, now, lease, limit)
@@ -89,10 +87,9 @@ async def schedule_poll(db: Pool, payment: CardPayment, next_poll_at: datetime |
     await db.execute(SCHEDULE_POLL, env.merchant_id, env.mode, payment.transaction_id, next_poll_at)
 
 
-async def insert_event(db: Pool, event: ProviderEvent, occurred_at: datetime, now: datetime) -> None:
+async def insert_event(db: Pool, event: ProviderEvent, now: datetime) -> None:
     """Keep an event, due now. One that was kept before stays as it is."""
-    what = (event.rail, event.mode, event.event_id, event.type, event.object_id)
-    await db.execute(INSERT_EVENT, *what, occurred_at, now)
+    await db.execute(INSERT_EVENT, event.rail, event.mode, event.event_id, event.type, event.object_id, now)
 
 
 async def lease_events(db: Pool, now: datetime, lease: timedelta, limit: int) -> list[ProviderEvent]:

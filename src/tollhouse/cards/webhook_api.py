@@ -4,8 +4,7 @@ The signature is verified before anything else. An event is kept once, by its ID
 provider's API what it is about. So repeated and reordered events lead to the same state.
 """
 
-from datetime import UTC, datetime
-from uuid import UUID
+from datetime import datetime
 
 import msgspec
 from msgspec import Struct
@@ -18,9 +17,8 @@ from tollhouse.http.operations import RAILS, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import PublicGuard
-from tollhouse.identity.throttle import RequestMeter, network_of
+from tollhouse.identity.throttle import RequestMeter
 from tollhouse.kernel.errors import ApiError, InvalidRequest, NotFound
-from tollhouse.kernel.tokens import digest
 from tollhouse.rails.stripe.objects import StripeEvent
 from tollhouse.rails.stripe.signature import is_signed
 
@@ -52,8 +50,7 @@ class ProviderGuard(PublicGuard):
     async def admit(self, request: Request) -> None:
         """Limits the requests of a network before their body is read. Raises `RateLimited`."""
         if request.services.settings.rate_limits and not request.raw:
-            network = UUID(bytes=digest(network_of(request.address))[:16])
-            REQUESTS.count(network, REQUESTS_PER_MIN, request.now)
+            REQUESTS.count_network(request.address, REQUESTS_PER_MIN, request.now)
 
 
 @OPERATIONS.add(
@@ -76,5 +73,5 @@ async def receive(request: Request, rail: str, services: Services, now: datetime
         raise InvalidRequest("This is not an event.") from None
     if event.type in RELEVANT_TYPES and (event.livemode or cards.account.takes_test_payments):
         kept = ProviderEvent(rail, cards.mode, event.id, event.type, event.data.object.id)
-        await store.insert_event(services.db, kept, datetime.fromtimestamp(event.created, UTC), now)
+        await store.insert_event(services.db, kept, now)
     return EventReceived()

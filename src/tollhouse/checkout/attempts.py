@@ -16,7 +16,7 @@ from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.payment_links.offers import LinkOffer
-from tollhouse.platform.db import Tx
+from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.provider import Attempt, Instructions, RailUnavailableError
 from tollhouse.transactions import store as transaction_store
 
@@ -35,9 +35,10 @@ class NewAttempt(Struct, frozen=True):
 
 async def start(
     link: PaymentLink, payee: str, offers: Sequence[LinkOffer], method_id: str, services: Services, now: datetime
-) -> NewAttempt:
+) -> NewAttempt | UUID:
     """Get payment instructions from the method's rail; no transaction is open. `payee` is the merchant's name.
 
+    Returns the ID of an open attempt instead if the visitor shares one (see `begin`): its page or address exists already.
     Raises `MethodUnavailable`.
     """
     rails, catalogue = services.rails, services.catalogue
@@ -47,6 +48,9 @@ async def start(
     provider = rails.find(offer.method.rail, link.env.mode)
     if provider is None:
         raise AssertionError("an available offer has a rail")
+    shared = await _find_shared(services.db, link, method_id, now)
+    if shared is not None:
+        return shared
     attempt_id, asset, address = new_id(), offer.method.asset, None
     if rails.gives_addresses(provider.name, link.env.mode):
         address = await addresses.take(services.db, provider.name, link.env.mode, attempt_id, now)
@@ -85,14 +89,20 @@ async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, paye
     link = await link_store.lock(tx, shown.env, shown.id)
     if link is None or link.status_at(now) != "active":
         return None
-    open_ones = await transaction_store.list_newest_open(tx, link, now, OPEN_ATTEMPTS_MAX)
-    if link.max_payments == 1 and open_ones:
-        return open_ones[0][0]
-    if len(open_ones) >= OPEN_ATTEMPTS_MAX:
-        shared = next((one_id for one_id, method_id in open_ones if method_id == new.method.method_id), None)
-        if shared is not None:
-            return shared
+    shared = await _find_shared(tx, link, new.method.method_id, now)
+    if shared is not None:
+        return shared
     await transaction_store.insert(tx, link, new.id, new.method, new.instructions, now, payer_language, new.priced)
     await link_store.record_attempt(tx, link, new.id, now)
-    await payments.follow(tx, link.env, new.id, new.method.rail, new.instructions, now)
+    await payments.follow(tx, link.env, new.id, new.instructions, now)
     return new.id
+
+
+async def _find_shared(db: Pool | Tx, link: PaymentLink, method_id: str, now: datetime) -> UUID | None:
+    """The open attempt that another visitor who chooses this method gets, too; None if it gets one of its own."""
+    open_ones = await transaction_store.list_newest_open(db, link, now, OPEN_ATTEMPTS_MAX)
+    if link.max_payments == 1 and open_ones:
+        return open_ones[0][0]
+    if len(open_ones) < OPEN_ATTEMPTS_MAX:
+        return None
+    return next((one_id for one_id, one_method_id in open_ones if one_method_id == method_id), None)

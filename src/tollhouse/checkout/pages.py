@@ -38,6 +38,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, json_response, page, see_other
 from tollhouse.http.services import Work
 from tollhouse.identity.guards import payer, payer_form
+from tollhouse.identity.throttle import RequestMeter
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
@@ -55,6 +56,9 @@ from tollhouse.transactions.model import FAILURES, Transaction
 
 OPERATIONS = Operations(PAGES)
 OUTCOMES = frozenset(get_args(Outcome))
+STARTS_PER_MIN = 60
+"""Payments that visitors of one network begin. Each can cost a page at a provider, or an address."""
+STARTS = RequestMeter(places=4_096)
 REASONS = {
     "provider_not_configured": "This payment method is not set up yet.",
     "provider_down": "This payment method is temporarily unavailable.",
@@ -122,12 +126,16 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
         return see_other(found.path)
     if found.attempt is not None and found.state in WAITING:
         return see_other(found.path)
+    if request.services.settings.rate_limits:
+        STARTS.count_network(request.address, STARTS_PER_MIN, now)
     offers = await _offers(request, found, now)
     try:
         method_id = request.form().one("method_id") or ""
         new = await attempts.start(link, shop_name(found), offers, method_id, request.services, now)
     except MethodUnavailable as error:
         return await render(request, found, now, error)
+    if isinstance(new, UUID):
+        return see_other(f"/pay/{token}?payment={new}")
 
     async def action(tx: Tx) -> UUID | None:
         return await attempts.begin(tx, link, new, now, language_of(request))

@@ -146,3 +146,7 @@ class RequestMeter:
             if ends_at < self._ends_at[free]:
                 free = one
         self._names[free], self._ends_at[free], self._requests[free] = name, at + MINUTE.total_seconds(), 1
+
+    def count_network(self, address: str, limit: int, now: datetime) -> None:
+        """Count a request of the network of this address. Raises `RateLimited` as `count`."""
+        self.count(UUID(bytes=digest(network_of(address))[:16]), limit, now)

@@ -222,10 +222,10 @@ async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
     return [TRANSACTION.read(row) for row in rows]
 
 
-async def list_newest_open(tx: Tx, link: PaymentLink, now: datetime, limit: int) -> list[tuple[UUID, str]]:
+async def list_newest_open(db: Pool | Tx, link: PaymentLink, now: datetime, limit: int) -> list[tuple[UUID, str]]:
     """Ids and methods of the newest open attempts of a link, without those whose rate has expired at `now`."""
     at = now + link.clock_offset
-    rows = await tx.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit, at, REST_TIME)
+    rows = await db.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit, at, REST_TIME)
     return [(row["id"], row["method_id"]) for row in rows]
 
 

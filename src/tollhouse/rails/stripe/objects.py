@@ -103,7 +103,6 @@ class StripeEvent(Struct, frozen=True):
 
     id: Id
     type: Annotated[str, Meta(max_length=100)]
-    created: int
     data: StripeEventData
     livemode: bool = False
 
