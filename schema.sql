@@ -70,9 +70,11 @@ CREATE FUNCTION public.chain_payouts_enforce() RETURNS trigger
     AS $$
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        IF (OLD.id, OLD.kind, OLD.rail, OLD.mode, OLD.chain_id, OLD.currency, OLD.contract, OLD.receiver, OLD.amount_units, OLD.created_at)
+        IF (OLD.id, OLD.kind, OLD.rail, OLD.mode, OLD.chain_id, OLD.currency, OLD.contract, OLD.receiver, OLD.amount_units, OLD.created_at,
+            OLD.deposit_index)
            IS DISTINCT FROM
-           (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.chain_id, NEW.currency, NEW.contract, NEW.receiver, NEW.amount_units, NEW.created_at)
+           (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.chain_id, NEW.currency, NEW.contract, NEW.receiver, NEW.amount_units, NEW.created_at,
+            NEW.deposit_index)
            OR ((OLD.wallet, OLD.nonce) IS DISTINCT FROM (NEW.wallet, NEW.nonce) AND OLD.nonce IS NOT NULL
                AND (OLD.status <> 'reserved' OR NEW.nonce IS NOT NULL
                     OR EXISTS (SELECT FROM chain_transactions c WHERE c.payout_id = OLD.id)))
@@ -86,7 +88,7 @@ BEGIN
             RAISE EXCEPTION 'the signed bytes are stored first' USING ERRCODE = 'check_violation';
         END IF;
     END IF;
-    IF NEW.status IN ('waiting', 'reserved') AND NOT EXISTS (
+    IF NEW.status IN ('waiting', 'reserved') AND NEW.kind IN ('withdrawal', 'refund') AND NOT EXISTS (
         SELECT FROM outgoing_transfers o
         WHERE (o.id, o.kind, o.rail, o.mode, o.currency, lower(o.receiver))
               = (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.currency, NEW.receiver)
@@ -94,16 +96,25 @@ BEGIN
     THEN
         RAISE EXCEPTION 'a payout is of a released transfer' USING ERRCODE = 'check_violation';
     END IF;
+    IF NEW.kind IN ('sweep', 'gas') AND NEW.status IN ('waiting', 'reserved') AND NOT EXISTS (
+        SELECT FROM deposit_addresses d
+        WHERE (d.rail, d.mode, d.derivation_index) = (NEW.rail, NEW.mode, NEW.deposit_index)
+          AND lower(d.address) = CASE NEW.kind WHEN 'gas' THEN NEW.receiver ELSE lower(coalesce(NEW.wallet, d.address)) END)
+    THEN
+        RAISE EXCEPTION 'a sweep is of a deposit address' USING ERRCODE = 'check_violation';
+    END IF;
     IF NEW.status = 'reserved' AND (TG_OP = 'INSERT' OR OLD.status <> 'reserved') AND NEW.mode = 'live' THEN
         IF payouts_are_paused() THEN
             RAISE EXCEPTION 'nothing leaves while payouts are paused'
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'payouts_are_paused';
         END IF;
-        PERFORM FROM outgoing_transfers o JOIN merchants m ON m.id = o.merchant_id
-        WHERE o.id = NEW.id AND m.suspended_at IS NULL FOR SHARE OF m;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
-                USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+        IF NEW.kind IN ('withdrawal', 'refund') THEN
+            PERFORM FROM outgoing_transfers o JOIN merchants m ON m.id = o.merchant_id
+            WHERE o.id = NEW.id AND m.suspended_at IS NULL FOR SHARE OF m;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                    USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+            END IF;
         END IF;
     END IF;
     RETURN NEW;
@@ -2015,6 +2026,7 @@ CREATE TABLE public.chain_deposits (
     reported_block_hash text,
     reported_confirmations integer DEFAULT 0 NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    sweep_id uuid,
     CONSTRAINT chain_deposits_amount_minor_check CHECK ((amount_minor >= 0)),
     CONSTRAINT chain_deposits_block_number_check CHECK ((block_number >= 0)),
     CONSTRAINT chain_deposits_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
@@ -2057,15 +2069,22 @@ CREATE TABLE public.chain_payouts (
     waits_for text,
     fee_currency text,
     fee_minor bigint,
+    deposit_index bigint,
+    transfer_id uuid GENERATED ALWAYS AS (
+CASE
+    WHEN (kind = ANY (ARRAY['withdrawal'::text, 'refund'::text])) THEN id
+    ELSE NULL::uuid
+END) STORED,
     CONSTRAINT chain_payouts_amount_units_check CHECK ((amount_units > (0)::numeric)),
     CONSTRAINT chain_payouts_chain_id_check CHECK ((chain_id > 0)),
     CONSTRAINT chain_payouts_check CHECK (((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas))),
     CONSTRAINT chain_payouts_contract_check CHECK ((contract ~ '^0x[0-9a-f]{40}$'::text)),
+    CONSTRAINT chain_payouts_deposit CHECK (((deposit_index IS NOT NULL) = (kind = ANY (ARRAY['sweep'::text, 'gas'::text])))),
     CONSTRAINT chain_payouts_fee CHECK (((fee_currency IS NULL) = (fee_minor IS NULL))),
     CONSTRAINT chain_payouts_fee_minor_check CHECK ((fee_minor >= 0)),
     CONSTRAINT chain_payouts_fee_per_gas_check CHECK ((fee_per_gas > 0)),
     CONSTRAINT chain_payouts_gas_check CHECK ((gas > 0)),
-    CONSTRAINT chain_payouts_kind_check CHECK ((kind = ANY (ARRAY['withdrawal'::text, 'refund'::text]))),
+    CONSTRAINT chain_payouts_kind_check CHECK ((kind = ANY (ARRAY['withdrawal'::text, 'refund'::text, 'sweep'::text, 'gas'::text]))),
     CONSTRAINT chain_payouts_mined CHECK ((((tx_hash IS NULL) = (block_number IS NULL)) AND ((tx_hash IS NULL) = (block_hash IS NULL)) AND ((tx_hash IS NULL) = (fee_wei IS NULL)) AND ((tx_hash IS NOT NULL) = ((status = ANY (ARRAY['mined'::text, 'completed'::text])) OR ((status = 'failed'::text) AND (nonce IS NOT NULL)))))),
     CONSTRAINT chain_payouts_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT chain_payouts_nonce_check CHECK ((nonce >= 0)),
@@ -3704,13 +3723,17 @@ CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id,
 CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX card_payments_due ON public.card_payments USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
+CREATE INDEX chain_deposits_at_address ON public.chain_deposits USING btree (rail, mode, currency, address) WHERE ((sweep_id IS NULL) AND (status = ANY (ARRAY['final'::text, 'confirmed'::text, 'ignored'::text, 'reinstated'::text])));
 CREATE INDEX chain_deposits_of_address ON public.chain_deposits USING btree (rail, mode, address, currency);
 CREATE INDEX chain_deposits_of_block ON public.chain_deposits USING btree (rail, mode, block_number);
+CREATE INDEX chain_deposits_of_sweep ON public.chain_deposits USING btree (sweep_id) WHERE (sweep_id IS NOT NULL);
 CREATE INDEX chain_deposits_unsettled ON public.chain_deposits USING btree (rail, mode) WHERE ((status = ANY (ARRAY['seen'::text, 'final'::text, 'lost'::text, 'reinstated'::text])) OR ((status = 'vanished'::text) AND (reported_block_hash IS NOT NULL)));
 CREATE INDEX chain_payouts_due ON public.chain_payouts USING btree (check_at) WHERE (check_at IS NOT NULL);
+CREATE UNIQUE INDEX chain_payouts_sweeping ON public.chain_payouts USING btree (rail, mode, deposit_index) WHERE ((deposit_index IS NOT NULL) AND (status = ANY (ARRAY['waiting'::text, 'reserved'::text, 'signed'::text, 'mined'::text])));
 CREATE INDEX chain_payouts_unmined ON public.chain_payouts USING btree (rail, mode, wallet, nonce) WHERE (status = ANY (ARRAY['reserved'::text, 'signed'::text]));
-CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'reserved'::text);
+CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode, wallet) WHERE (status = 'reserved'::text);
 CREATE INDEX chain_payouts_waiting ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'waiting'::text);
+CREATE INDEX chain_wallets_of_address ON public.chain_wallets USING btree (rail, mode, lower(address));
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
 CREATE INDEX chargebacks_of_merchant ON public.chargebacks USING btree (merchant_id, mode, opened_at DESC, id DESC);
 CREATE INDEX chargebacks_of_transaction ON public.chargebacks USING btree (transaction_id, opened_at DESC);
@@ -4004,8 +4027,10 @@ ALTER TABLE ONLY public.bank_sendings
     ADD CONSTRAINT bank_sendings_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
 ALTER TABLE ONLY public.card_payments
     ADD CONSTRAINT card_payments_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
+ALTER TABLE ONLY public.chain_deposits
+    ADD CONSTRAINT chain_deposits_sweep_id_fkey FOREIGN KEY (sweep_id) REFERENCES public.chain_payouts(id);
 ALTER TABLE ONLY public.chain_payouts
-    ADD CONSTRAINT chain_payouts_id_fkey FOREIGN KEY (id) REFERENCES public.outgoing_transfers(id);
+    ADD CONSTRAINT chain_payouts_transfer_id_fkey FOREIGN KEY (transfer_id) REFERENCES public.outgoing_transfers(id);
 ALTER TABLE ONLY public.chain_transactions
     ADD CONSTRAINT chain_transactions_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES public.chain_payouts(id);
 ALTER TABLE ONLY public.chargeback_notes

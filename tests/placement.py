@@ -152,7 +152,7 @@ FOREIGN_KEYS = {
     "backup_codes (holder_id) second_factors",
     "balance_payments (hold_id) ledger_holds",
     "bank_payouts (id, kind, merchant_id, mode, currency, amount_minor) outgoing_transfers",
-    "chain_payouts (id) outgoing_transfers",
+    "chain_payouts (transfer_id) outgoing_transfers",
     "chargeback_notes (chargeback_id) chargebacks",
     "fulfillments (hold_id) ledger_holds",
     "known_devices (user_id) users",

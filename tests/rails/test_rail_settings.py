@@ -43,6 +43,8 @@ def test_a_rail_of_an_evm_network() -> None:
         (("chain_id = 1", 'chain_id = 1\nnode_url_file = "/nowhere"'), "both set"),
         (("tokens.USDC", "tokens.ETH"), "coin of the network"),
         (("chain_id = 1", "chain_id = 1\nfinality = 0"), ">= 1"),
+        (("chain_id = 1", 'chain_id = 1\nsigner_socket = "s"\nsweep_above = { BTC = "1" }'), "does not carry"),
+        (("chain_id = 1", 'chain_id = 1\nsweep_above = { ETH = "1" }'), "needs signer_socket"),
     ],
 )
 def test_mistakes_are_named(changed: tuple[str, str], expected: str) -> None:

@@ -1,6 +1,9 @@
-"""What a deposit of tokens is worth: what the balance rose by, which a fee on transfers makes less than its event says."""
+"""What a deposit of tokens is worth: what the balance rose by, which a fee on transfers makes less than its event says.
 
-from collections.abc import Sequence
+What a sweep took from the address in the same block is not missing from it.
+"""
+
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -12,9 +15,16 @@ from tollhouse.rails.json_rpc import NodeCallError
 
 
 async def credited_units(
-    reader: BlockReader, header: Header, deposits: Sequence[Deposit], assets: dict[str, Asset]
+    reader: BlockReader,
+    header: Header,
+    deposits: Sequence[Deposit],
+    assets: dict[str, Asset],
+    swept: Mapping[tuple[str, str], int],
 ) -> list[Deposit]:
-    """The deposits of a final block with what arrived: those of one address share what its balance rose by, in order."""
+    """The deposits of a final block with what arrived: those of one address share what its balance rose by, in order.
+
+    `swept` is what our own transfers took away in this block, by address and currency.
+    """
     left: dict[tuple[str, str], int] = {}
     credited: list[Deposit] = []
     for one in deposits:
@@ -24,14 +34,14 @@ async def credited_units(
             continue
         key = (one.address, one.currency)
         if key not in left:
-            left[key] = await _rise(reader, header, one.address, asset)
+            left[key] = await _rise(reader, header, one.address, asset, swept.get(key, 0))
         units = min(one.units, left[key])
         left[key] -= units
         credited.append(msgspec.structs.replace(one, units=units))
     return credited
 
 
-async def _rise(reader: BlockReader, header: Header, address: str, asset: Asset) -> int:
+async def _rise(reader: BlockReader, header: Header, address: str, asset: Asset, swept: int) -> int:
     """What the balance of an address rose by in a block. A node that forgot that state is asked for the balance now."""
     try:
         after = await reader.balance(address, asset, header.hash)
@@ -42,4 +52,4 @@ async def _rise(reader: BlockReader, header: Header, address: str, asset: Asset)
             return await reader.balance(address, asset, None)
         except NodeCallError:
             return 0
-    return max(after - before, 0)
+    return max(after - before + swept, 0)

@@ -2,6 +2,7 @@
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import payouts_store as store
+from tollhouse.chains import sweeps_store
 from tollhouse.chains.payouts_model import ChainFee, ChainPayout, MinedTransfer
 from tollhouse.http.services import Work
 from tollhouse.ledger.model import JournalEntry, Posting, Source, expense, rail
@@ -29,6 +30,8 @@ async def fail(work: Work, payout: ChainPayout, coin: str, mined: MinedTransfer,
     fee = ChainFee(coin, fee_minor(mined.fee_wei, coin, work.services.catalogue))
     if await store.fail(work.tx, payout.id, mined, fee, reason, work.now):
         await _book(work, payout, fee)
+        if payout.kind == "sweep":
+            await sweeps_store.give_back(work.tx, payout.id)
 
 
 async def _book(work: Work, payout: ChainPayout, fee: ChainFee) -> None:

@@ -78,6 +78,8 @@ async def _bring_into_block(
         return
     if newest.sent_at is None or payout.status == "mined" or now - newest.sent_at > SEND_AGAIN_AFTER:
         await payouts.broadcast(payout, now)
+    if payout.kind == "sweep":  # nobody waits for it: it stays as it is until gas is cheap enough
+        return
     is_due = now - newest.signed_at > timedelta(seconds=settings.replace_after_s)
     if is_due and await store.first_unmined(payouts.db, payout) == payout.id:
         await payouts.replace(node, payout, now)

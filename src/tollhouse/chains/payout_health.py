@@ -39,7 +39,7 @@ async def _look(payouts: ChainPayouts, facts: dict[str, Any]) -> tuple[str | Non
     wallet = await payouts.signer.describe_wallet(network.name)
     if isinstance(wallet, SigningRefused):
         return wallet.message, []
-    facts |= {"wallet": wallet.address, "next_nonce": wallet.next_nonce, "balances": {}}
+    facts |= {"wallet": wallet.address, "sweep_to": wallet.sweep_to, "next_nonce": wallet.next_nonce, "balances": {}}
     async with EvmNode(payouts.node_url) as node:
         if not network.settings.chain_id == wallet.chain_id == await node.quantity("eth_chainId"):
             return "node, signer and rails file disagree about the chain", []

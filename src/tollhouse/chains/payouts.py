@@ -14,7 +14,7 @@ import msgspec
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.network_fees import fee_minor
-from tollhouse.chains.payouts_model import ChainPayout, NewChainPayout, PayoutOrderKind, WaitsFor
+from tollhouse.chains.payouts_model import ChainPayout, NetworkTransferKind, NewChainPayout, PayoutOrderKind, WaitsFor
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
@@ -26,8 +26,14 @@ from tollhouse.rails.evm.units import to_units
 from tollhouse.rails.json_rpc import NodeError
 from tollhouse.rails.provider import PayoutOrder, PayoutState, RefundOrder, Submission
 from tollhouse.signer.client import SignerClient, SignerUnavailable
-from tollhouse.signer.messages import GasTerms, SignedTransfer, SigningRefused, SignTransfer, TransferOrder
+from tollhouse.signer.messages import GasTerms, Purpose, SignedTransfer, SigningRefused, SignTransfer, TransferOrder
 
+PURPOSES: dict[NetworkTransferKind, Purpose] = {
+    "withdrawal": "payout",
+    "refund": "payout",
+    "sweep": "sweep",
+    "gas": "gas",
+}
 CONTINUE_AFTER = timedelta(seconds=15)
 """When another worker continues what one has begun: longer than the signer and the node take to answer."""
 
@@ -212,12 +218,14 @@ class ChainPayouts:
             raise AssertionError("the nonce is reserved first")
         order = TransferOrder(
             order_id=payout.id,
+            purpose=PURPOSES[payout.kind],
             network=payout.rail,
             chain_id=payout.chain_id,
             asset=payout.currency,
             contract=payout.contract,
             receiver=payout.receiver,
             amount=str(payout.amount_units),
+            index=payout.deposit_index,
         )
         return SignTransfer(order, payout.nonce, payout.terms)
 

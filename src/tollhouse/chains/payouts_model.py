@@ -16,14 +16,19 @@ NetworkPayoutState = Literal["waiting", "reserved", "signed", "mined", "complete
 WaitsFor = Literal["float", "gas_price", "turn", "operator"]
 """Too little in the wallet; gas above the maximum; another payout that is being signed; limits of the signer and others."""
 PayoutOrderKind = Literal["withdrawal", "refund"]
+NetworkTransferKind = Literal["withdrawal", "refund", "sweep", "gas"]
+"""Orders of merchants; what a deposit address has, to the address that collects; coin for the fee of that."""
 OPEN: tuple[NetworkPayoutState, ...] = ("reserved", "signed", "mined")
 
 
 class NewChainPayout(Struct, frozen=True, kw_only=True):
-    """An order on its way to a rail. `contract` and `receiver` are in lower case; amounts are in the smallest unit."""
+    """An order on its way to a rail. `contract` and `receiver` are in lower case; amounts are in the smallest unit.
+
+    `deposit_index` is that of the address which a sweep empties, or which gets coin for its fee; None for payouts.
+    """
 
     id: UUID
-    kind: PayoutOrderKind
+    kind: NetworkTransferKind
     rail: str
     mode: Mode
     chain_id: int
@@ -31,6 +36,7 @@ class NewChainPayout(Struct, frozen=True, kw_only=True):
     contract: str | None
     receiver: str
     amount_units: int
+    deposit_index: int | None = None
 
 
 class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
@@ -58,6 +64,25 @@ class OpenChainPayout(Struct, frozen=True, kw_only=True):
     currency: str
     receiver: str
     nonce: int | None
+    reason: str | None
+    tx_hash: str | None
+    created_at: Timestamp
+
+
+class Sweep(Struct, frozen=True, kw_only=True):
+    """A transfer that collects deposits, or pays for that, as operators see it.
+
+    `amount` is as people write it; None where the rail no longer carries the currency.
+    """
+
+    id: UUID
+    rail: str
+    kind: NetworkTransferKind
+    status: NetworkPayoutState
+    amount: str | None
+    currency: str
+    address: str
+    receiver: str
     reason: str | None
     tx_hash: str | None
     created_at: Timestamp

@@ -28,12 +28,12 @@ from tollhouse.signer.messages import GasTerms, SignedTransfer
 
 OPEN_MAX = 1_000
 COLUMNS = """p.id, p.kind, p.rail, p.mode, p.chain_id, p.currency, p.contract, p.receiver, p.amount_units,
-           p.status, p.reason, p.wallet, p.nonce, p.gas, p.fee_per_gas, p.tip_per_gas, p.tx_hash, p.fee_wei,
+           p.deposit_index, p.status, p.reason, p.wallet, p.nonce, p.gas, p.fee_per_gas, p.tip_per_gas, p.tx_hash, p.fee_wei,
            p.created_at, p.updated_at"""
 INSERT = """
-    INSERT INTO chain_payouts (id, kind, rail, mode, chain_id, currency, contract, receiver, amount_units, status,
-                               created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'waiting', $10, $10) ON CONFLICT (id) DO NOTHING
+    INSERT INTO chain_payouts (id, kind, rail, mode, chain_id, currency, contract, receiver, amount_units,
+                               deposit_index, status, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'waiting', $11, $11) ON CONFLICT (id) DO NOTHING
 """
 GET = f"SELECT {COLUMNS} FROM chain_payouts p WHERE p.id = $1"
 LOCK = f"SELECT {COLUMNS} FROM chain_payouts p WHERE p.id = $1 FOR NO KEY UPDATE"
@@ -108,7 +108,7 @@ LIST_OPEN = """
 ENV_OF = "SELECT merchant_id, mode FROM outgoing_transfers WHERE id = $1"
 COUNT_WAITING = """
     SELECT currency, waits_for, count(*) AS payouts FROM chain_payouts
-    WHERE rail = $1 AND mode = $2 AND status = 'waiting' GROUP BY currency, waits_for
+    WHERE rail = $1 AND mode = $2 AND status = 'waiting' AND deposit_index IS NULL GROUP BY currency, waits_for
 """
 SAVE_HEALTH = """
     INSERT INTO chain_payout_health (rail, mode, reason, currencies_down, facts, checked_at) VALUES ($1, $2, $3, $4, $5, $6)
@@ -131,7 +131,7 @@ FIRST_UNMINED = """
 async def insert(db: Pool | Tx, new: NewChainPayout, now: datetime) -> None:
     """Insert an order that waits; one that is there already stays as it is."""
     facts = (new.id, new.kind, new.rail, new.mode, new.chain_id, new.currency, new.contract, new.receiver)
-    await db.execute(INSERT, *facts, Decimal(new.amount_units), now)
+    await db.execute(INSERT, *facts, Decimal(new.amount_units), new.deposit_index, now)
 
 
 async def get(db: Pool | Tx, payout_id: UUID) -> ChainPayout | None:
@@ -320,6 +320,7 @@ def _payout(row: Row) -> ChainPayout:
         contract=row["contract"],
         receiver=row["receiver"],
         amount_units=int(row["amount_units"]),
+        deposit_index=row["deposit_index"],
         status=row["status"],
         reason=row["reason"],
         wallet=row["wallet"],

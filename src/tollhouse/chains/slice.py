@@ -1,16 +1,17 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.chains import health, jobs, payouts_jobs
+from tollhouse.chains import health, jobs, payouts_jobs, sweeps_jobs
 from tollhouse.chains.invariants_store import INVARIANTS
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
 
-ADVANCE_S, MEASURE_S = 1, 10
+ADVANCE_S, MEASURE_S, COLLECT_S = 1, 10, 60
 SLICE = Slice(
     jobs=(
         Job(CONTINUOUS_S, jobs.watch),
         Job(health.REFRESH_EVERY_S, health.refresh),
         Job(ADVANCE_S, payouts_jobs.advance_payouts),
         Job(MEASURE_S, payouts_jobs.measure_payouts),
+        Job(COLLECT_S, sweeps_jobs.collect_deposits),
     ),
     invariants=INVARIANTS,
 )

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec import Struct
 
-from tollhouse.chains import deposits_store, store
+from tollhouse.chains import deposits_store, store, sweeps_store
 from tollhouse.chains.addresses import Deriver
 from tollhouse.chains.amounts import credited_units
 from tollhouse.chains.model import BlockId, Cursor, Deposit
@@ -127,7 +127,9 @@ class Watcher(Struct, frozen=True):
             return None
         deposits: list[Deposit] = []
         for header, transfers in zip(headers, await self.reader.transfers(headers), strict=True):
-            deposits += await credited_units(self.reader, header, await self._ours(header, transfers), self.network.assets)
+            ours = await self._ours(header, transfers)
+            swept = await self._swept(transfers, ours)
+            deposits += await credited_units(self.reader, header, ours, self.network.assets, swept)
         top = BlockId(headers[-1].height, headers[-1].hash)
         if top.number == final:
             deposits += await self._internal(headers[-1], deposits)
@@ -176,6 +178,8 @@ class Watcher(Struct, frozen=True):
             if self.deriver.address(index) != reference:
                 raise ChainMismatchError(f"deposit address {index} is not derived from the extended public key")
         ours = [transfer for transfer in transfers if transfer.address in known]
+        apart = await sweeps_store.find_fundings(self.services.db, name, mode, ours) if ours else set[str]()
+        ours = [transfer for transfer in ours if transfer.tx_hash not in apart]
         of_coin = sorted({transfer.tx_hash for transfer in ours if transfer.asset.contract is None})
         succeeded = await self.reader.succeeded(header, of_coin) if of_coin else set[str]()
         return [
@@ -183,6 +187,18 @@ class Watcher(Struct, frozen=True):
             for transfer in ours
             if transfer.asset.contract is not None or transfer.tx_hash in succeeded
         ]
+
+    async def _swept(self, transfers: Sequence[BlockTransfer], deposits: Sequence[Deposit]) -> dict[tuple[str, str], int]:
+        """The tokens that sweeps took from the addresses of these deposits in the same block, by address and currency."""
+        addresses = {one.address for one in deposits}
+        leaving = [one for one in transfers if one.sender in addresses and one.asset.contract is not None]
+        own = await sweeps_store.find_sweeps(self.services.db, leaving) if leaving else set[str]()
+        swept: dict[tuple[str, str], int] = {}
+        for one in leaving:
+            if one.tx_hash in own:
+                key = (one.sender or "", one.asset.currency)
+                swept[key] = swept.get(key, 0) + one.units
+        return swept
 
     async def _internal(self, header: Header, fresh: Sequence[Deposit]) -> list[Deposit]:
         """Ether that contracts sent to addresses of open attempts, which no transaction of the block shows."""

@@ -1,4 +1,4 @@
-"""`tollhouse operator network-payouts`: payouts on EVM networks that have not ended."""
+"""`tollhouse operator network-payouts`: payouts on EVM networks that have not ended, and sweeps."""
 
 from typing import Annotated
 from uuid import UUID
@@ -13,7 +13,7 @@ from tollhouse.console import network_payouts
 from tollhouse.http.services import Services
 from tollhouse.kernel.actor import OPERATOR
 
-app = App(name="network-payouts", help="List payouts on EVM networks that have not ended, and refuse those that wait.")
+app = App(name="network-payouts", help="List payouts on EVM networks and sweeps, and refuse payouts that wait.")
 PayoutArgument = Annotated[UUID, Parameter(help="The payout's ID: that of its withdrawal or refund.")]
 
 
@@ -23,6 +23,12 @@ def list_open(*, as_json: Json = False) -> int:
     return print_rows(
         "payouts", lambda services: network_payouts.list_open(services.db, services.catalogue), as_json=as_json
     )
+
+
+@app.command
+def sweeps(*, as_json: Json = False) -> int:
+    """List the newest sweeps of deposit addresses, and coin that was sent for their gas."""
+    return print_rows("sweeps", network_payouts.list_sweeps, as_json=as_json)
 
 
 @app.command

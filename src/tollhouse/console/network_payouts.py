@@ -7,9 +7,9 @@ from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import Decided
 from tollhouse.catalogue.catalogue import Catalogue
-from tollhouse.chains import payouts_jobs
+from tollhouse.chains import payouts_jobs, sweeps_store
 from tollhouse.chains import payouts_store as store
-from tollhouse.chains.payouts_model import OpenChainPayout
+from tollhouse.chains.payouts_model import OpenChainPayout, Sweep
 from tollhouse.console import actions
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.services import Services, Work
@@ -25,6 +25,12 @@ REASON = "refused by an operator"
 async def list_open(db: Pool, catalogue: Catalogue) -> Sequence[OpenChainPayout]:
     """Payouts that have not ended, oldest first."""
     return await store.list_open(db, catalogue)
+
+
+async def list_sweeps(services: Services) -> Sequence[Sweep]:
+    """Sweeps of deposit addresses and their gas, newest first."""
+    assets = {(one.name, asset.currency): asset for one in services.rails.chains for asset in one.assets.values()}
+    return await sweeps_store.list_sweeps(services.db, services.catalogue, assets)
 
 
 async def ensure_unsigned(services: Services, payout_id: UUID) -> None:
@@ -48,7 +54,7 @@ async def ensure_unsigned(services: Services, payout_id: UUID) -> None:
 async def refuse(work: Work, payout_id: UUID, context: OperatorContext) -> Decided:
     """Refuse a payout that waits, after `ensure_unsigned`. The money goes back. Raises `OperatorRefusedError`."""
     payout = await store.lock(work.tx, payout_id)
-    if payout is None or payout.status != "waiting":
+    if payout is None or payout.status != "waiting" or payout.deposit_index is not None:
         raise OperatorRefusedError("The payout does not wait any more. It cannot be refused.")
     env = await store.get_env(work.tx, payout_id)
     await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)

@@ -46,6 +46,8 @@ ContractAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 CurrencyCode = Annotated[str, Meta(pattern="^[A-Z0-9]{2,12}$")]
 Network = Literal["main", "test", "testnet4", "signet", "regtest"]
 """Bitcoin's networks, as a node names them."""
+Digits = Annotated[str, Meta(pattern=r"^[0-9]{1,20}(\.[0-9]{1,36})?$")]
+"""An amount as people write it: 0.05"""
 
 
 class TokenSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,6 +64,8 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     addresses (BIP 44: m/44'/60'/0'/0). A payment is final as the chain says, or with a number of confirmations.
     `signer_socket` is that of `tollhouse signer`; without one nothing is paid out. A payout that is in no block after
     `replace_after_s` is replaced by one whose fee is `replacement_rise_percent` higher, up to `fee_per_gas_max_gwei`.
+    Deposits of the currencies in `sweep_above` are collected from addresses that have at least this much, while gas costs
+    at most `sweep_fee_per_gas_max_gwei`; `sweep_reserve` of the coin stays at the address.
     """
 
     chain_id: Annotated[int, Meta(ge=1, le=2**53)]
@@ -77,6 +81,9 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     fee_per_gas_max_gwei: Annotated[int, Meta(ge=1, le=1_000_000)] = 200
     replace_after_s: Annotated[int, Meta(ge=10)] = 300
     replacement_rise_percent: Annotated[int, Meta(ge=10, le=100)] = 12
+    sweep_above: dict[CurrencyCode, Digits] = {}
+    sweep_fee_per_gas_max_gwei: Annotated[int, Meta(ge=1, le=1_000_000)] = 30
+    sweep_reserve: Digits = "0"
 
 
 class StripeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="stripe"):
@@ -173,6 +180,10 @@ def _rail_errors(found: Mapping[str, RailSettings]) -> Iterator[str]:
 def _evm_errors(rail: EvmSettings) -> Iterator[str]:
     if rail.coin in rail.tokens:
         yield f"{rail.coin} is the coin of the network and cannot be a token"
+    for currency in sorted(rail.sweep_above.keys() - {rail.coin, *rail.tokens}):
+        yield f"sweep_above has {currency}, which the rail does not carry"
+    if rail.sweep_above and rail.signer_socket is None:
+        yield "sweep_above needs signer_socket"
     contracts = [token.contract.lower() for token in rail.tokens.values()]
     if len(set(contracts)) != len(contracts):
         yield "two tokens have the same contract"

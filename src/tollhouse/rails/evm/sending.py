@@ -92,6 +92,11 @@ class GasPrice(Struct, frozen=True):
     fee_per_gas: int
     tip_per_gas: int
 
+    @property
+    def usual_per_gas(self) -> int:
+        """What the newest block costs: its base fee, which `fee_per_gas` has twice, and the tip."""
+        return -(-(self.fee_per_gas + self.tip_per_gas) // 2)
+
 
 class WouldRevert(Exception):
     """The node says that the transfer fails, for example since the token's issuer blocks the receiver."""
