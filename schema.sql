@@ -2027,9 +2027,13 @@ CREATE TABLE public.chain_deposits (
     reported_confirmations integer DEFAULT 0 NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     sweep_id uuid,
+    reversal_ref text,
+    reversals integer DEFAULT 0 NOT NULL,
     CONSTRAINT chain_deposits_amount_minor_check CHECK ((amount_minor >= 0)),
     CONSTRAINT chain_deposits_block_number_check CHECK ((block_number >= 0)),
     CONSTRAINT chain_deposits_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT chain_deposits_reversals_check CHECK ((reversals >= 0)),
+    CONSTRAINT chain_deposits_reversed CHECK ((((reversal_ref IS NULL) = (reversals = 0)) AND ((reversals > 0) OR (status <> ALL (ARRAY['reversed'::text, 'reinstated'::text]))))),
     CONSTRAINT chain_deposits_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'vanished'::text, 'final'::text, 'confirmed'::text, 'ignored'::text, 'lost'::text, 'reversed'::text, 'reinstated'::text]))),
     CONSTRAINT chain_deposits_units_check CHECK ((units >= (0)::numeric))
 );
@@ -3724,10 +3728,11 @@ CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at)
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
 CREATE INDEX card_payments_due ON public.card_payments USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
 CREATE INDEX chain_deposits_at_address ON public.chain_deposits USING btree (rail, mode, currency, address) WHERE ((sweep_id IS NULL) AND (status = ANY (ARRAY['final'::text, 'confirmed'::text, 'ignored'::text, 'reinstated'::text])));
+CREATE INDEX chain_deposits_missing ON public.chain_deposits USING btree (rail, mode) WHERE (status = ANY (ARRAY['lost'::text, 'reversed'::text]));
 CREATE INDEX chain_deposits_of_address ON public.chain_deposits USING btree (rail, mode, address, currency);
 CREATE INDEX chain_deposits_of_block ON public.chain_deposits USING btree (rail, mode, block_number);
 CREATE INDEX chain_deposits_of_sweep ON public.chain_deposits USING btree (sweep_id) WHERE (sweep_id IS NOT NULL);
-CREATE INDEX chain_deposits_unsettled ON public.chain_deposits USING btree (rail, mode) WHERE ((status = ANY (ARRAY['seen'::text, 'final'::text, 'lost'::text, 'reinstated'::text])) OR ((status = 'vanished'::text) AND (reported_block_hash IS NOT NULL)));
+CREATE INDEX chain_deposits_unsettled ON public.chain_deposits USING btree (rail, mode) WHERE ((status = ANY (ARRAY['seen'::text, 'final'::text, 'lost'::text, 'reinstated'::text])) OR ((status = ANY (ARRAY['vanished'::text, 'ignored'::text])) AND (reported_block_hash IS NOT NULL)));
 CREATE INDEX chain_payouts_due ON public.chain_payouts USING btree (check_at) WHERE (check_at IS NOT NULL);
 CREATE UNIQUE INDEX chain_payouts_sweeping ON public.chain_payouts USING btree (rail, mode, deposit_index) WHERE ((deposit_index IS NOT NULL) AND (status = ANY (ARRAY['waiting'::text, 'reserved'::text, 'signed'::text, 'mined'::text])));
 CREATE INDEX chain_payouts_unmined ON public.chain_payouts USING btree (rail, mode, wallet, nonce) WHERE (status = ANY (ARRAY['reserved'::text, 'signed'::text]));

@@ -77,6 +77,7 @@ class FakeChain:
         self.base_fee = GWEI
         self.token_fee_percent = 0
         self.finalized = 0
+        self.forgets = False
         self.mine()
 
     @property
@@ -137,6 +138,15 @@ class FakeChain:
         returned = [one.tx for name in dropped for one in self.blocks[name].txs if keep(one.tx)]
         self.mempool = [*returned, *(tx for tx in self.mempool if tx not in returned)]
         self.mine(depth + 1 if blocks is None else blocks, lambda _: False)
+
+    def return_to(self, name: str) -> None:
+        """Follow the branch of this block again, and add blocks until it is the longest."""
+        length, branch = len(self.canon), list[str]()
+        while name not in self.canon[: self.blocks[name].number + 1][-1:]:
+            branch.append(name)
+            name = self.blocks[name].parent_hash
+        self.canon = [*self.canon[: self.blocks[name].number + 1], *reversed(branch)]
+        self.mine(max(length + 1 - len(self.canon), 0), lambda _: False)
 
     def at(self, head: Block, number: int) -> Block | None:
         """The block of this number, as a node with this newest block has it."""

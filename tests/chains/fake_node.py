@@ -179,8 +179,8 @@ class FakeNode:
 
     def _balance(self, contract: str | None, address: str, at: Any) -> int:
         block = self._by_number(at) if isinstance(at, str) else self._by_hash(at["blockHash"])
-        if block is None:
-            raise RefusedCallError("header not found")
+        if block is None or (self.chain.forgets and not isinstance(at, str)):
+            raise RefusedCallError("missing trie node" if block else "header not found")
         return block.balances.get((contract, address.lower()), 0)
 
 

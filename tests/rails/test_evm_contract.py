@@ -23,7 +23,7 @@ from tests.rails.contract import RailContract
 from tests.running import CATALOGUE, Service
 from tollhouse.catalogue import extension
 from tollhouse.chains import deposits_store, health, jobs, payout_health
-from tollhouse.chains.model import Deposit
+from tollhouse.chains.model import BlockId, Cursor, Deposit
 from tollhouse.chains.reports import Reporter
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
@@ -161,7 +161,8 @@ class TestEvmNetwork(RailContract):
                 renamed = msgspec.structs.replace(seen, external_ref=deposit.reference)
                 return (await super().report(services, renamed))[0]
         before = await services.db.fetch(REPORTED, NAME, deposit.reference)
-        await Reporter(services, self.network, Tip(_header(HEAD), None), FINAL, now).report()
+        cursor = Cursor(BlockId(FINAL, _header(FINAL).hash), (), FINAL)
+        await Reporter(services, self.network, Tip(_header(HEAD), None), cursor, now).report()
         after = await services.db.fetch(REPORTED, NAME, deposit.reference)
         if after == before:
             return None

@@ -78,7 +78,7 @@ async def _follow(
             tip, moved = await Watcher(services, network, reader, deriver, now).follow(cursor)
     except (NodeError, ChainMismatchError) as error:
         return str(error), facts
-    await Reporter(services, network, tip, moved.block.number, now).report()
+    await Reporter(services, network, tip, moved, now).report()
     age_s = max(int((now - tip.head.at).total_seconds()), 0)
     facts |= {"tip": tip.head.height, "tip_age_s": age_s, "final": moved.block.number}
     return ("the newest block is too old" if age_s > settings.tip_age_max_s else None), facts

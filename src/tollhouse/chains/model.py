@@ -16,18 +16,24 @@ class BlockId(Struct, frozen=True):
 
 
 class Cursor(Struct, frozen=True):
-    """The last final block that was read, and earlier ones, newest last, to find where a reorganisation began."""
+    """The last final block that was read, and earlier ones, newest last, to find where a reorganisation began.
+
+    `balances_up_to` is the number of the last block after which balances were compared with deposits: what arrived up to it
+    is known. 0 since a reorganisation.
+    """
 
     block: BlockId
     earlier: tuple[BlockId, ...] = ()
+    balances_up_to: int = 0
 
 
 class Deposit(Struct, frozen=True, kw_only=True):
     """What one transaction sent to one of our addresses in one currency.
 
     `seen`: in a block that is not final; `vanished`: in none any more; `final`: to be credited; `confirmed`: credited;
-    `ignored`: worth nothing; `lost`: credited, and its block was replaced; `reversed`: credited and gone;
-    `reinstated`: reversed, and on the final chain again. `address` is in lower case, `units` are those of the chain.
+    `ignored`: worth nothing; `lost`: credited, its block was replaced, and it was not found again yet; `reversed`: reported
+    as gone; `reinstated`: on the final chain again, and to be reported. `address` is in lower case, `units` are those of the
+    chain. `reversal_ref` names the last of its `reversals`.
     """
 
     tx_hash: str
@@ -42,6 +48,13 @@ class Deposit(Struct, frozen=True, kw_only=True):
     status: DepositState
     reported_block_hash: str | None = None
     reported_confirmations: int = 0
+    reversal_ref: str | None = None
+    reversals: int = 0
+
+    @property
+    def next_reversal_ref(self) -> str:
+        """The rail's id of its next reversal: the replaced block, which can be replaced more than once."""
+        return f"{self.block_hash}/{self.reversals + 1}" if self.reversals else self.block_hash
 
     @property
     def reference(self) -> str:

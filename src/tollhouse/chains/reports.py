@@ -1,4 +1,4 @@
-"""Reports deposits to settlement: seen, vanished, confirmed. A report and its mark in the deposit are one transaction."""
+"""Reports what becomes of deposits to their payments. A report and its mark in the deposit are one transaction."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.chains import deposits_store
-from tollhouse.chains.model import Deposit
+from tollhouse.chains.model import Cursor, Deposit
 from tollhouse.environments import payment_settings
 from tollhouse.http.services import Services, Work
+from tollhouse.ledger.model import BalanceLimitExceeded
 from tollhouse.platform.log import log
 from tollhouse.rails.evm.blocks import Tip
 from tollhouse.rails.evm.provider import EvmNetwork
@@ -17,38 +18,51 @@ from tollhouse.rails.provider import Observation, Payer
 from tollhouse.refunds import reversals
 from tollhouse.transactions import store as transaction_store
 
-Outcome = Literal["seen", "vanished", "confirmed"]
+Outcome = Literal["seen", "vanished", "confirmed", "reversed", "reinstated"]
 PROGRESS_STEPS = 12
 """How often a deposit that becomes final is reported at most, so that a chain with many confirmations writes few rows."""
 
 
 class Reporter(Struct, frozen=True):
-    """Reports the deposits of a network. `final` is the number of the newest final block that was read."""
+    """Reports the deposits of a network, whose final blocks were read up to the cursor."""
 
     services: Services
     network: EvmNetwork
     tip: Tip
-    final: int
+    cursor: Cursor
     now: datetime
 
     async def report(self) -> None:
-        """Report what has changed."""
-        for reference, deposit in await deposits_store.list_unsettled(
-            self.services.db, self.network.name, self.network.mode
-        ):
-            await self._report(reference, deposit)
+        """Report what has changed. What the balance limit refuses is reported again at the next look."""
+        name, mode = self.network.name, self.network.mode
+        unsettled = await deposits_store.list_unsettled(self.services.db, name, mode, self.cursor.balances_up_to)
+        for reference, deposit in unsettled:
+            try:
+                await self._report(reference, deposit)
+            except BalanceLimitExceeded:
+                log.error("deposit_not_reinstated", part=name, detail=deposit.reference, reason=BalanceLimitExceeded.code)
 
     async def _report(self, reference: str, one: Deposit) -> None:
-        if one.status == "seen":
-            await self._see(reference, one)
-        elif one.status == "vanished":
-            gone = self._observation(reference, one, "vanished", one.reported_block_hash)
-            await self._observe(one, gone, reported_block_hash=None, reported_confirmations=0)
-        elif one.status == "final":
-            if await self._is_final_for_merchant(reference, one):
-                await self._observe(one, self._confirmed(reference, one), status="confirmed")
-            else:
+        match one.status:
+            case "seen":
                 await self._see(reference, one)
+            case "vanished" | "ignored":
+                gone = self._observation(reference, one, "vanished", one.reported_block_hash)
+                await self._observe(one, gone, reported_block_hash=None, reported_confirmations=0)
+            case "final" if await self._is_final_for_merchant(reference, one):
+                await self._observe(one, self._confirmed(reference, one), status="confirmed")
+            case "final":
+                await self._see(reference, one)
+            case "lost":
+                ref = one.next_reversal_ref
+                changes = {"status": "reversed", "reversal_ref": ref, "reversals": one.reversals + 1}
+                log.error("deposit_reversed", part=self.network.name, detail=one.reference)
+                await self._observe(one, self._reversal(reference, one, "reversed", ref), **changes)
+            case "reinstated":
+                back = self._reversal(reference, one, "reinstated", one.reversal_ref or "")
+                await self._observe(one, back, status="confirmed")
+            case _:
+                raise AssertionError("there is nothing to report of the others")
 
     async def _see(self, reference: str, one: Deposit) -> None:
         confirmations = max(self.tip.head.height - one.block_number + 1, 1)
@@ -66,7 +80,7 @@ class Reporter(Struct, frozen=True):
 
     def _required(self) -> int:
         finality = self.network.settings.finality
-        return finality if finality != "finalized" else max(self.tip.head.height - self.final + 1, 1)
+        return finality if finality != "finalized" else max(self.tip.head.height - self.cursor.block.number + 1, 1)
 
     async def _is_final_for_merchant(self, reference: str, one: Deposit) -> bool:
         """Whether the deposit has the confirmations that its merchant asks for beyond those of the rail."""
@@ -82,6 +96,10 @@ class Reporter(Struct, frozen=True):
         confirmed = self._observation(reference, one, "confirmed")
         return msgspec.structs.replace(confirmed, payer=None if one.sender is None else Payer(one.sender))
 
+    def _reversal(self, reference: str, one: Deposit, outcome: Outcome, reversal_ref: str) -> Observation:
+        """All that was confirmed of it is gone, or there again."""
+        return msgspec.structs.replace(self._observation(reference, one, outcome), reversal_ref=reversal_ref)
+
     def _observation(self, reference: str, one: Deposit, outcome: Outcome, block_hash: str | None = None) -> Observation:
         """What is known only as part of a block has the block in its reference: it can vanish and come again."""
         return Observation(
@@ -94,7 +112,7 @@ class Reporter(Struct, frozen=True):
         )
 
     async def _observe(self, one: Deposit, observation: Observation, **changes: Any) -> None:
-        """Settle the payment, unless the deposit has changed since it was read."""
+        """Apply it to the payment, unless the deposit has changed since it was read. Raises `BalanceLimitExceeded`."""
         name, mode = self.network.name, self.network.mode
         reported = msgspec.structs.replace(one, **changes)
 

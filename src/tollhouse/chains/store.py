@@ -37,11 +37,19 @@ FIND_OURS = """
     SELECT lower(address) AS address, address AS reference, derivation_index FROM deposit_addresses
     WHERE rail = $1 AND mode = $2 AND lower(address) = ANY ($3::text[])
 """
+# Of open attempts, and those at which ether from contracts was lost by a reorganisation, unless they were swept.
 LIST_OPEN_ADDRESSES = """
     SELECT t.rail_reference AS address FROM transactions t
     WHERE t.rail = $1 AND t.mode = $2 AND t.currency = $3 AND t.method_type = 'crypto'
       AND t.status IN ('pending', 'processing') AND t.rail_reference > $4
-    ORDER BY t.rail_reference LIMIT $5
+    UNION
+    SELECT a.address FROM chain_deposits d
+    JOIN deposit_addresses a ON (a.rail, a.mode, lower(a.address)) = (d.rail, d.mode, d.address)
+    WHERE d.rail = $1 AND d.mode = $2 AND d.currency = $3 AND d.tx_hash LIKE 'internal:%'
+      AND d.status IN ('lost', 'reversed') AND a.address > $4
+      AND NOT EXISTS (SELECT FROM chain_payouts p
+                      WHERE (p.rail, p.mode, p.deposit_index) = (a.rail, a.mode, a.derivation_index))
+    ORDER BY address LIMIT $5
 """
 # Whoever holds the lease prolongs it; another worker gets it when it ended.
 LEASE = """
@@ -101,7 +109,7 @@ async def find_ours(db: Pool, rail: str, mode: Mode, addresses: Sequence[str]) -
 
 
 async def list_open_addresses(db: Pool, rail: str, mode: Mode, currency: str, after: str, limit: int) -> list[str]:
-    """Addresses of open attempts in this currency, in their order, from the one after this one on."""
+    """Addresses of open attempts in this currency, and of missing deposits, in their order, after this one."""
     return [row["address"] for row in await db.fetch(LIST_OPEN_ADDRESSES, rail, mode, currency, after, limit)]
 
 

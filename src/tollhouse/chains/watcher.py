@@ -130,10 +130,10 @@ class Watcher(Struct, frozen=True):
             ours = await self._ours(header, transfers)
             swept = await self._swept(transfers, ours)
             deposits += await credited_units(self.reader, header, ours, self.network.assets, swept)
-        top = BlockId(headers[-1].height, headers[-1].hash)
-        if top.number == final:
-            deposits += await self._internal(headers[-1], deposits)
-        moved = Cursor(top, (*cursor.earlier, cursor.block)[-EARLIER_BLOCKS:])
+        top, balances_up_to = BlockId(headers[-1].height, headers[-1].hash), cursor.balances_up_to
+        if top.number == final and (internal := await self._internal(headers[-1], deposits)) is not None:
+            deposits, balances_up_to = [*deposits, *internal], top.number
+        moved = Cursor(top, (*cursor.earlier, cursor.block)[-EARLIER_BLOCKS:], balances_up_to)
         await self._move(moved, self._priced(deposits))
         return moved
 
@@ -200,26 +200,31 @@ class Watcher(Struct, frozen=True):
                 swept[key] = swept.get(key, 0) + one.units
         return swept
 
-    async def _internal(self, header: Header, fresh: Sequence[Deposit]) -> list[Deposit]:
-        """Ether that contracts sent to addresses of open attempts, which no transaction of the block shows."""
+    async def _internal(self, header: Header, fresh: Sequence[Deposit]) -> list[Deposit] | None:
+        """Ether that contracts sent, which no transaction of the block shows; None if the node forgot that state.
+
+        Looked for at addresses of open attempts, and where it was lost by a reorganisation.
+        """
         name, mode, coin = self.network.name, self.network.mode, self.network.settings.coin
         found: list[Deposit] = []
         shown = await store.list_open_addresses(self.services.db, name, mode, coin, "", OPEN_ADDRESSES_AT_ONCE)
-        while shown:
-            found += await self._surplus(header, fresh, shown)
-            shown = await store.list_open_addresses(self.services.db, name, mode, coin, shown[-1], OPEN_ADDRESSES_AT_ONCE)
+        try:
+            while shown:
+                found += await self._surplus(header, fresh, shown)
+                shown = await store.list_open_addresses(
+                    self.services.db, name, mode, coin, shown[-1], OPEN_ADDRESSES_AT_ONCE
+                )
+        except NodeCallError as error:
+            log.warning("balance_unknown", part=coin, detail=f"block {header.height}: {error}")
+            return None
         return found
 
     async def _surplus(self, header: Header, fresh: Sequence[Deposit], shown: Sequence[str]) -> list[Deposit]:
-        """What these addresses have beyond all known deposits."""
+        """What these addresses have beyond all known deposits. Raises `NodeCallError`."""
         name, mode, coin = self.network.name, self.network.mode, self.network.settings.coin
         addresses = [address.lower() for address in shown]
         known = await deposits_store.sum_units(self.services.db, name, mode, coin, addresses)
-        try:
-            balances = await self.reader.coin_balances(addresses, header.hash)
-        except NodeCallError as error:  # the node forgot that state; the next final block has the same surplus
-            log.warning("balance_unknown", part=coin, detail=f"block {header.height}: {error}")
-            return []
+        balances = await self.reader.coin_balances(addresses, header.hash)
         found: list[Deposit] = []
         for address, balance in zip(addresses, balances, strict=True):
             units, count = known.get(address, (0, 0))
