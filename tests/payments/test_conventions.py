@@ -153,6 +153,7 @@ async def test_a_customer_without_a_name_sees_how_a_single_use_link_stands(alice
         "data:image/png",
         static("poll.js"),
         'data-state="underpaid"',
+        'data-received="416 0"',
     ):
         assert shown in read(page.text), shown
     (await play(alice, waiting, "expire")).ok()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.cli import main as command_line
+from tollhouse.cli import demo as command_line
 from tollhouse.platform.config import InvalidSettingsError
 
 

@@ -9,11 +9,13 @@ BITCOIN = "bitcoin:"
 def payment_uri(instructions: Instructions, due_minor: int, decimals: int) -> str:
     """BIP 21 with what is left to pay, the rail's own URI, an EPC code for a bank account, else the address alone.
 
-    The sandbox has no address: the reference with the amount.
+    The rail's own URI asks for the whole amount: for the rest of a part there is the address alone. The sandbox has no
+    address: the reference with the amount.
     """
-    if instructions.uri is not None and not instructions.uri.startswith(BITCOIN):
-        return instructions.uri
     amount = format_minor(due_minor, decimals)
+    if instructions.uri is not None and not instructions.uri.startswith(BITCOIN):
+        is_rest = instructions.pay_amount not in {None, amount}
+        return (instructions.address if is_rest else None) or instructions.uri
     if instructions.holder is not None and instructions.address is not None:
         return credit_transfer(
             instructions.holder, instructions.address, instructions.bic or "", amount, instructions.reference

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import msgspec
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError
 
 from tollhouse import supervisor
 from tollhouse.cli.options import Host, Port, Workers, bind_metrics, log_warnings, settings_for, stderr
@@ -59,6 +58,7 @@ for name, command in (
     ("person", "persons:app"),
     ("merchant", "merchant_data:app"),
     ("signer", "signer:app"),
+    ("demo", "demo:app"),
 ):
     app.command(f"tollhouse.cli.{command}", name=name)
 app.command("tollhouse.cli.parts:verify", name="verify", show=False)
@@ -104,34 +104,3 @@ def serve(*, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1) 
     with listening.bind(host, port) as listener:
         how = supervisor.Serve(listener, workers, bind_metrics(settings))
         return run_supervised(partial(supervisor.serve, settings, how), *how.descriptors)
-
-
-@app.command
-def demo(
-    *,
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
-    receiver_port: Annotated[int, Parameter(help="Port of the page that shows received webhooks.")] = 8001,
-) -> int:
-    """Run the service with a sample merchant, application and payment link, and print their addresses.
-
-    The data folder is separate from that of `serve`: its name ends in `-demo`.
-    """
-    from tollhouse.demo.run import run as run_demo  # noqa: PLC0415 - imported when it is used
-
-    os.environ.setdefault("TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8")
-    settings = settings_for_demo(port)
-    with listening.bind(host, port) as listener:
-        how = supervisor.Serve(listener, 1)
-        return run_supervised(partial(run_demo, settings, how, receiver_port), listener.fileno())
-
-
-def settings_for_demo(port: int) -> config.Settings:
-    """The settings with the demo's own data folder, which never holds real data."""
-    settings = settings_for(port)
-    if settings.database_url is not None:
-        raise config.InvalidSettingsError(["tollhouse demo uses an embedded database. Unset DATABASE_URL."])
-    folder = settings.data_dir.absolute()
-    return msgspec.structs.replace(
-        settings, data_dir=folder.with_name(f"{folder.name}-demo"), wal_archive=None, secret_keys=()
-    )

@@ -1,45 +1,65 @@
 """Runs the demo: the service, then the sample data, then the receiver, and prints what to open."""
 
 import asyncio
+import os
+from contextlib import AsyncExitStack
 
 import aiohttp
 from rich.console import Console
 
 from tollhouse import supervisor
+from tollhouse.demo import network, programs
+from tollhouse.demo.errors import DemoError
 from tollhouse.demo.receiver import WebhookReceiver
-from tollhouse.demo.seed import EMAIL, PASSWORD, DemoError, create_payment_link, load_or_create
+from tollhouse.demo.seed import EMAIL, PASSWORD, create_live_links, create_payment_link, create_project, load_or_create
 from tollhouse.http.templates import Templates
 from tollhouse.platform.config import Settings
 
 READY_WITHIN_S = 60
+PRICES = {f"{network.RAIL}:USDC": "12.50", f"{network.RAIL}:ETH": "0.0215"}
+"""The live links, by method."""
 out = Console(highlight=False, soft_wrap=True)
 
 
-async def run(settings: Settings, how: supervisor.Serve, receiver_port: int, starter: supervisor.Starter) -> int:
-    """Serve until stopped; the exit status. Raises `DemoError` when the sample cannot be made."""
+async def run(
+    settings: Settings, how: supervisor.Serve, receiver_port: int, node_program: str | None, starter: supervisor.Starter
+) -> int:
+    """Serve until stopped, with a test network if there is a program for its node; the exit status.
+
+    Raises `DemoError` when the sample cannot be made, or the network does not start.
+    """
     watcher = WebhookReceiver(settings.base_url, Templates())
     await watcher.start(receiver_port)
-    serving = asyncio.create_task(supervisor.serve(settings, how, starter))
-    try:
-        showing = asyncio.create_task(_show(settings, watcher, receiver_port))
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(watcher.stop)
+        if node_program is not None:
+            await stack.enter_async_context(network.running(settings.data_dir, node_program))
+        serving = asyncio.create_task(supervisor.serve(settings, how, starter))
+        stack.push_async_callback(_end, serving)
+        showing = asyncio.create_task(_show(settings, watcher, receiver_port, with_network=node_program is not None))
         await asyncio.wait({serving, showing}, return_when=asyncio.FIRST_COMPLETED)
         if showing.done():
             showing.result()
         else:
             showing.cancel()
         return await serving
-    finally:
-        await watcher.stop()
-        serving.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
 
 
-async def _show(settings: Settings, watcher: WebhookReceiver, receiver_port: int) -> None:
+async def _end(serving: asyncio.Task[int]) -> None:
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+
+async def _show(settings: Settings, watcher: WebhookReceiver, receiver_port: int, *, with_network: bool) -> None:
     receiver_url = f"http://127.0.0.1:{receiver_port}"
+    live_links: dict[str, str] = {}
     async with aiohttp.ClientSession() as http:
         await _ready(http, settings.base_url)
         watcher.sample = await load_or_create(http, settings.base_url, settings.data_dir / "demo.json", receiver_url)
         link = await create_payment_link(http, settings.base_url, watcher.sample.api_key, f"{receiver_url}/hook")
+        if with_network:
+            await _approve(settings, await create_project(http, settings.base_url))
+            live_links = await create_live_links(http, settings.base_url, PRICES, READY_WITHIN_S)
     out.print("\n[bold]Tollhouse is running. Open these:[/bold]")
     for label, value in (
         ("Dashboard", f"{settings.base_url}/signin"),
@@ -49,9 +69,23 @@ async def _show(settings: Settings, watcher: WebhookReceiver, receiver_port: int
         ("Payment link", link),
         ("Webhooks arrive at", f"{receiver_url}/"),
         ("Connect an application", watcher.sample.authorize_url(settings.base_url)),
+        *((f"Live link, {method_id}", url) for method_id, url in live_links.items()),
     ):
-        out.print(f"{label:<24}{value}", markup=False)
+        out.print(f"{label:<26}{value}", markup=False)
+    if with_network:
+        out.print(
+            f"\nThe live links are paid on a test network with a block every {network.BLOCK_TIME_S} s. Open one, and"
+            " run in another terminal:\n  tollhouse demo pay URL",
+            markup=False,
+        )
     out.print("\nCtrl-C stops everything.", markup=False)
+
+
+async def _approve(settings: Settings, project_id: str) -> None:
+    """Approve the merchant's project, as an operator does."""
+    words = ("operator", "projects", "approve", project_id, "--reason", "Sample of the demo")
+    environment = {**os.environ, "TOLLHOUSE_DATA_DIR": str(settings.data_dir)}
+    await programs.output_of(*programs.TOLLHOUSE, *words, **environment)
 
 
 async def _ready(http: aiohttp.ClientSession, base_url: str) -> None:

@@ -1,8 +1,10 @@
 """The sample merchant of the demo, made through the service's own interface as any client would."""
 
+import asyncio
 import base64
 import hashlib
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -11,15 +13,12 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from tollhouse.platform.failure import Failure
+from tollhouse.demo import programs
+from tollhouse.demo.errors import DemoError
 
 EMAIL = "demo@tollhouse.example"
 PASSWORD = "tollhouse-demo"  # noqa: S105 - the demo prints it
 SCOPES = ["account:read", "payments:read", "payments:write", "balances:read", "webhooks:read", "offline_access"]
-
-
-class DemoError(Failure):
-    """The demo could not be set up; the text says which call failed, and how."""
 
 
 class DemoCredentials(Struct, frozen=True):
@@ -75,6 +74,39 @@ async def create_payment_link(http: aiohttp.ClientSession, base_url: str, api_ke
     url = f"{base_url}/api/v2/integration/payment-links"
     async with http.post(url, json=link, headers={"X-API-Key": api_key}) as response:
         return (await _body(response))["url"]
+
+
+async def create_project(http: aiohttp.ClientSession, base_url: str) -> str:
+    """A project for live payments, which an operator has to approve; its ID."""
+    project = {
+        "mode": "live",
+        "name": "Harbour Games",
+        "website_url": "https://harbour.example",
+        "description": "Gems and boats for the game Harbour.",
+    }
+    async with http.post(f"{base_url}/api/v2/merchant/projects", json=project) as response:
+        return (await _body(response))["id"]
+
+
+async def create_live_links(
+    http: aiohttp.ClientSession, base_url: str, prices: Mapping[str, str], within_s: int
+) -> dict[str, str]:
+    """A live payment link for each price by method, such as `ethereum:ETH`, when all are available; their addresses."""
+    async with http.post(f"{base_url}/api/v2/merchant/api-keys", json={"name": "demo", "mode": "live"}) as response:
+        sent = {"X-API-Key": (await _body(response))["api_key"]}
+    integration, links = f"{base_url}/api/v2/integration", dict[str, str]()
+    async with asyncio.timeout(within_s):
+        while True:
+            async with http.get(f"{integration}/payment-methods", headers=sent) as response:
+                methods = (await _body(response))["payment_methods"]
+            if prices.keys() <= {one["method_id"] for one in methods if one["available"]}:
+                break
+            await programs.pause()
+    for method_id, amount in prices.items():
+        link = {"display_name": "A harbour boat", "amount": amount, "currency": method_id.partition(":")[2]}
+        async with http.post(f"{integration}/payment-links", json=link, headers=sent) as response:
+            links[method_id] = (await _body(response))["url"]
+    return links
 
 
 async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> DemoCredentials:

@@ -10,7 +10,6 @@ const since = Date.now();
 let pause = SOON_MS;
 let tag = "";
 let timer = 0;
-let seen = "";
 
 async function look() {
   clearTimeout(timer);
@@ -20,11 +19,10 @@ async function look() {
     if (answer.status === 200) {
       tag = answer.headers.get("ETag") ?? "";
       const { status, amount_received_minor, confirmations, expires_at, redirect_url } = await answer.json();
-      const now = `${amount_received_minor} ${confirmations}`;
       if (redirect_url) return location.assign(redirect_url);
-      const { state, expires } = waiting.dataset;
-      if (status !== state || expires_at !== expires || (seen && now !== seen)) return location.reload();
-      seen = now;
+      const { state, expires, received } = waiting.dataset;
+      const isShown = status === state && expires_at === expires && `${amount_received_minor} ${confirmations ?? 0}` === received;
+      if (!isShown) return location.reload();
     } else if (answer.status === 410) {
       return location.reload(); // the link is over
     }
