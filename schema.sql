@@ -508,6 +508,12 @@ BEGIN
               AND v_out.type = 'network_fee' AND p.status IN ('completed', 'failed')
               AND (p.mode, p.fee_currency, 'rail:' || p.rail, p.fee_minor)
                   = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN rail_floats f ON f.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'rail_float'
+              AND v_out.type = 'rail_float'
+              AND (f.mode, f.currency, 'rail:' || f.rail, -f.amount_minor)
+                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
         ) THEN
             RAISE EXCEPTION 'money does not leave by % without a released transfer', v_out.code
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_outgoing';
@@ -563,7 +569,7 @@ CREATE FUNCTION public.operator_action_allowed(p_action text, p_of_merchant bool
             THEN NOT p_of_merchant
         WHEN p_action = ANY (ARRAY['transfer_assigned', 'transfer_dismissed', 'transfer_matched', 'transfer_recorded_as_fee',
                                    'transfer_written_off', 'transfer_reopened', 'transfer_taken_back', 'payouts_paused',
-                                   'payouts_resumed', 'position_limit_changed'])
+                                   'payouts_resumed', 'position_limit_changed', 'rail_float_changed'])
             THEN NOT p_of_merchant AND p_has_reason
         ELSE false
     END
@@ -1121,7 +1127,7 @@ CREATE TABLE public.operator_actions (
     CONSTRAINT operator_actions_amount CHECK (
 CASE action
     WHEN 'position_limit_changed'::text THEN ((currency IS NOT NULL) AND COALESCE((amount_minor > 0), true))
-    ELSE (((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = 'balance_adjusted'::text))
+    ELSE (((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = ANY (ARRAY['balance_adjusted'::text, 'rail_float_changed'::text])))
 END),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
     CONSTRAINT operator_actions_application CHECK ((((client_id IS NOT NULL) = (action ~~ 'application%'::text)) AND ((action <> 'application_suspended'::text) OR (reason IS NOT NULL)))),
@@ -2713,6 +2719,23 @@ CREATE TABLE public.provider_events (
     CONSTRAINT provider_events_tries_check CHECK ((tries >= 0)),
     CONSTRAINT provider_events_type_check CHECK ((length(type) <= 100))
 );
+CREATE TABLE public.rail_balances (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    measured_at timestamp with time zone NOT NULL,
+    decimals smallint NOT NULL,
+    outside_units numeric(78,0) NOT NULL,
+    ledger_units numeric(78,0) NOT NULL,
+    in_flight_units numeric(78,0) NOT NULL,
+    difference_units numeric(78,0) NOT NULL,
+    tolerance_units numeric(78,0) NOT NULL,
+    facts jsonb NOT NULL,
+    CONSTRAINT rail_balances_decimals_check CHECK (((decimals >= 0) AND (decimals <= 36))),
+    CONSTRAINT rail_balances_difference CHECK ((difference_units = ((outside_units - ledger_units) - in_flight_units))),
+    CONSTRAINT rail_balances_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT rail_balances_tolerance_units_check CHECK ((tolerance_units >= (0)::numeric))
+);
 CREATE TABLE public.rail_cursors (
     rail text NOT NULL,
     mode text NOT NULL,
@@ -2722,6 +2745,16 @@ CREATE TABLE public.rail_cursors (
     updated_at timestamp with time zone,
     CONSTRAINT rail_cursors_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
+CREATE TABLE public.rail_floats (
+    id uuid NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT rail_floats_amount_minor_check CHECK ((amount_minor <> 0)),
+    CONSTRAINT rail_floats_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
 CREATE TABLE public.rail_health (
     rail text NOT NULL,
     mode text NOT NULL,
@@ -2730,6 +2763,13 @@ CREATE TABLE public.rail_health (
     facts jsonb NOT NULL,
     checked_at timestamp with time zone NOT NULL,
     CONSTRAINT rail_health_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.rail_measurements (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    failure text,
+    CONSTRAINT rail_measurements_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
 CREATE TABLE public.rail_observations (
     rail text NOT NULL,
@@ -3591,10 +3631,16 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.provider_events
     ADD CONSTRAINT provider_events_pkey PRIMARY KEY (rail, mode, event_id);
+ALTER TABLE ONLY public.rail_balances
+    ADD CONSTRAINT rail_balances_pkey PRIMARY KEY (rail, mode, currency, measured_at);
 ALTER TABLE ONLY public.rail_cursors
     ADD CONSTRAINT rail_cursors_pkey PRIMARY KEY (rail, mode);
+ALTER TABLE ONLY public.rail_floats
+    ADD CONSTRAINT rail_floats_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.rail_health
     ADD CONSTRAINT rail_health_pkey PRIMARY KEY (rail, mode);
+ALTER TABLE ONLY public.rail_measurements
+    ADD CONSTRAINT rail_measurements_pkey PRIMARY KEY (rail, mode);
 ALTER TABLE ONLY public.rail_observations
     ADD CONSTRAINT rail_observations_pkey PRIMARY KEY (rail, mode, external_ref, outcome, confirmations);
 ALTER TABLE ONLY public.receipt_counters
@@ -3801,6 +3847,7 @@ CREATE INDEX payout_pauses_open ON public.payout_pauses USING btree (paused_at) 
 CREATE INDEX projects_to_review ON public.projects USING btree (updated_at) WHERE (status = 'in_review'::text);
 CREATE INDEX provider_events_due ON public.provider_events USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX provider_events_old ON public.provider_events USING btree (received_at);
+CREATE INDEX rail_floats_of_rail ON public.rail_floats USING btree (rail, mode, currency);
 CREATE INDEX rail_observations_of_account ON public.rail_observations USING btree (payer_account) WHERE ((mode = 'live'::text) AND (payer_account IS NOT NULL));
 CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
@@ -3917,6 +3964,7 @@ CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EX
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.bank_reports FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE OF payout_id, number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.rail_floats FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.state_transitions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3953,6 +4001,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR E
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.rail_floats FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.receipts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4116,6 +4165,8 @@ ALTER TABLE ONLY public.payment_reversals
     ADD CONSTRAINT payment_reversals_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.rail_floats
+    ADD CONSTRAINT rail_floats_id_fkey FOREIGN KEY (id) REFERENCES public.operator_actions(id);
 ALTER TABLE ONLY public.rail_observations
     ADD CONSTRAINT rail_observations_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.receipt_counters

@@ -29,6 +29,7 @@ from tollhouse.oauth.slice import SLICE as OAUTH
 from tollhouse.outgoing.slice import SLICE as OUTGOING
 from tollhouse.payment_links.slice import SLICE as PAYMENT_LINKS
 from tollhouse.platform.invariants import Invariant
+from tollhouse.rail_balances.slice import SLICE as RAIL_BALANCES
 from tollhouse.receipts.slice import SLICE as RECEIPTS
 from tollhouse.refunds.slice import SLICE as REFUNDS
 from tollhouse.reports.slice import SLICE as REPORTS
@@ -50,6 +51,7 @@ SLICES: Sequence[Slice] = (
     SANDBOX,
     CHAINS,
     CARDS,
+    RAIL_BALANCES,
     BALANCE_PAYMENTS,
     FULFILLMENTS,
     REPORTS,

@@ -24,6 +24,7 @@ NAMES: Mapping[str, Translatable] = {
     "equity:test_funding": "Test funds",
     "equity:dismissed": "Dismissed transfers",
     "equity:bank_opening": "Opening balances of bank accounts",
+    "equity:rail_float": "Own money on rails",
 }
 KINDS: Mapping[str, LiteralString] = {
     "bank": "Bank account %(name)s",

@@ -1,5 +1,6 @@
 """What the commands of `tollhouse operator` share: parameters, the acting operator, and how results are printed."""
 
+import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Protocol, TypeVar
@@ -10,6 +11,7 @@ from cyclopts import Parameter
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, OperatorContext
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.cli.database import NoDatabaseError, run_with_services
 from tollhouse.cli.options import stderr
 from tollhouse.console.model import REASON_RULE, OperatorRefusedError, is_reason
@@ -17,8 +19,10 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.money import parse_amount
 
 T = TypeVar("T")
+SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
 
 
 class UsageError(ValueError):
@@ -121,6 +125,15 @@ def print_rows(name: str, read: Callable[[Services], Awaitable[Sequence[Any]]], 
         print("  ".join(str(value) for value in fields.values() if value is not None))
     stderr.print(f"{len(rows)} {name}.")
     return 0
+
+
+def read_signed(text: str, currency: Currency) -> int:
+    """The minor units of an amount with an optional minus sign. Raises `UsageError`."""
+    parts = SIGNED.fullmatch(text)
+    amount_minor = parse_amount(parts["amount"], currency.decimals) if parts else None
+    if parts is None or amount_minor is None:
+        raise UsageError(f"{text} is not an amount in {currency.code}. Use at most {currency.decimals} decimals.")
+    return -amount_minor if parts["sign"] else amount_minor
 
 
 def run_as(

@@ -1,13 +1,11 @@
 """`tollhouse operator merchants`, `projects` and `adjust`."""
 
-import re
 from typing import Annotated, Literal
 from uuid import UUID
 
 from cyclopts import App, Parameter
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.catalogue.currencies import Currency
 from tollhouse.cli.actions import (
     By,
     MerchantArgument,
@@ -17,6 +15,7 @@ from tollhouse.cli.actions import (
     act,
     print_action,
     print_rows,
+    read_signed,
     run_as,
 )
 from tollhouse.cli.options import Json
@@ -26,9 +25,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.kernel.money import parse_amount
 
-SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
 merchants = App(
     name="merchants", help="List, suspend and reactivate merchants, and remove a user's two-factor authentication."
 )
@@ -103,18 +100,9 @@ def adjust(
         known = services.catalogue.currencies.get(currency)
         if known is None:
             raise UsageError(f"Unknown currency {currency}. Use one of {', '.join(services.catalogue.currencies)}.")
-        amount_minor = _signed_minor(amount, known)
+        amount_minor = read_signed(amount, known)
         return await services.transact(
             lambda work: actions.adjust(work, env, known, amount_minor, context), context.at, OPERATOR
         )
 
     return print_action(run_as(change, reason, by), as_json=as_json)
-
-
-def _signed_minor(text: str, currency: Currency) -> int:
-    """The minor units of an amount with an optional minus sign."""
-    parts = SIGNED.fullmatch(text)
-    amount_minor = parse_amount(parts["amount"], currency.decimals) if parts else None
-    if parts is None or amount_minor is None:
-        raise UsageError(f"{text} is not an amount in {currency.code}. Use at most {currency.decimals} decimals.")
-    return -amount_minor if parts["sign"] else amount_minor

@@ -42,6 +42,7 @@ Action = Literal[
     "transfer_taken_back",
     "payout_returned",
     "position_limit_changed",
+    "rail_float_changed",
     "second_factor_removed",
     "application_suspended",
     "application_reactivated",

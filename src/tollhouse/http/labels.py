@@ -173,6 +173,7 @@ AUDIT_EVENTS = (
     "transfer taken back",
     "payout returned",
     "position limit changed",
+    "rail float changed",
     "merchant exported",
     "merchant erased",
     "person exported",

@@ -52,9 +52,10 @@ BankPosting = Literal[
     "bank_reopening",
 ]
 ReversalPosting = Literal["payment_reversal", "payment_reinstatement"]
+FloatPosting = Literal["rail_float"]
 """Types of postings between accounts of the platform, of which merchants see nothing."""
 
-PostingType = EntryType | BankPosting | ReversalPosting
+PostingType = EntryType | BankPosting | ReversalPosting | FloatPosting
 MERCHANT_CODES: tuple[MerchantCode, ...] = ("available", "pending", "reserved", "debt")
 PLATFORM_CODE = re.compile(r"fx|(rail|bank|unapplied|unmatched|income|expense|payable|equity):[a-z0-9_]+")
 
@@ -253,8 +254,8 @@ def payable(name: str) -> Account:
     return Account(f"payable:{name}")
 
 
-def equity(kind: Literal["adjustment", "test_funding", "dismissed", "bank_opening"]) -> Account:
-    """Corrections by operators, test money, dismissed transfers, and the balances with which books of banks begin."""
+def equity(kind: Literal["adjustment", "test_funding", "dismissed", "bank_opening", "rail_float"]) -> Account:
+    """Corrections by operators, test money, dismissed transfers, opening balances of banks, the operator's own on rails."""
     return Account(f"equity:{kind}")
 
 

@@ -12,6 +12,9 @@ I23_OUT = """
       AND NOT (l.source_type = 'adjustment' AND EXISTS (SELECT FROM operator_actions o WHERE o.id = l.source_id))
       AND NOT (l.source_type = 'chargeback' AND EXISTS (SELECT FROM chargebacks c WHERE c.id = l.source_id))
       AND NOT (l.source_type = 'payment_reversal' AND EXISTS (SELECT FROM payment_reversals v WHERE v.id = l.source_id))
+      AND NOT (l.source_type = 'rail_float' AND EXISTS (
+          SELECT FROM rail_floats f WHERE f.id = l.source_id AND (f.mode, f.currency, 'rail:' || f.rail)
+                                                                = (p.mode, p.currency, a.code)))
       AND NOT (l.source_type = 'chain_payout' AND EXISTS (
           SELECT FROM chain_payouts n WHERE n.id = l.source_id AND n.status IN ('completed', 'failed')
             AND (n.mode, n.fee_currency, 'rail:' || n.rail) = (p.mode, p.currency, a.code)))

@@ -1,0 +1,96 @@
+"""`tollhouse operator rail-balances`: what rails have outside beside the ledger, and the operator's own money on them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from msgspec import Struct
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.cli.actions import By, Reason, UsageError, print_action, print_rows, read_signed, run_as
+from tollhouse.cli.options import Json
+from tollhouse.console import rail_floats
+from tollhouse.console.model import OperatorAction
+from tollhouse.http.services import Services
+from tollhouse.kernel.actor import OPERATOR
+from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
+from tollhouse.rail_balances import store
+from tollhouse.rail_balances.model import RailStatus
+
+app = App(name="rail-balances", help="Compare rails with the ledger, and book your own money on them.")
+RailArgument = Annotated[str, Parameter(help="The name of the rail in the rails file.")]
+CurrencyArgument = Annotated[str, Parameter(help="The currency code.")]
+AmountArgument = Annotated[str, Parameter(help="For example 0.5; a negative amount was taken.", allow_leading_hyphen=True)]
+
+
+class RailBalanceRow(Struct, frozen=True):
+    """The newest measurement of a currency of a rail. Amounts are decimal strings."""
+
+    rail: str
+    currency: str
+    outside: str
+    ledger: str
+    in_flight: str
+    difference: str
+    differs: bool
+    places: Mapping[str, str]
+    in_flight_parts: Mapping[str, str]
+    as_of: str
+    measured_at: Timestamp
+    differs_since: Timestamp | None
+    failure: str | None
+
+
+@app.command(name="list")
+def list_balances(*, as_json: Json = False) -> int:
+    """List what each rail has outside, what the ledger has, what is in flight, and the difference."""
+
+    async def read(services: Services) -> Sequence[RailBalanceRow]:
+        return [_row(one) for one in await store.list_latest(services.db)]
+
+    return print_rows("rail_balances", read, as_json=as_json)
+
+
+@app.command(name="float")
+def change_float(
+    rail: RailArgument,
+    currency: CurrencyArgument,
+    amount: AmountArgument,
+    /,
+    *,
+    reason: Reason,
+    by: By = None,
+    as_json: Json = False,
+) -> int:
+    """Book money of your own that you put on a rail, such as coins for fees, or took from it. It concerns no merchant."""
+
+    async def change(services: Services, context: OperatorContext) -> OperatorAction:
+        rail_floats.ensure_measured(services, rail, currency)
+        known = services.catalogue.currencies.get(currency)
+        if known is None:
+            raise UsageError(f"Unknown currency {currency}.")
+        amount_minor = read_signed(amount, known)
+        return await services.transact(
+            lambda work: rail_floats.change(work, rail, known, amount_minor, context), context.at, OPERATOR
+        )
+
+    return print_action(run_as(change, reason, by), as_json=as_json)
+
+
+def _row(one: RailStatus) -> RailBalanceRow:
+    found = one.balance
+    return RailBalanceRow(
+        rail=found.rail,
+        currency=found.currency,
+        outside=found.format(found.outside_units),
+        ledger=found.format(found.ledger_units),
+        in_flight=found.format(found.in_flight_units),
+        difference=found.format(found.difference_units),
+        differs=found.differs,
+        places={name: found.format(units) for name, units in found.places.items()},
+        in_flight_parts={kind: found.format(units) for kind, units in found.in_flight.items()},
+        as_of=found.as_of,
+        measured_at=stamp(found.measured_at),
+        differs_since=stamp_or_none(one.differs_since),
+        failure=one.failure,
+    )

@@ -1,0 +1,1 @@
+"""What rails have outside beside the ledger, and the operator's own money on them."""

@@ -1,0 +1,40 @@
+"""The background job that compares each rail with the ledger every few minutes."""
+
+import time
+from datetime import datetime, timedelta
+
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.platform.log import log
+from tollhouse.rail_balances import measuring, store
+from tollhouse.rails.balances import CannotMeasureError
+from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.json_rpc import NodeError
+
+INTERVAL = timedelta(minutes=5)
+SHARE = 20
+"""A measurement that takes long is made less often: it takes at most one part in so many of the time."""
+
+
+async def measure_balances(services: Services) -> None:
+    """Measure each rail that is due, unless another worker does."""
+    for network in services.rails.chains:
+        if await store.claim(services.db, network.name, network.mode, clock.now(), INTERVAL):
+            await measure(services, network, clock.now())
+
+
+async def measure(services: Services, network: EvmNetwork, now: datetime) -> None:
+    """Measure a rail and store what was found, or why it could not be measured. The last measurement stays."""
+    began_s, failure = time.monotonic(), None
+    try:
+        balances = await measuring.measure_network(services, network, now)
+    except (NodeError, CannotMeasureError) as error:
+        failure = str(error)
+        log.warning("rail_not_measured", part=network.name, reason=failure)
+    else:
+        await measuring.record(services, balances)
+        for one in balances:
+            if one.differs:
+                log.error("rail_differs", part=network.name, detail=f"{one.format(one.difference_units)} {one.currency}")
+    took = timedelta(seconds=time.monotonic() - began_s)
+    await store.measure_next(services.db, network.name, network.mode, now + max(INTERVAL, SHARE * took), failure)
