@@ -29,13 +29,17 @@ from tollhouse.signer.messages import SignedTransfer, SigningRefused
 from tollhouse.withdrawals import actions, jobs
 from tollhouse.withdrawals import store as withdrawal_store
 from tollhouse.withdrawals.model import Withdrawal
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote
+from tollhouse.withdrawals.views import withdrawal_quote_view
 
 
 async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: Actor, services: Services) -> None:
     """Through the gate and the ledger, with the fee that the network took."""
     since = last_id()
     on_chain, payouts, env = await live(payer, alice, services)
+    new = NewWithdrawalQuote(method_id="ethereum:ETH", amount="1.5")
+    quote = await on_chain.transact(lambda work: actions.quote(work, env, new), clock.now())
+    estimate = withdrawal_quote_view(quote, on_chain.rails, on_chain.catalogue).network_fee_estimate
     asked = await withdraw(on_chain, env, "1.5", payer.receiver)
     assert asked.status == "processing"
     await payer.settle()
@@ -48,6 +52,9 @@ async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: A
     assert stored is not None
     assert (completed.status, completed.tx_hash) == ("completed", stored.tx_hash)
     assert stored.fee_wei is not None
+    assert estimate is not None
+    assert estimate.currency == "ETH"
+    assert estimate.amount_minor >= (completed.network_paid_minor or 0)  # empty blocks make gas cheaper
     assert completed.network_paid_minor == -(-stored.fee_wei // MINOR) > 0
     assert await payer.received_wei() == 150_000_000 * MINOR
     assert await broken_invariants(alice.service.dsn, since) == []
@@ -66,6 +73,12 @@ async def test_withdrawals_are_unavailable_while_the_rail_cannot_pay(payer: Paye
 
     assert rails.payout_error(payer.name, "live", "ETH") == "provider_down"  # nothing is measured
     assert await errors() == (None, None)
+    fees = [rails.payout_fee(payer.name, "live", currency) for currency in ("ETH", "USDC")]
+    assert [fee.currency for fee in fees if fee] == ["ETH", "ETH"]
+    assert fees[0] is not None
+    assert fees[1] is not None
+    assert 0 < fees[0].amount_minor < fees[1].amount_minor
+    assert rails.payout_fee("sandbox", "test", "EUR") is None
     for nobody in ("0x" + "0" * 40, payer.token.address, payer.signer.wallet.address):
         assert "Nobody can be paid" in str(payer.network.receiver_error(nobody))
     assert payer.network.receiver_error(payer.receiver) is None

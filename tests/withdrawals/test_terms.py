@@ -197,6 +197,7 @@ async def test_a_quote_is_kept_to_for_a_minute(shop: Actor, monkeypatch: pytest.
     priced(monkeypatch, fees=Fees(fixed_minor=100))
     kept, late = [(await quote(shop, network_fee_mode="add")).ok(201).body for _ in range(2)]
     assert (kept["debit"], kept["receive"], kept["manual_review_required"]) == ("11.00", "10.00", False)
+    assert kept["network_fee_estimate"] is None
     assert await purse(shop) == (50_000, 0, 0)
     priced(monkeypatch, fees=Fees(fixed_minor=300))
     for other in ({"amount": "10.01"}, {"network_fee_mode": "deduct"}):

@@ -4,18 +4,19 @@ from datetime import datetime
 from typing import Any
 
 from tollhouse.chains import payouts_store as store
+from tollhouse.chains.network_fees import fee_minor
 from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode
-from tollhouse.rails.evm.sending import WEI_PER_GWEI
+from tollhouse.rails.evm.sending import WEI_PER_GWEI, GasPrice
 from tollhouse.rails.json_rpc import NodeError
 from tollhouse.signer.client import SignerUnavailable
 from tollhouse.signer.messages import SigningRefused
 
-TRANSFER_GAS = 65_000
-"""What a transfer of a usual token needs."""
+COIN_GAS, TRANSFER_GAS = 21_000, 65_000
+"""What transfers of the coin and of a usual token need."""
 
 
 async def measure(payouts: ChainPayouts, now: datetime) -> None:
@@ -45,6 +46,7 @@ async def _look(payouts: ChainPayouts, facts: dict[str, Any]) -> tuple[str | Non
             return "node, signer and rails file disagree about the chain", []
         price = await sending.read_price(node)
         facts["fee_per_gas_wei"] = price.fee_per_gas
+        facts["fees"] = await _fees(payouts, wallet.address, price)
         balances = {
             asset.currency: await sending.read_balance(node, wallet.address, asset.contract)
             for asset in network.assets.values()
@@ -55,6 +57,20 @@ async def _look(payouts: ChainPayouts, facts: dict[str, Any]) -> tuple[str | Non
     if balances[network.settings.coin] < price.fee_per_gas * TRANSFER_GAS:
         return "the wallet has too little for fees", []
     return None, [currency for currency, units in balances.items() if units == 0]
+
+
+async def _fees(payouts: ChainPayouts, wallet: str, price: GasPrice) -> dict[str, dict[str, Any]]:
+    """What the network takes for a payout of each currency, in the smallest unit of its coin in the ledger."""
+    network, coin = payouts.network, payouts.network.settings.coin
+    latest = await store.latest_gas(payouts.db, network.name, network.mode, wallet)
+    fees: dict[str, dict[str, Any]] = {}
+    for asset in network.assets.values():
+        gas = latest.get(asset.contract, COIN_GAS if asset.contract is None else TRANSFER_GAS)
+        fees[asset.currency] = {
+            "currency": coin,
+            "amount_minor": fee_minor(gas * price.usual_per_gas, coin, payouts.catalogue),
+        }
+    return fees
 
 
 async def refresh(services: Services) -> None:

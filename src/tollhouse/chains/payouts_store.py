@@ -122,6 +122,12 @@ COMMITTED = """
            coalesce(sum(gas::numeric * fee_per_gas), 0) AS fees_wei
     FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3 AND status IN ('reserved', 'signed')
 """
+LATEST_GAS = """
+    SELECT contract, ceil(avg(gas))::bigint AS gas
+    FROM (SELECT contract, gas FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3
+          ORDER BY nonce DESC LIMIT 50) latest
+    GROUP BY contract
+"""
 FIRST_UNMINED = """
     SELECT id FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3 AND status IN ('reserved', 'signed')
     ORDER BY nonce LIMIT 1
@@ -286,6 +292,11 @@ async def committed(db: Pool | Tx, rail: str, mode: Mode, wallet: str, contract:
     """What payouts that are in no block yet take from the wallet: of this asset, and of the coin for fees at most."""
     row = await db.fetchrow(COMMITTED, rail, mode, wallet, contract)
     return (0, 0) if row is None else (int(row["amount_units"]), int(row["fees_wei"]))
+
+
+async def latest_gas(db: Pool, rail: str, mode: Mode, wallet: str) -> dict[str | None, int]:
+    """By contract, None for the coin: what the last transfers of a wallet were allowed in gas, on average."""
+    return {row["contract"]: row["gas"] for row in await db.fetch(LATEST_GAS, rail, mode, wallet)}
 
 
 async def first_unmined(db: Pool | Tx, payout: ChainPayout) -> UUID | None:

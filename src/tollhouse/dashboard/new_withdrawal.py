@@ -257,7 +257,7 @@ async def _review(
         mode=env.mode,
         here="withdrawals",
         method=method,
-        quote=withdrawal_quote_view(quote, request.services.catalogue),
+        quote=withdrawal_quote_view(quote, request.services.rails, request.services.catalogue),
         now=stamp(quote.expires_at - actions.QUOTE_VALID_FOR),
         receiver_label=RECEIVERS[method.receiver_type][0],
         fields=form_fields(method.provider_fields, MEMBER),

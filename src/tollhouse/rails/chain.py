@@ -43,6 +43,14 @@ class PayoutsMeasured(Struct, frozen=True):
     facts: dict[str, Any]
 
 
+class PayoutFee(Struct, frozen=True):
+    """What a network would take for a payout by the prices of `measured_at`, in its coin."""
+
+    currency: str
+    amount_minor: int
+    measured_at: datetime
+
+
 class PayoutPort(Protocol):
     """Signs and sends orders, and keeps what became of them, as `chains.payouts` does."""
 
@@ -104,6 +112,14 @@ class ChainNetwork(ABC):
             payout_reason=self._payout_reason,
             payouts_down=frozenset() if self.payouts_measured is None else self.payouts_measured.currencies_down,
         )
+
+    def payout_fee(self, currency: str) -> PayoutFee | None:
+        """What a payout of this currency would cost now; None where that was not measured lately."""
+        measured = self.payouts_measured
+        if measured is None or clock.now() - measured.checked_at > HEALTH_EXPIRES_AFTER:
+            return None
+        found = measured.facts.get("fees", {}).get(currency)
+        return None if found is None else PayoutFee(found["currency"], found["amount_minor"], measured.checked_at)
 
     async def refund(self, order: RefundOrder) -> Submission:
         """Submit a refund, once per id. Unknown outside the worker."""

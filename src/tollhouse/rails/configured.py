@@ -7,7 +7,7 @@ from tollhouse.platform.config import Settings
 from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.bank.transfer import BankAccount, BankTransfer
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.rails.chain import ChainNetwork
+from tollhouse.rails.chain import ChainNetwork, PayoutFee
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.provider import AT_ONCE, Health, PaymentTimes, Provider, RailError
 from tollhouse.rails.sandbox import Sandbox
@@ -65,6 +65,11 @@ class Rails:
         health = provider.health()
         is_down = currency in health.payouts_down
         return _error(health, currency) or health.payout_reason or ("provider_down" if is_down else None)
+
+    def payout_fee(self, name: str, mode: Mode, currency: str) -> PayoutFee | None:
+        """What the network of this rail would take for a payout of this currency now; None where it is not measured."""
+        provider = self.find(name, mode)
+        return provider.payout_fee(currency) if isinstance(provider, ChainNetwork) else None
 
     def times(self, name: str, mode: Mode) -> PaymentTimes:
         """How long payments by the rail of this name take."""

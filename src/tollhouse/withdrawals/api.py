@@ -75,7 +75,8 @@ async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest, se
 )
 async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work) -> WithdrawalQuoteView:
     """Create a withdrawal quote. Its costs are guaranteed for one minute. No money is reserved."""
-    return withdrawal_quote_view(await actions.quote(work, caller.env, body), work.services.catalogue)
+    services = work.services
+    return withdrawal_quote_view(await actions.quote(work, caller.env, body), services.rails, services.catalogue)
 
 
 @OPERATIONS.add(

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, InCurrency, RecordView, view_of
 from tollhouse.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
-from tollhouse.kernel.clock import Timestamp, stamp_or_none
+from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
@@ -72,6 +72,15 @@ class WithdrawalMethodView(Struct, frozen=True, kw_only=True):
     livemode: bool
 
 
+class NetworkFeeEstimate(Struct, frozen=True):
+    """What the network takes for a payout by the prices of `as_of`, in its coin. You are charged `network_fee`."""
+
+    currency: str
+    amount: str
+    amount_minor: int
+    as_of: Timestamp
+
+
 @view_of(Quote[WithdrawalTerms])
 class WithdrawalQuoteView(RecordView, frozen=True, kw_only=True):
     """The costs of a withdrawal, guaranteed until `expires_at`."""
@@ -80,6 +89,7 @@ class WithdrawalQuoteView(RecordView, frozen=True, kw_only=True):
     debit_minor: Annotated[int, After("network_fee_minor"), InCurrency("terms.currency")]
     receive_minor: Annotated[int, After("debit_minor"), InCurrency("terms.currency")]
     manual_review_required: Annotated[bool, After("receive_minor")]
+    network_fee_estimate: Annotated[NetworkFeeEstimate | None, After("manual_review_required")]
 
 
 class ReviewView(Struct, frozen=True):
@@ -177,11 +187,15 @@ def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails, catalo
     )
 
 
-def withdrawal_quote_view(quote: Quote[WithdrawalTerms], catalogue: Catalogue) -> WithdrawalQuoteView:
+def withdrawal_quote_view(quote: Quote[WithdrawalTerms], rails: Rails, catalogue: Catalogue) -> WithdrawalQuoteView:
     """A quote."""
-    debit_minor, receive_minor = quote.terms.debit_minor, quote.terms.receive_minor
     return WithdrawalQuoteView.of(
-        quote, catalogue, debit_minor=debit_minor, receive_minor=receive_minor, manual_review_required=quote.env.livemode
+        quote,
+        catalogue,
+        debit_minor=quote.terms.debit_minor,
+        receive_minor=quote.terms.receive_minor,
+        manual_review_required=quote.env.livemode,
+        network_fee_estimate=_network_fee_estimate(quote, rails, catalogue),
     )
 
 
@@ -195,6 +209,15 @@ def withdrawal_view(withdrawal: Withdrawal, catalogue: Catalogue) -> WithdrawalV
         review=ReviewView(withdrawal.approvals_needed > 0, stamp_or_none(withdrawal.reviewed_at), withdrawal.review_note),
         estimated_arrival=stamp_or_none(_estimated_arrival(withdrawal, catalogue)),
     )
+
+
+def _network_fee_estimate(quote: Quote[WithdrawalTerms], rails: Rails, catalogue: Catalogue) -> NetworkFeeEstimate | None:
+    method = catalogue.withdrawal_methods[quote.terms.method_id]
+    fee = rails.payout_fee(method.rail, quote.env.mode, method.currency)
+    if fee is None:
+        return None
+    amount = catalogue.format_amount(fee.amount_minor, fee.currency)
+    return NetworkFeeEstimate(fee.currency, amount, fee.amount_minor, stamp(fee.measured_at))
 
 
 def _estimated_arrival(withdrawal: Withdrawal, catalogue: Catalogue) -> datetime | None:
