@@ -2008,6 +2008,26 @@ CREATE TABLE public.bank_sendings (
     CONSTRAINT bank_sendings_error_check CHECK ((error <> ''::text)),
     CONSTRAINT bank_sendings_tries_check CHECK ((tries >= 0))
 );
+CREATE TABLE public.bitcoin_outputs (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    txid text NOT NULL,
+    vout integer NOT NULL,
+    address text NOT NULL,
+    amount_minor bigint NOT NULL,
+    status text NOT NULL,
+    confirmations integer NOT NULL,
+    version integer NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT bitcoin_outputs_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bitcoin_outputs_confirmations_check CHECK ((confirmations >= 0)),
+    CONSTRAINT bitcoin_outputs_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT bitcoin_outputs_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'vanished'::text, 'confirmed'::text, 'reversed'::text]))),
+    CONSTRAINT bitcoin_outputs_txid_check CHECK ((txid ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT bitcoin_outputs_version_check CHECK ((version > 0)),
+    CONSTRAINT bitcoin_outputs_vout_check CHECK ((vout >= 0))
+);
 CREATE TABLE public.card_payments (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -3477,6 +3497,8 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bitcoin_outputs
+    ADD CONSTRAINT bitcoin_outputs_pkey PRIMARY KEY (rail, mode, txid, vout);
 ALTER TABLE ONLY public.card_payments
     ADD CONSTRAINT card_payments_pkey PRIMARY KEY (merchant_id, mode, transaction_id);
 ALTER TABLE ONLY public.chain_deposits
@@ -3772,6 +3794,8 @@ CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_
 CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id, id);
 CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
+CREATE INDEX bitcoin_outputs_of_address ON public.bitcoin_outputs USING btree (rail, mode, address);
+CREATE INDEX bitcoin_outputs_watched ON public.bitcoin_outputs USING btree (rail, mode) WHERE ((status = ANY (ARRAY['seen'::text, 'reversed'::text])) OR ((status = 'confirmed'::text) AND (confirmations < 100)));
 CREATE INDEX card_payments_due ON public.card_payments USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
 CREATE INDEX chain_deposits_at_address ON public.chain_deposits USING btree (rail, mode, currency, address) WHERE ((sweep_id IS NULL) AND (status = ANY (ARRAY['final'::text, 'confirmed'::text, 'ignored'::text, 'reinstated'::text])));
 CREATE INDEX chain_deposits_missing ON public.chain_deposits USING btree (rail, mode) WHERE (status = ANY (ARRAY['lost'::text, 'reversed'::text]));
@@ -3932,6 +3956,7 @@ CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_im
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER bitcoin_outputs_transition BEFORE UPDATE OF status ON public.bitcoin_outputs FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.chain_payouts_enforce();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
@@ -3959,6 +3984,7 @@ CREATE TRIGGER keeps_batch BEFORE UPDATE OF batch_id, batch_row ON public.withdr
 CREATE TRIGGER keeps_recipient BEFORE UPDATE OF recipient_id ON public.withdrawals FOR EACH ROW WHEN ((old.recipient_id IS DISTINCT FROM new.recipient_id)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
+CREATE TRIGGER never_another BEFORE UPDATE ON public.bitcoin_outputs FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.txid <> new.txid) OR (old.vout <> new.vout) OR (old.address <> new.address) OR (old.amount_minor <> new.amount_minor) OR (old.created_at <> new.created_at) OR ((old.version + 1) <> new.version))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.bank_reports FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3973,6 +3999,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH R
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bitcoin_outputs FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_deposits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -3986,6 +4013,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.row_digests FOR EACH ROW WH
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bank_entry_parts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bitcoin_outputs FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.chargeback_notes FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.conversion_prices FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();

@@ -33,6 +33,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "bank_sendings": "error",
     "bank_statements": "iban statement_id digest",
     "chain_deposits": "address currency tx_hash block_hash reported_block_hash reversal_ref",
+    "bitcoin_outputs": "address txid",
     "chain_payout_health": "currencies_down facts reason",
     "chain_payouts": "contract fee_currency reason waits_for wallet block_hash tx_hash",
     "chain_transactions": "raw tx_hash",

@@ -65,6 +65,7 @@ LOCAL = {
     "bank_reports",
     "bank_sendings",
     "bank_statements",
+    "bitcoin_outputs",
     "chain_deposits",
     "chain_payout_health",
     "chain_payouts",

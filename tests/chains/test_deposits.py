@@ -10,7 +10,8 @@ import pytest
 
 from tests.cast import Actor
 from tests.chains.anvil import Anvil
-from tests.chains.receiving import ETHER, MINOR, Receiver, address, new_xpub
+from tests.chains.offering import address
+from tests.chains.receiving import ETHER, MINOR, Receiver, new_xpub
 from tests.invariants import broken_invariants, last_id
 from tollhouse.chains import addresses, jobs, store
 from tollhouse.chains.watcher import LEASE

@@ -45,15 +45,17 @@ async def refill(services: Services, network: ChainNetwork, deriver: Deriver, no
     return FREE_MIN
 
 
-async def verify(services: Services, network: ChainNetwork, deriver: Deriver, first: int) -> tuple[bool, int]:
-    """Compare some addresses, from this index on, with the extended public key, and what their payments show with them.
+async def verify(
+    services: Services, network: ChainNetwork, deriver: Deriver, first: int, limit: int = VERIFIED_AT_ONCE
+) -> tuple[bool, int]:
+    """Compare `limit` addresses, from this index on, with the extended public key, and what their payments show with them.
 
     Returns whether they are the same, and the index to go on with: 0 after the last one.
     """
-    rows = await store.list_addresses(services.db, network.name, network.mode, first, VERIFIED_AT_ONCE)
+    rows = await store.list_addresses(services.db, network.name, network.mode, first, limit)
     wrong = [
         row for row in rows if row.address != deriver.address(row.derivation_index) or row.shown not in {None, row.address}
     ]
     for row in wrong:
         log.error("deposit_address_changed", part=network.name, detail=f"index {row.derivation_index}: {row.address}")
-    return not wrong, rows[-1].derivation_index + 1 if len(rows) == VERIFIED_AT_ONCE else 0
+    return not wrong, rows[-1].derivation_index + 1 if len(rows) == limit else 0

@@ -7,13 +7,15 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
-from tollhouse.chains import addresses, store
+from tollhouse.chains import addresses, bitcoin_looks, store
 from tollhouse.chains.model import Cursor
 from tollhouse.chains.reports import Reporter
 from tollhouse.chains.watcher import HOLDER, LEASE, ChainMismatchError, LeaseLostError, Watcher
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform.log import log
+from tollhouse.rails.bitcoin.provider import BitcoinNetwork
+from tollhouse.rails.configured import FollowedNetwork
 from tollhouse.rails.evm.blocks import BlockReader
 from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.provider import EvmNetwork
@@ -28,30 +30,41 @@ class Progress(Struct):
     next_verified: int = 0
 
 
-_PROGRESS: "WeakKeyDictionary[EvmNetwork, Progress]" = WeakKeyDictionary()
+_PROGRESS: "WeakKeyDictionary[FollowedNetwork, Progress]" = WeakKeyDictionary()
 
 
 async def watch(services: Services) -> None:
     """Follow each chain whose turn it is, unless another worker does."""
-    for network in services.rails.chains:
+    for network in services.rails.following:
         progress = _PROGRESS.setdefault(network, Progress())
         if time.monotonic() >= progress.next_look:
             progress.next_look = int(time.monotonic()) + network.settings.poll_interval_s
             await watch_once(services, network, clock.now())
 
 
-async def watch_once(services: Services, network: EvmNetwork, now: datetime) -> None:
+async def watch_once(services: Services, network: FollowedNetwork, now: datetime) -> None:
     """Follow a chain once, unless another worker does, and store its health."""
     is_ours, cursor = await store.lease(services.db, network.name, network.mode, HOLDER, now, LEASE)
     if not is_ours:
         return
     try:
-        reason, facts = await _follow(services, network, cursor, now)
+        if isinstance(network, BitcoinNetwork):
+            reason, facts = await _follow_wallet(services, network, cursor, now)
+        else:
+            reason, facts = await _follow(services, network, cursor, now)
     except LeaseLostError:
         return
     if reason is not None:
         log.error("rail_unavailable", part=network.name, detail=reason)
     await store.save_health(services.db, network.name, network.mode, reason, facts, now)
+
+
+async def _follow_wallet(
+    services: Services, network: BitcoinNetwork, cursor: Cursor | None, now: datetime
+) -> tuple[str | None, dict[str, Any]]:
+    progress = _PROGRESS.setdefault(network, Progress())
+    reason, facts, progress.next_verified = await bitcoin_looks.look(services, network, cursor, progress.next_verified, now)
+    return reason, facts
 
 
 async def _follow(

@@ -28,6 +28,9 @@ ADD_ADDRESSES = """
 """
 COUNT_FREE = "SELECT count(*) FROM deposit_addresses WHERE rail = $1 AND mode = $2 AND attempt_id IS NULL"
 NEXT_INDEX = "SELECT coalesce(max(derivation_index) + 1, 0) FROM deposit_addresses WHERE rail = $1 AND mode = $2"
+LAST_GIVEN = """
+    SELECT max(derivation_index) AS last FROM deposit_addresses WHERE rail = $1 AND mode = $2 AND attempt_id IS NOT NULL
+"""
 LIST_ADDRESSES = """
     SELECT d.derivation_index, d.address, t.instructions ->> 'address' AS shown
     FROM deposit_addresses d LEFT JOIN transactions t ON t.id = d.attempt_id
@@ -59,6 +62,8 @@ LEASE = """
     RETURNING cursor
 """
 MOVE_CURSOR = "UPDATE rail_cursors SET cursor = $4, updated_at = $5 WHERE rail = $1 AND mode = $2 AND leased_by = $3"
+# Locks the lease, so that another worker gets it only after this transaction.
+HOLDS_LEASE = "SELECT FROM rail_cursors WHERE rail = $1 AND mode = $2 AND leased_by = $3 FOR SHARE"
 SAVE_HEALTH = """
     INSERT INTO rail_health AS h (rail, mode, available, reason, facts, checked_at) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (rail, mode) DO UPDATE
@@ -96,6 +101,12 @@ async def next_index(db: Pool, rail: str, mode: Mode) -> int:
     return 0 if row is None else row[0]
 
 
+async def last_given_index(db: Pool, rail: str, mode: Mode) -> int:
+    """The highest index of the addresses that attempts have; -1 if none has one."""
+    row = await db.fetchrow(LAST_GIVEN, rail, mode)
+    return -1 if row is None or row["last"] is None else row["last"]
+
+
 async def list_addresses(db: Pool, rail: str, mode: Mode, first: int, limit: int) -> list[AddressRow]:
     """Addresses from this index on."""
     rows = await db.fetch(LIST_ADDRESSES, rail, mode, first, limit)
@@ -126,6 +137,11 @@ async def lease(
 async def move_cursor(tx: Tx, rail: str, mode: Mode, holder: UUID, cursor: Cursor, now: datetime) -> bool:
     """Store the cursor. False if another worker follows the rail now."""
     return await tx.execute(MOVE_CURSOR, rail, mode, holder, msgspec.json.encode(cursor).decode(), now) == 1
+
+
+async def holds_lease(tx: Tx, rail: str, mode: Mode, holder: UUID) -> bool:
+    """Whether this worker follows the rail, and does until the end of the transaction."""
+    return await tx.fetchrow(HOLDS_LEASE, rail, mode, holder) is not None
 
 
 async def save_health(db: Pool, rail: str, mode: Mode, reason: str | None, facts: dict[str, Any], now: datetime) -> None:

@@ -16,6 +16,7 @@ from tollhouse.rails.stripe.account import read_account
 from tollhouse.rails.stripe.cards import StripeCards
 
 SANDBOX = Sandbox()
+FollowedNetwork = EvmNetwork | BitcoinNetwork
 
 
 class Rails:
@@ -25,9 +26,9 @@ class Rails:
         self.providers = {(provider.name, provider.mode): provider for provider in providers}
 
     @property
-    def following(self) -> list[ChainNetwork]:
+    def following(self) -> list[FollowedNetwork]:
         """The rails of block chains, which have an address for each payment and are followed by the worker."""
-        return [provider for provider in self.providers.values() if isinstance(provider, ChainNetwork)]
+        return [provider for provider in self.providers.values() if isinstance(provider, FollowedNetwork)]
 
     @property
     def chains(self) -> list[EvmNetwork]:

@@ -4,6 +4,7 @@ It answers as Bitcoin Core 28 documents its calls. It checks no signatures and n
 """
 
 import itertools
+import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -57,6 +58,7 @@ class Core:
         self.own: dict[str, list[tuple[int, str, int]]] = {}
         self.loaded = False
         self.exists = False
+        self.scans = False
         self.fails: dict[str, int] = {}
         self.sent: list[str] = []
         self.fee_rate: str | None = "0.00005000"
@@ -174,8 +176,12 @@ class Core:
         self.exists = self.loaded = True
         return {"name": name}
 
+    def _getwalletinfo(self) -> Entry:
+        self._ensure_wallet()
+        return {"walletname": "tollhouse", "scanning": {"duration": 7, "progress": 0.5} if self.scans else False}
+
     def _getdescriptorinfo(self, descriptor: str) -> Entry:
-        return {"descriptor": f"{descriptor.replace('h', chr(39))}#checksum", "isrange": True}
+        return {"descriptor": f"{normal(descriptor)}#checksum", "isrange": True}
 
     def _listdescriptors(self) -> Entry:
         self._ensure_wallet()
@@ -313,6 +319,11 @@ async def serving(core: Core) -> AsyncIterator[str]:
 @cache
 def _addresses(account: AccountKey, chain: Chain, last: int) -> list[str]:
     return keys.addresses(account, chain, range(last + 1))
+
+
+def normal(descriptor: str) -> str:
+    """A descriptor as the node writes it: hardened steps with an apostrophe."""
+    return re.sub(r"(?<=[0-9])h(?=[]/])", "'", descriptor)
 
 
 def _inputs(tx: Tx) -> set[str]:

@@ -140,7 +140,7 @@ def test_after_a_reorganisation_a_credited_deposit_waits_returns_or_is_reversed(
     follower.core.pay((THEIRS, 99), replaces=txid)
     follower.core.mine()
     assert follower.look() == [("reversed", 100, 2)]
-    assert len({(one.outcome, one.external_ref) for one in follower.reports}) == len(follower.reports)
+    assert len({(one.outcome, one.external_ref, one.reversal_ref) for one in follower.reports}) == len(follower.reports)
 
 
 def test_mined_coins_count_when_they_can_be_spent() -> None:
@@ -191,5 +191,5 @@ def test_on_a_random_chain_each_final_deposit_is_credited_once() -> None:
         if txid in core.heights and core.place(txid)[0] >= follower.needed.required
     }
     assert follower.credited() == expected
-    assert len({(one.outcome, one.external_ref) for one in follower.reports}) == len(follower.reports)
+    assert len({(one.outcome, one.external_ref, one.reversal_ref) for one in follower.reports}) == len(follower.reports)
     assert {one.outcome for one in follower.reports} == {"seen", "vanished", "confirmed", "reversed", "reinstated"}

@@ -26,17 +26,17 @@ async def node(core: Core) -> AsyncIterator[BitcoinNode]:
     """A client of it, whose wallet watches the first deposit addresses."""
     async with serving(core) as url, BitcoinNode(url, "tollhouse") as client:
         await client.open_wallet()
-        await client.watch(keys.descriptor(ACCOUNT, keys.DEPOSITS), 9, None)
+        await client.watch(keys.descriptor(ACCOUNT, keys.DEPOSITS), 9)
         yield client
 
 
 async def test_the_wallet_is_created_once_and_watches_more_addresses(core: Core, node: BitcoinNode) -> None:
     """It is loaded again after a restart of the node. What is watched is not imported again."""
     descriptor = keys.descriptor(ACCOUNT, keys.DEPOSITS)
-    await node.watch(descriptor, 5, None)
+    await node.watch(descriptor, 5)
     core.loaded = False
     await node.open_wallet()
-    await node.watch(descriptor, 20, 1_790_000_000)
+    await node.watch(descriptor, 20)
     assert list(core.watched.values()) == [20]
     assert (core.calls.count("importdescriptors"), core.calls.count("createwallet")) == (2, 1)
     state = await node.state()

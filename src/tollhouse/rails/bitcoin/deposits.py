@@ -5,6 +5,7 @@ vanish, by a replacement or a reorganisation, and come again.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final, Literal
 
@@ -18,6 +19,12 @@ RELISTED_BLOCKS: Final = 144
 
 FINAL_AFTER: Final = 100
 """Confirmations after which a credited output is not looked at any more."""
+
+FINALIZED: Final = 6
+"""Confirmations where a merchant asks for finality, which Bitcoin does not have."""
+
+PROGRESS_STEPS: Final = 12
+"""How often an output that waits for confirmations changes at most."""
 
 ReportedOutcome = Literal["seen", "vanished", "confirmed", "reversed", "reinstated"]
 Outpoint = tuple[str, int]
@@ -52,8 +59,8 @@ class DepositOutput(Struct, frozen=True):
 
     @property
     def is_watched(self) -> bool:
-        """Whether it can still vanish or be reversed."""
-        return self.status == "seen" or (self.status == "confirmed" and self.confirmations < FINAL_AFTER)
+        """Whether it is asked for, as it can vanish, be reversed or reinstated. What vanished is listed if it returns."""
+        return self.status in {"seen", "reversed"} or (self.status == "confirmed" and self.confirmations < FINAL_AFTER)
 
     @property
     def outpoint(self) -> Outpoint:
@@ -62,12 +69,17 @@ class DepositOutput(Struct, frozen=True):
 
 
 class DepositReport(Struct, frozen=True):
-    """What is reported of a payment. A repeated report has the same `external_ref` and outcome, and changes nothing."""
+    """What is reported of a payment. A repeated report has the same references and outcome, and changes nothing.
+
+    `arrived_at` is the time of the block, as its miner wrote it; None without a block.
+    """
 
     address: str
     outcome: ReportedOutcome
     external_ref: str
+    reversal_ref: str
     amount_minor: int
+    arrived_at: datetime | None
     confirmations: int
     required_confirmations: int
 
@@ -106,49 +118,98 @@ def changes(
     asked: Mapping[str, int],
     mempool: set[str],
     needed: Confirmations,
+    wished: Mapping[str, int] | None = None,
 ) -> list[OutputChange]:
     """What has changed, in an order in which it can be reported: what is gone first.
 
-    `asked` are the confirmations of transactions that were `unlisted`, `mempool` those of the transactions without a block
-    that are in it. What is in neither list has not changed. Raises `NodeResponseError` for amounts that are not in satoshis.
+    `asked` are the confirmations of transactions that were asked for, which are newer than those of the entries; `mempool`
+    are the transactions without a block that are in it. `wished` are the confirmations that merchants want, by address, if
+    they are more than those of the rail. What is neither listed nor asked for has not changed. Raises `NodeResponseError`
+    for amounts that are not in satoshis.
     """
-    found = {(one.txid, one.vout): one for one in listed_outputs(entries)}
+    rules = _Rules(mempool, needed, wished or {})
+    found = {(one.txid, one.vout or 0): one for one in listed_outputs(entries)}
     found |= {
-        one.outpoint: WalletEntry(
-            "receive", Decimal(one.amount_minor) / SATOSHIS, one.txid, asked[one.txid], one.address, one.vout
-        )
+        one.outpoint: WalletEntry("receive", Decimal(one.amount_minor) / SATOSHIS, one.txid, 0, one.address, one.vout)
         for one in known.values()
         if one.txid in asked and one.outpoint not in found
     }
-    new = [_next(known.get((txid, vout or 0)), entry, mempool, needed) for (txid, vout), entry in found.items()]
+    found = {
+        outpoint: structs.replace(one, confirmations=asked.get(one.txid, one.confirmations))
+        for outpoint, one in found.items()
+    }
+    new = [rules.next(known.get(outpoint), entry) for outpoint, entry in found.items()]
     changed = [
         structs.replace(one, version=one.version + 1) for one in new if one is not None and one != known.get(one.outpoint)
     ]
     now = {**known, **{one.outpoint: one for one in changed}}
     live = {one.address for one in now.values() if one.status == "seen"}
     ordered = sorted(changed, key=lambda one: one.status not in {"vanished", "reversed"})
-    return [OutputChange(one, _report(known.get(one.outpoint), one, live, needed)) for one in ordered]
+    return [
+        OutputChange(one, rules.report(known.get(one.outpoint), one, live, found[one.outpoint].blocktime)) for one in ordered
+    ]
 
 
-def _next(
-    before: DepositOutput | None, entry: WalletEntry, mempool: set[str], needed: Confirmations
-) -> DepositOutput | None:
-    """The state of an output by what is listed; None for one that was never on its way."""
-    amount_minor, address = satoshis(entry.amount), entry.address or ""
-    confirmations = max(entry.confirmations, 0)
-    is_live = confirmations > 0 or (entry.confirmations == 0 and entry.txid in mempool)
-    if before is None:
-        if not is_live:
+class _Rules(Struct, frozen=True):
+    """What the state of an output follows from."""
+
+    mempool: set[str]
+    needed: Confirmations
+    wished: Mapping[str, int]
+
+    def required(self, output: DepositOutput) -> int:
+        """The confirmations with which an output is credited."""
+        return max(self.needed.of(output.amount_minor), self.wished.get(output.address, 0))
+
+    def next(self, before: DepositOutput | None, entry: WalletEntry) -> DepositOutput | None:
+        """The state of an output by what is listed; None for one that was never on its way."""
+        confirmations = max(entry.confirmations, 0)
+        is_live = confirmations > 0 or (entry.confirmations == 0 and entry.txid in self.mempool)
+        if before is None:
+            if not is_live:
+                return None
+            before = DepositOutput(entry.txid, entry.vout or 0, entry.address or "", satoshis(entry.amount), "seen")
+        required = self.required(before)
+        if before.status in {"confirmed", "reversed"}:
+            return _after_credit(before, confirmations, is_live=is_live, required=required)
+        return _before_credit(before, confirmations, is_live=is_live, required=required)
+
+    def report(
+        self, before: DepositOutput | None, output: DepositOutput, live: set[str], blocktime: int | None
+    ) -> DepositReport | None:
+        """What is reported. A payment vanishes when nothing else is on its way to its address."""
+        outcome: ReportedOutcome = output.status
+        external_ref, reversal_ref = f"{output.txid}:{output.vout}", ""
+        if (outcome == "vanished" and output.address in live) or (outcome == "confirmed" and _is_credited(before)):
             return None
-        before = DepositOutput(entry.txid, entry.vout or 0, address, amount_minor, "seen")
-    if before.status in {"confirmed", "reversed"}:
-        return _after_credit(before, confirmations, is_live=is_live, required=needed.of(before.amount_minor))
+        if outcome == "reversed":
+            reversal_ref = str(output.version)
+        elif before is not None and before.status == "reversed":
+            outcome, reversal_ref = "reinstated", str(before.version)
+        elif outcome != "confirmed":  # which is reported once, whatever changed before
+            external_ref += f"/{output.version}"
+        return DepositReport(
+            address=output.address,
+            outcome=outcome,
+            external_ref=external_ref,
+            reversal_ref=reversal_ref,
+            amount_minor=output.amount_minor,
+            arrived_at=None if blocktime is None else datetime.fromtimestamp(blocktime, UTC),
+            confirmations=output.confirmations,
+            required_confirmations=self.required(output),
+        )
+
+
+def _before_credit(before: DepositOutput, confirmations: int, *, is_live: bool, required: int) -> DepositOutput:
+    """One that was not credited: it is on its way, in enough blocks, or gone."""
     if not is_live:
-        if before.status == "vanished":
-            return before
-        return structs.replace(before, status="vanished", confirmations=0)
-    status = "confirmed" if confirmations >= needed.of(before.amount_minor) else "seen"
-    return structs.replace(before, status=status, confirmations=confirmations)
+        return before if before.status == "vanished" else structs.replace(before, status="vanished", confirmations=0)
+    if confirmations >= required:
+        return structs.replace(before, status="confirmed", confirmations=confirmations)
+    step = max(required // PROGRESS_STEPS, 1)
+    if before.status == "seen" and 0 < before.confirmations < confirmations < before.confirmations + step:
+        return before
+    return structs.replace(before, status="seen", confirmations=confirmations)
 
 
 def _after_credit(before: DepositOutput, confirmations: int, *, is_live: bool, required: int) -> DepositOutput:
@@ -160,22 +221,6 @@ def _after_credit(before: DepositOutput, confirmations: int, *, is_live: bool, r
     if before.status == "confirmed" and before.confirmations < FINAL_AFTER <= confirmations:
         return structs.replace(before, confirmations=confirmations)
     return before
-
-
-def _report(
-    before: DepositOutput | None, output: DepositOutput, live: set[str], needed: Confirmations
-) -> DepositReport | None:
-    """What is reported. A payment vanishes when nothing else is on its way to its address."""
-    outcome: ReportedOutcome = output.status
-    external_ref = f"{output.txid}:{output.vout}"
-    if (outcome == "vanished" and output.address in live) or (outcome == "confirmed" and _is_credited(before)):
-        return None
-    if before is not None and before.status == "reversed":
-        outcome = "reinstated"
-    if outcome != "confirmed":  # which is reported once, whatever changed before
-        external_ref += f"/{output.version}"
-    required = needed.of(output.amount_minor)
-    return DepositReport(output.address, outcome, external_ref, output.amount_minor, output.confirmations, required)
 
 
 def _is_credited(before: DepositOutput | None) -> bool:

@@ -4,6 +4,7 @@ The node follows the chain and the mempool for the addresses of the account; it 
 a batch of one, because versions before 28 answer errors of single calls by HTTP statuses.
 """
 
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, Literal, Self, TypeVar
@@ -17,6 +18,7 @@ T = TypeVar("T")
 SATOSHIS: Final = 10**8
 WALLET_NOT_FOUND, WALLET_ALREADY_LOADED = -18, -35
 NOT_FOUND: Final = -5
+ORIGIN: Final = re.compile(r"\[[^]]*\]")
 ALREADY_IN_CHAIN: Final = -27
 
 Category = Literal["send", "receive", "generate", "immature", "orphan"]
@@ -36,7 +38,8 @@ class ChainState(Struct, frozen=True):
 class WalletEntry(Struct, frozen=True):
     """An output of a transaction that concerns the wallet, in BTC.
 
-    `confirmations` are negative if a conflicting transaction is in the chain, and 0 without a block.
+    `confirmations` are negative if a conflicting transaction is in the chain, and 0 without a block. `blocktime` is a UNIX
+    timestamp.
     """
 
     category: Category
@@ -47,6 +50,7 @@ class WalletEntry(Struct, frozen=True):
     vout: int | None = None
     blockhash: str | None = None
     blockheight: int | None = None
+    blocktime: int | None = None
     generated: bool = False
 
 
@@ -78,6 +82,12 @@ class Descriptors(Struct, frozen=True):
     """The descriptors of the wallet."""
 
     descriptors: list[DescriptorRange]
+
+
+class WalletState(Struct, frozen=True):
+    """Whether the wallet reads old blocks, with its progress if it does."""
+
+    scanning: bool | dict[str, Any] = False
 
 
 class NamedDescriptor(Struct, frozen=True):
@@ -137,19 +147,32 @@ class BitcoinNode:
                 *(self._wallet, private_keys_disabled, blank, "", avoid_reuse, descriptors, on_startup),
             )
 
-    async def watch(self, descriptor: str, last_index: int, since: int | None) -> None:
-        """Have the wallet watch a descriptor up to this index, and scan the chain since a UNIX timestamp if there is one.
+    async def is_scanning(self) -> bool:
+        """Whether the wallet reads old blocks now, so that it does not list everything yet."""
+        return (await self._call(WalletState, "getwalletinfo")).scanning is not False
 
-        A descriptor that is watched so far is left alone.
-        """
+    async def watched_up_to(self, descriptor: str) -> int:
+        """The last index from 0 on at which the wallet watches this descriptor; -1 if it does not."""
         named = await self._call(NamedDescriptor, "getdescriptorinfo", descriptor)
         known = await self._call(Descriptors, "listdescriptors")
-        for one in known.descriptors:
-            if _without_checksum(one.desc) == _without_checksum(named.descriptor) and one.range is not None:
-                first, last = one.range
-                if first == 0 and last >= last_index:
-                    return
-        request = {"desc": named.descriptor, "range": [0, last_index], "timestamp": "now" if since is None else since}
+        return max(
+            (
+                one.range[1]
+                for one in known.descriptors
+                if _scripts(one.desc) == _scripts(named.descriptor) and one.range is not None and one.range[0] == 0
+            ),
+            default=-1,
+        )
+
+    async def watch(self, descriptor: str, last_index: int) -> None:
+        """Have the wallet watch a descriptor up to this index. A descriptor that is watched so far is left alone.
+
+        Earlier blocks are not read, so none of the new addresses may have been shown to anybody.
+        """
+        if await self.watched_up_to(descriptor) >= last_index:
+            return
+        named = await self._call(NamedDescriptor, "getdescriptorinfo", descriptor)
+        request = {"desc": named.descriptor, "range": [0, last_index], "timestamp": "now"}
         outcomes = await self._call(list[ImportOutcome], "importdescriptors", [request])
         if [one.success for one in outcomes] != [True]:
             raise NodeResponseError("the wallet does not watch the addresses")
@@ -204,6 +227,6 @@ def satoshis(amount: Decimal) -> int:
     return int(scaled)
 
 
-def _without_checksum(descriptor: str) -> str:
-    """A descriptor as both writings of a hardened step would give it, without the checksum."""
-    return descriptor.partition("#")[0].replace("'", "h")
+def _scripts(descriptor: str) -> str:
+    """What two descriptors of the same scripts have in common: without the checksum, and where the key comes from."""
+    return ORIGIN.sub("", descriptor.partition("#")[0])

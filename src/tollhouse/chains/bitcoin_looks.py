@@ -1,0 +1,104 @@
+"""One look at Bitcoin: node and wallet are verified, addresses derived, and deposits stored and reported."""
+
+from datetime import datetime
+from typing import Any
+
+from tollhouse.chains import addresses, store
+from tollhouse.chains.bitcoin_watcher import BitcoinWatcher
+from tollhouse.chains.model import Cursor
+from tollhouse.chains.watcher import ChainMismatchError
+from tollhouse.http.services import Services
+from tollhouse.rails.bitcoin import keys
+from tollhouse.rails.bitcoin.keys import AccountKey, InvalidKeyError
+from tollhouse.rails.bitcoin.node import BitcoinNode, ChainState
+from tollhouse.rails.bitcoin.provider import BitcoinNetwork
+from tollhouse.rails.json_rpc import NodeError
+from tollhouse.rails.settings import secret
+
+VERIFIED_AT_ONCE = 50
+"""Addresses that a look verifies. To derive one takes almost a millisecond."""
+
+WATCHED_AHEAD = 1_000
+"""By how many addresses the wallet watches more than are needed, when it does not watch enough."""
+
+BEHIND_MAX = 2
+"""Blocks that the node may be behind the headers that it knows."""
+
+
+class AccountDeriver:
+    """Derives the addresses of an account, some at once, which is faster."""
+
+    def __init__(self, account: AccountKey) -> None:
+        self._account = account
+        self._derived: dict[int, str] = {}
+
+    def address(self, index: int) -> str:
+        """The deposit address of this index."""
+        if index not in self._derived:
+            indexes = range(index, index + VERIFIED_AT_ONCE)
+            self._derived |= zip(indexes, keys.addresses(self._account, keys.DEPOSITS, indexes), strict=True)
+        return self._derived[index]
+
+
+async def look(
+    services: Services, network: BitcoinNetwork, cursor: Cursor | None, first_verified: int, now: datetime
+) -> tuple[str | None, dict[str, Any], int]:
+    """Why the rail is unavailable, None if it is available; what was measured; and which address is verified next.
+
+    Raises `LeaseLostError`.
+    """
+    url = secret(network.settings.node_url, network.settings.node_url_file)
+    if url is None:
+        return "node_url and xpub are needed by the worker", {}, first_verified
+    try:
+        account = network.account()
+    except InvalidKeyError as error:
+        return str(error), {}, first_verified
+    deriver = AccountDeriver(account)
+    is_same, next_verified = await addresses.verify(services, network, deriver, first_verified, VERIFIED_AT_ONCE)
+    if not is_same:  # read again until it is right
+        return "a deposit address was changed", {}, first_verified
+    facts = dict[str, Any]()
+    try:
+        async with BitcoinNode(url, network.settings.wallet) as node:
+            state = await node.state()
+            facts |= {"tip": state.blocks, "headers": state.headers, "tip_age_s": max(int(now.timestamp()) - state.time, 0)}
+            _verify_chain(network, state)
+            await _watch(services, network, node, account)
+            facts["free_addresses"] = await addresses.refill(services, network, deriver, now)
+            await BitcoinWatcher(services, network, node, now).follow(cursor, state)
+    except (NodeError, ChainMismatchError) as error:
+        return str(error), facts, next_verified
+    return _tip_error(network, facts), facts, next_verified
+
+
+def _verify_chain(network: BitcoinNetwork, state: ChainState) -> None:
+    """Raises `ChainMismatchError`."""
+    if state.chain != network.settings.network:
+        raise ChainMismatchError("the node is part of another network")
+    if state.initialblockdownload:
+        raise ChainMismatchError("the node has not downloaded the chain")
+
+
+async def _watch(services: Services, network: BitcoinNetwork, node: BitcoinNode, account: AccountKey) -> None:
+    """Have the wallet watch all addresses that exist or will be derived now. Raises `NodeError` and `ChainMismatchError`.
+
+    A wallet that does not watch addresses of payments has missed what was sent to them. Only operators can have it read old
+    blocks, because that can take hours, and a pruned node cannot.
+    """
+    await node.open_wallet()
+    if await node.is_scanning():
+        raise ChainMismatchError("the wallet of the node reads old blocks")
+    descriptor = keys.descriptor(account, keys.DEPOSITS)
+    watched = await node.watched_up_to(descriptor)
+    if watched < await store.last_given_index(services.db, network.name, network.mode):
+        raise ChainMismatchError("the wallet of the node does not watch all addresses that were given out")
+    needed = await store.next_index(services.db, network.name, network.mode) + addresses.FREE_MIN
+    if watched < needed:
+        await node.watch(descriptor, needed + WATCHED_AHEAD)
+
+
+def _tip_error(network: BitcoinNetwork, facts: dict[str, Any]) -> str | None:
+    if facts["headers"] - facts["tip"] > BEHIND_MAX:
+        return "the node is behind the chain"
+    return "the newest block is too old" if facts["tip_age_s"] > network.settings.tip_age_max_s else None

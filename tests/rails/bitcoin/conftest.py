@@ -1,0 +1,29 @@
+"""A rail of Bitcoin on a node of its own for each test."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.cast import Actor
+from tests.invariants import broken_invariants, last_id
+from tests.rails.bitcoin.core import Core, serving
+from tests.rails.bitcoin.receiving import BitcoinReceiver
+from tollhouse.chains import addresses, bitcoin_looks
+from tollhouse.http.services import Services
+
+
+@pytest.fixture
+async def receiver(
+    alice: Actor, services: Services, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[BitcoinReceiver]:
+    """A rail that was seen once. Few addresses are derived ahead and verified, for each takes a millisecond."""
+    monkeypatch.setattr(addresses, "FREE_MIN", 8)
+    monkeypatch.setattr(bitcoin_looks, "VERIFIED_AT_ONCE", 4)
+    monkeypatch.setattr(bitcoin_looks, "WATCHED_AHEAD", 50)
+    since = last_id()
+    core = Core()
+    async with serving(core) as url:
+        made = BitcoinReceiver(alice, services, core, url, **getattr(request, "param", {}))
+        await made.look()
+        yield made
+    assert await broken_invariants(alice.service.dsn, since) == []

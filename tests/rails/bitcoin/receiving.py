@@ -1,0 +1,73 @@
+"""A rail of Bitcoin that takes deposits by the node of the tests."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+
+from tests.cast import Actor
+from tests.chains.offering import Offering, address
+from tests.rails.bitcoin.core import Core
+from tests.rails.bitcoin.wallet import FINGERPRINT, ZPUB
+from tollhouse.catalogue import extension
+from tollhouse.chains import health, jobs
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.rails.bitcoin.provider import BitcoinNetwork
+from tollhouse.rails.configured import SANDBOX, Rails
+from tollhouse.rails.settings import BitcoinSettings
+from tollhouse.transactions.model import Transaction
+
+METHOD = """
+[methods."{name}:BTC"]
+name = "Bitcoin"
+type = "crypto"
+rail = "{name}"
+confirmation = "minutes"
+"""
+AGE_MAX_S = 10**9
+"""Blocks of the tests have times of their own."""
+
+PRICE = 150_000
+"""0.0015 BTC in satoshis."""
+
+Shown = tuple[str, int, int | None]
+
+
+class BitcoinReceiver(Offering):
+    """A rail of its own, whose worker looks when it is told to."""
+
+    def __init__(self, actor: Actor, services: Services, core: Core, url: str, **settings: Any) -> None:
+        self.actor, self.core, self.url = actor, core, url
+        self.name = f"t{uuid4().hex[:10]}"
+        self.env = MerchantEnv(MerchantId(UUID(actor.merchant_id)), "live")
+        described: dict[str, Any] = {"node_url": url, "xpub": ZPUB, "fingerprint": FINGERPRINT, "tip_age_max_s": AGE_MAX_S}
+        self.network = BitcoinNetwork(self.name, BitcoinSettings(network="main", **(described | settings)))
+        self.services = msgspec.structs.replace(
+            services,
+            rails=Rails([SANDBOX, self.network]),
+            catalogue=extension.read(METHOD.format(name=self.name).encode()),
+        )
+
+    async def look(self) -> None:
+        """The worker follows the wallet once, and every process knows what it measured."""
+        await jobs.watch_once(self.services, self.network, clock.now())
+        await health.refresh(self.services)
+
+    async def bought(self, amount: str = "0.0015") -> tuple[Transaction, str]:
+        """An attempt to pay a new link, and its address."""
+        made = await self.offer("BTC", amount)
+        return made, address(made)
+
+    async def shown(self, payment: Transaction) -> Shown:
+        """Status, satoshis received, and confirmations of a payment now."""
+        found = await self.payment(payment.id)
+        return found.status, found.received_minor, found.confirmations
+
+    async def measured(self) -> tuple[str | None, dict[str, Any]]:
+        """Why the rail is unavailable, and what was measured."""
+        sql = "SELECT reason, facts FROM rail_health WHERE rail = $1"
+        [row] = await self.services.db.fetch(sql, self.name)
+        return row["reason"], msgspec.json.decode(row["facts"])
