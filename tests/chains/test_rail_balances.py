@@ -10,10 +10,12 @@ from tests.chains.paying import Payer, make_payouts
 from tests.chains.receiving import CATALOGUE, ETHER, MINOR, Receiver, address
 from tests.chains.test_sweeps import Collector, collector
 from tests.console.commands import operator
+from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants, last_id
 from tests.withdrawals.steps import review
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.catalogue import extension
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.chains import payout_checks, payout_health
 from tollhouse.chains.reports import Reporter
 from tollhouse.console import rail_floats
@@ -21,6 +23,7 @@ from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
+from tollhouse.monitoring.database_metrics import read_metrics
 from tollhouse.rail_balances import jobs, store
 from tollhouse.rail_balances.model import RailBalance, RailStatus
 from tollhouse.withdrawals import actions
@@ -74,10 +77,7 @@ class Rail:
         """Book money of the operator."""
         known = self.services.catalogue.currencies[currency]
         rail_floats.ensure_measured(self.services, self.name, currency)
-        context = OperatorContext("olga@example.com", clock.now(), "Coins for fees.", on_command_line=True)
-        await self.services.transact(
-            lambda work: rail_floats.change(work, self.name, known, amount_minor, context), context.at, OPERATOR
-        )
+        await book(self.services, self.name, known, amount_minor)
 
     async def withdraw(self, amount: str) -> Withdrawal:
         """A withdrawal that was sent to the network."""
@@ -176,7 +176,8 @@ async def test_payouts_are_in_flight_between_their_block_and_the_ledger(rail: Ra
 
 
 async def test_sweeps_move_money_within_the_rail(collector: Collector) -> None:
-    """Only their fees leave. The ether in the wallet was not booked, so it is the difference all the time."""
+    """Only their fees leave."""
+    await book(collector.services, collector.name, collector.services.catalogue.currencies["ETH"], 1_000_000_000)
     await collector.pay_ether()
     await collector.pay_dollars()
     await collector.settle()
@@ -186,7 +187,7 @@ async def test_sweeps_move_money_within_the_rail(collector: Collector) -> None:
     async def measured() -> dict[str, RailBalance]:
         await jobs.measure(collector.services, network, clock.now())
         found = [one.balance for one in await store.list_latest(collector.services.db) if one.balance.rail == network.name]
-        assert {one.currency: one.difference_units for one in found} == {"ETH": 10 * ETHER, "USDC": 0}
+        assert {one.currency: one.difference_units for one in found} == {"ETH": 0, "USDC": 0}
         return {one.currency: one for one in found}
 
     assert (await measured())["ETH"].places == {"wallet": 10 * ETHER, "deposit_addresses": 3 * ETHER // 2}
@@ -219,6 +220,21 @@ async def test_what_nobody_explains_is_a_difference(rail: Rail) -> None:
     assert (first.balance.difference_units, first.differs_since) == (-3 * ETHER // 2, first.balance.measured_at)
     again = await rail.status()
     assert (again.differs_since, again.balance.measured_at > first.balance.measured_at) == (first.differs_since, True)
+    assert await find_differences(rail) == []  # it may be on its way
+    await rail.status()
+    [lasting] = await find_differences(rail)
+    assert f"{rail.name} ETH differs by -1.5 since" in lasting
+    assert (("rail", rail.name), ("currency", "ETH"), -1.5) in await scrape(rail, "tollhouse_rail_difference")
+    again = await rail.status()
+    async with signed_in_operator(rail.receiver.actor.service) as olga:
+        listed = (await olga.send("GET", "/operator/books/rails")).ok().text
+        detail = (await olga.send("GET", f"/operator/books/rails/{rail.name}/ETH")).ok().text
+        (await olga.send("GET", f"/operator/books/rails/{rail.name}/EUR")).refused("not_found", 404)
+    assert f"/operator/books/rails/{rail.name}/USDC" in listed
+    for words in ("Differs", "Agrees", "\N{MINUS SIGN}1.50"):
+        assert words in listed
+        assert words in detail
+    assert ("Deposit addresses" in detail, "Paying wallet" in detail) == (False, True)
     settings = rail.receiver.network.settings
     rail.receiver.network.settings = msgspec.structs.replace(settings, node_url="http://127.0.0.1:9")
     down = await rail.status()
@@ -229,7 +245,8 @@ async def test_what_nobody_explains_is_a_difference(rail: Rail) -> None:
     await rail.receiver.settle()
     await rail.balance()
     history = await store.list_history(rail.services.db, rail.name, "live", "ETH", 10)
-    assert [one.differs for one in history] == [False, True, True, False]
+    assert [one.differs for one in history] == [False, True, True, True, True, False]
+    assert await find_differences(rail) == []
     claims = [await store.claim(rail.services.db, rail.name, "live", clock.now(), jobs.INTERVAL) for _ in range(2)]
     assert claims == [False, False]  # measured just now
     later = clock.now() + 2 * jobs.INTERVAL
@@ -256,6 +273,27 @@ async def test_operators_book_their_own_money_by_command(rail: Rail, tmp_path: P
     [ether] = [one for one in listed if (one["rail"], one["currency"]) == (rail.name, "ETH")]
     assert (ether["outside"], ether["ledger"], ether["difference"], ether["differs"]) == ("10", "10", "0", False)
     assert ether["places"] == {"wallet": "10"}
+
+
+async def find_differences(rail: Rail) -> list[str]:
+    """The lines of the invariant about measured balances of this rail."""
+    lines = await broken_invariants(rail.receiver.actor.service.dsn, last_id())
+    return [one for one in lines if f"has outside what the ledger has: {rail.name} " in one]
+
+
+async def scrape(rail: Rail, name: str) -> list[tuple[tuple[str, str], tuple[str, str], float]]:
+    """The samples of a metric of this rail."""
+    [family] = [one for one in await read_metrics(rail.services.db) if one.name == name]
+    samples = [(("rail", one.labels["rail"]), ("currency", one.labels["currency"]), one.value) for one in family.samples]
+    return [one for one in samples if one[0][1] == rail.name]
+
+
+async def book(services: Services, name: str, currency: Currency, amount_minor: int) -> None:
+    """Book money of the operator on a rail."""
+    context = OperatorContext("olga@example.com", clock.now(), "Coins for fees.", on_command_line=True)
+    await services.transact(
+        lambda work: rail_floats.change(work, name, currency, amount_minor, context), context.at, OPERATOR
+    )
 
 
 async def _do_nothing(_: Reporter) -> None:

@@ -12,6 +12,7 @@ from tollhouse.console import (
     payout_pages,
     position_pages,
     project_pages,
+    rail_balance_pages,
     review_pages,
     security_pages,
     statement_pages,
@@ -39,6 +40,7 @@ SLICE = Slice(
         *payout_pages.OPERATIONS,
         *accounting_pages.OPERATIONS,
         *position_pages.OPERATIONS,
+        *rail_balance_pages.OPERATIONS,
     ),
     jobs=(
         Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),

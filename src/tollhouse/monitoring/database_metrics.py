@@ -67,7 +67,12 @@ class DatabaseMetrics:
 async def read_metrics(db: Pool) -> list[Metric]:
     """All but the ledger."""
     now = clock.now()
-    return [*await _read_instance(db, now), *await _read_queues(db, now), *await _read_operations(db, now)]
+    return [
+        *await _read_instance(db, now),
+        *await _read_queues(db, now),
+        *await _read_operations(db, now),
+        *await _read_rails(db, now),
+    ]
 
 
 async def _read_instance(db: Pool, now: datetime) -> list[Metric]:
@@ -168,6 +173,25 @@ async def _read_operations(db: Pool, now: datetime) -> list[Metric]:
         _time("bank_statement_imported_timestamp_seconds", "The last import of a statement.", statements["imported_at"]),
         _time(
             "bank_statement_last_day_timestamp_seconds", "The last day with an entry in a statement, at 0:00 UTC.", last_on
+        ),
+    ]
+
+
+async def _read_rails(db: Pool, now: datetime) -> list[Metric]:
+    """What rails have outside of the ledger."""
+    return [
+        _gauge(
+            "rail_difference",
+            "What a rail has outside and nothing explains, in units of the currency; 0 if rounding explains it.",
+            *(
+                ({"rail": row["rail"], "currency": row["currency"]}, row["difference"])
+                for row in await db.fetch(store.RAIL_DIFFERENCES, now)
+            ),
+        ),
+        _gauge(
+            "rail_measured_timestamp_seconds",
+            "When a rail was compared with the ledger; 0 if it never was.",
+            *(({"rail": row["rail"]}, row["measured_s"]) for row in await db.fetch(store.RAIL_MEASUREMENTS, now)),
         ),
     ]
 

@@ -55,6 +55,20 @@ EXPORTED = """
     SELECT count(*) AS exported, count(*) FILTER (WHERE b.exported_at < $1) AS overdue, min(b.exported_at) AS oldest_at
     FROM bank_payouts p JOIN bank_batches b ON b.id = p.batch_id WHERE p.status = 'exported'
 """
+# Rails that are measured: one that was removed from the rails file is not, and counts no more after a day.
+RAIL_MEASUREMENTS = """
+    SELECT m.rail, coalesce(extract(epoch FROM max(b.measured_at)), 0)::float AS measured_s
+    FROM rail_measurements m LEFT JOIN rail_balances b ON (b.rail, b.mode) = (m.rail, m.mode)
+    WHERE m.mode = 'live' AND m.next_at > $1::timestamptz - interval '1 day' GROUP BY m.rail ORDER BY m.rail
+"""
+RAIL_DIFFERENCES = """
+    SELECT DISTINCT ON (b.rail, b.currency) b.rail, b.currency,
+           CASE WHEN abs(b.difference_units) <= b.tolerance_units THEN 0
+                ELSE b.difference_units / 10::numeric ^ b.decimals END::float AS difference
+    FROM rail_balances b JOIN rail_measurements m ON (m.rail, m.mode) = (b.rail, b.mode)
+    WHERE b.mode = 'live' AND m.next_at > $1::timestamptz - interval '1 day'
+    ORDER BY b.rail, b.currency, b.measured_at DESC
+"""
 STATEMENTS = "SELECT max(imported_at) AS imported_at, max(last_on) AS last_on FROM bank_statements"
 BALANCES = """
     SELECT mode, currency, code, sum(balance) AS balance_minor

@@ -46,9 +46,13 @@ class RailBalance(Struct, frozen=True, kw_only=True):
         """Whether the difference is more than roundings explain."""
         return abs(self.difference_units) > self.tolerance_units
 
+    def decimal(self, units: int) -> str:
+        """An amount with all decimals of the rail."""
+        return format_minor(units, self.decimals)
+
     def format(self, units: int) -> str:
         """An amount as people write it, such as `0.5`."""
-        return trimmed(format_minor(units, self.decimals))
+        return trimmed(self.decimal(units))
 
 
 class RailStatus(Struct, frozen=True):

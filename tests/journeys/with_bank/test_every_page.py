@@ -17,6 +17,9 @@ from tests.payments.shop import choose, open_link
 from tests.receiver import Receiver
 from tests.running import Service
 from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked
+from tollhouse.kernel import clock
+from tollhouse.rail_balances import store as rail_store
+from tollhouse.rail_balances.model import RailBalance
 
 NOT_LINKED = {
     "/api/v2/oauth/authorize": "leads to the consent page",
@@ -65,6 +68,7 @@ async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tupl
     await refunded(alice, bank, payment_id)
     await bank.shows(Line(90, words="Interest", name=None))
     await asked(alice, BY_SEPA | {"amount": "1.00"}, mode="live")
+    await measure_network(bank)
     opened, pending, failed, paid = [await open_link(alice) for _ in range(4)]
     await attempt(alice, failed, "fail")
     await attempt(alice, paid)
@@ -78,6 +82,24 @@ async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tupl
         f"{transfer['url']}?payment={transfer_payment}",
     ]
     return pages, till.app.authorize_path("account:read payments:write offline_access")
+
+
+async def measure_network(bank: Bank) -> None:
+    """As if the worker had compared a network with the ledger."""
+    places, db, now = {"wallet": 10**18}, bank.services.db, clock.now()
+    measured = RailBalance(
+        rail="ethereum",
+        mode="live",
+        currency="ETH",
+        measured_at=now,
+        as_of="block 1",
+        decimals=18,
+        places=places,
+        ledger_units=0,
+        in_flight={"deposits_not_credited": 10**18},
+    )
+    await db.transact(lambda tx: rail_store.insert(tx, [measured]))
+    await rail_store.measure_next(db, "ethereum", "live", now, None)
 
 
 async def test_every_page_by_its_links(browser: Browser, service: Service, bank: Bank, receiver: Receiver) -> None:

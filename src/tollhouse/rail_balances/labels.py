@@ -1,0 +1,24 @@
+"""Names of the places where a rail has money, and of what is in flight."""
+
+from collections.abc import Mapping
+
+from tollhouse.kernel.text import Translatable
+
+PLACES: Mapping[str, Translatable] = {
+    "wallet": "Paying wallet",
+    "deposit_addresses": "Deposit addresses",
+    "sweep_target": "Address of sweeps",
+}
+IN_FLIGHT: Mapping[str, Translatable] = {
+    "deposits_not_credited": "Final deposits that are not credited yet",
+    "deposits_ignored": "Deposits below the smallest amount",
+    "deposits_lost": "Credited deposits that left the chain",
+    "payouts": "Payouts that are not in both yet",
+    "network_fees": "Network fees that are not in both yet",
+    "rounding": "Rounding",
+}
+
+
+def part_name(code: str) -> Translatable:
+    """The name of a place or of something in flight."""
+    return PLACES.get(code) or IN_FLIGHT.get(code) or code
