@@ -35,7 +35,7 @@ class RailContract:
     """Who is paid back, where the rail must be told."""
     impossible_receivers: tuple[str, ...] = ("",)
     without: ClassVar[Mapping[str, str]] = {}
-    """What this rail cannot have, of `decline` and `reversal`, and why."""
+    """What this rail cannot have, of `decline`, `currency`, `refund` and `reversal`, and why."""
 
     def need(self, what: str) -> None:
         """Skip the test if the rail cannot have this."""
@@ -130,6 +130,7 @@ class RailContract:
         assert await self.purse(alice) == (0, 0, 0)
 
     async def test_another_currency_is_kept_apart(self, alice: Actor, services: Services) -> None:
+        self.need("currency")
         _, paid, name = await self.waiting(alice, services)
         other = "USD" if self.currency != "USD" else "EUR"
         [unmatched] = await self.report(services, self.confirmed(paid.instructions.reference, name, 1_000, other))
@@ -167,6 +168,7 @@ class RailContract:
 
     async def test_an_order_that_is_handed_in_twice_is_one(self, alice: Actor, services: Services) -> None:
         """As after a timeout: it had been accepted, and nobody knew."""
+        self.need("refund")
         _, paid, name = await self.waiting(alice, services)
         await self.report(services, self.confirmed(paid.instructions.reference, name, 1_000))
         to = {} if self.receiver is None else {"receiver": self.receiver}

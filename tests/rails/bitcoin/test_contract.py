@@ -1,0 +1,152 @@
+"""The rail of Bitcoin passes the contract of rails: what it reports is what its worker finds in the wallet of a node."""
+
+from collections.abc import AsyncIterator
+from typing import ClassVar
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+
+from tests.cast import Actor
+from tests.invariants import broken_invariants, last_id
+from tests.payments.shop import approve_project
+from tests.rails.bitcoin.core import Core, serving
+from tests.rails.bitcoin.receiving import AGE_MAX_S, METHOD
+from tests.rails.bitcoin.wallet import FINGERPRINT, THEIRS, ZPUB
+from tests.rails.contract import RailContract
+from tests.running import CATALOGUE, Service
+from tollhouse.catalogue import extension
+from tollhouse.chains import addresses, bitcoin_looks, health, jobs
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.rails.bitcoin.provider import BitcoinNetwork
+from tollhouse.rails.provider import Attempt, Observation
+from tollhouse.rails.settings import BitcoinSettings
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.model import Transaction
+
+CONFIRMATIONS = 3
+OBSERVED = """
+    SELECT transaction_id, outcome, external_ref FROM rail_observations WHERE rail = $1
+    UNION ALL
+    SELECT transaction_id, status, external_ref FROM payment_reversals WHERE rail = $1
+"""
+MERCHANT = "SELECT merchant_id FROM transactions WHERE id = $1"
+
+
+class CentNetwork(BitcoinNetwork):
+    """A network on which the contract's euros are paid: a satoshi is a cent."""
+
+    @property
+    def currencies(self) -> frozenset[str]:
+        """Euros."""
+        return frozenset({"EUR"})
+
+
+@pytest.fixture
+def core() -> Core:
+    """A node."""
+    return Core()
+
+
+@pytest.fixture
+def network() -> BitcoinNetwork:
+    """A rail of its own."""
+    settings = BitcoinSettings(
+        network="main", xpub=ZPUB, fingerprint=FINGERPRINT, confirmations=CONFIRMATIONS, tip_age_max_s=AGE_MAX_S
+    )
+    return CentNetwork(f"t{uuid4().hex[:10]}", settings)
+
+
+@pytest.fixture
+async def services(
+    service: Service,
+    services: Services,
+    alice: Actor,
+    core: Core,
+    network: BitcoinNetwork,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Services]:
+    """Services with the rail, which is available. Alice may sell for real money."""
+    since, name = last_id(), network.name
+    monkeypatch.setattr(addresses, "FREE_MIN", 4)
+    monkeypatch.setattr(bitcoin_looks, "VERIFIED_AT_ONCE", 4)
+    monkeypatch.setattr(bitcoin_looks, "WATCHED_AHEAD", 50)
+    monkeypatch.setitem(service.rails.providers, (name, "live"), network)
+    method = extension.read(METHOD.format(name=name).replace("BTC", "EUR").encode()).methods[f"{name}:EUR"]
+    monkeypatch.setitem(CATALOGUE.methods, f"{name}:EUR", method)
+    await approve_project(alice, "live")
+    async with serving(core) as url:
+        network.settings = msgspec.structs.replace(network.settings, node_url=url)
+        await jobs.watch_once(services, network, clock.now())
+        await health.refresh(services)
+        yield services
+    assert await broken_invariants(service.dsn, since) == []
+
+
+class TestBitcoin(RailContract):
+    """In live mode."""
+
+    receiver = THEIRS
+    impossible_receivers = ("", "bc1", "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx", f"0x{'a1' * 20}")
+    without: ClassVar = {
+        "decline": "A transaction that the network does not take is never seen.",
+        "currency": "The network carries nothing but bitcoin.",
+        "refund": "Orders are taken by the payouts of the worker.",
+    }
+
+    @pytest.fixture(autouse=True)
+    def opened(self, network: BitcoinNetwork, core: Core) -> None:
+        """The rail."""
+        self.provider = self.network = network
+        self.method_id = f"{network.name}:EUR"
+        self.core = core
+        self.transfers: dict[str, str] = {}
+        self.reported = set[tuple[str, str, str]]()
+
+    def attempt(self) -> Attempt:
+        return Attempt(new_id(), self.method_id, self.currency, 1_000, address=THEIRS)
+
+    async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
+        """Let it happen on the network, and say which payment changed when the worker looked."""
+        return [await self._found(services, one) for one in seen]
+
+    async def _found(self, services: Services, seen: Observation) -> Transaction | None:
+        txid = self._transfer(seen)
+        key = (seen.outcome, seen.external_ref, seen.reversal_ref)
+        if key not in self.reported:
+            self.reported.add(key)
+            if seen.outcome == "reversed" and self.core.place(txid)[0] < CONFIRMATIONS:  # no worker would report it yet
+                return (await super().report(services, msgspec.structs.replace(seen, external_ref=f"{txid}:0")))[0]
+            self._happen(seen, txid)
+        before = {(*row,) for row in await services.db.fetch(OBSERVED, self.network.name)}
+        await jobs.watch_once(services, self.network, clock.now())
+        [*changed] = {(*row,) for row in await services.db.fetch(OBSERVED, self.network.name)} - before
+        if not changed:
+            return None
+        transaction_id: UUID = changed[0][0]
+        [merchant] = await services.db.fetch(MERCHANT, transaction_id)
+        env = MerchantEnv(MerchantId(merchant["merchant_id"]), "live")
+        return await transaction_store.get(services.db, env, transaction_id)
+
+    def _transfer(self, seen: Observation) -> str:
+        """The transaction of this name; a new one that nobody has yet."""
+        if seen.external_ref not in self.transfers:
+            is_payment = seen.reference.startswith("bc1") and seen.currency in {None, self.currency}
+            txid = self.core.pay((seen.reference if is_payment else THEIRS, seen.amount_minor or 1_000))
+            self.core.evict(txid)
+            self.transfers[seen.external_ref] = txid
+        return self.transfers[seen.external_ref]
+
+    def _happen(self, seen: Observation, txid: str) -> None:
+        confirmations = self.core.place(txid)[0]
+        wanted = {"seen": seen.confirmations or 0, "confirmed": CONFIRMATIONS, "reinstated": CONFIRMATIONS}
+        if seen.outcome == "reversed":
+            self.core.reorganize(confirmations, keep=False)
+        elif seen.outcome == "vanished" and txid in self.core.mempool:
+            self.core.evict(txid)
+        elif seen.outcome in wanted and confirmations == 0:
+            self.core.take(self.core.txs[txid])
+        self.core.mine(max(wanted.get(seen.outcome, 0) - confirmations, 0))
