@@ -13,6 +13,7 @@ from tollhouse.console import (
     position_pages,
     project_pages,
     rail_balance_pages,
+    rail_pages,
     review_pages,
     security_pages,
     statement_pages,
@@ -41,6 +42,7 @@ SLICE = Slice(
         *accounting_pages.OPERATIONS,
         *position_pages.OPERATIONS,
         *rail_balance_pages.OPERATIONS,
+        *rail_pages.OPERATIONS,
     ),
     jobs=(
         Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),

@@ -72,7 +72,7 @@ class SignerClient:
                 finally:
                     writer.close()
         except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError, msgspec.DecodeError) as error:
-            raise SignerUnavailable(str(error) or type(error).__name__) from error
+            raise SignerUnavailable(f"the signer does not answer ({type(error).__name__})") from error
         if not isinstance(response, expected | SigningRefused):
             raise SignerUnavailable(f"The signer answered with {type(response).__name__}.")
         return response
