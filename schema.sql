@@ -1221,6 +1221,11 @@ CREATE TABLE public.payment_links (
     canceled_at timestamp with time zone,
     tax_lines jsonb DEFAULT '[]'::jsonb NOT NULL,
     line_items jsonb DEFAULT '[]'::jsonb NOT NULL,
+    quantity_min integer,
+    quantity_max integer,
+    customer_amount_min bigint,
+    customer_amount_max bigint,
+    customer_amount_preset bigint,
     CONSTRAINT payment_links_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT payment_links_amount_paid_minor_check CHECK ((amount_paid_minor >= 0)),
     CONSTRAINT payment_links_check CHECK (((max_payments IS NULL) OR (payments_count <= max_payments))),
@@ -1238,8 +1243,14 @@ WITH (fillfactor='85');
 CREATE FUNCTION public.row_digest(public.payment_links) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
-    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.token, $1.project_id, $1.amount_minor, $1.currency,
-                                  $1.created_by_type, $1.created_by_client_id, $1.created_at)))
+    SELECT CASE WHEN num_nonnulls($1.quantity_min, $1.customer_amount_min) = 0
+        THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.token, $1.project_id, $1.amount_minor, $1.currency,
+                                    $1.created_by_type, $1.created_by_client_id, $1.created_at)))
+        ELSE sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.token, $1.project_id, $1.amount_minor, $1.currency,
+                                    $1.created_by_type, $1.created_by_client_id, $1.created_at, $1.quantity_min,
+                                    $1.quantity_max, $1.customer_amount_min, $1.customer_amount_max,
+                                    $1.customer_amount_preset)))
+    END
 $_$;
 CREATE TABLE public.refunds (
     id uuid NOT NULL,
@@ -1317,6 +1328,7 @@ CREATE TABLE public.transactions (
     rate_margin_bps integer,
     rate_expires_at timestamp with time zone,
     settlement text,
+    quantity integer,
     CONSTRAINT transactions_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT transactions_charged_back_minor_check CHECK ((charged_back_minor >= 0)),
     CONSTRAINT transactions_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
@@ -1348,7 +1360,13 @@ WITH (fillfactor='85');
 CREATE FUNCTION public.row_digest(public.transactions) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
-    SELECT CASE WHEN $1.price_currency IS NULL
+    SELECT CASE
+        WHEN $1.quantity IS NOT NULL
+        THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
+                                    $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at, $1.price_currency,
+                                    $1.price_minor, $1.rate, $1.rate_as_of, $1.rate_source, $1.rate_margin_bps,
+                                    $1.rate_expires_at, $1.settlement, $1.quantity)))
+        WHEN $1.price_currency IS NULL
         THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
                                     $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at)))
         ELSE sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
@@ -1675,6 +1693,27 @@ BEGIN
     END IF;
     INSERT INTO transaction_steps (transaction_id, version, status, detail, at)
     VALUES (p_id, p_version + 1, p_status, p_detail, p_at);
+END $$;
+CREATE FUNCTION public.transactions_follow_link() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_price bigint := coalesce(NEW.price_minor, NEW.amount_minor);
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM payment_links l
+        WHERE (l.id, l.merchant_id, l.mode) = (NEW.payment_link_id, NEW.merchant_id, NEW.mode)
+          AND (NEW.quantity IS NULL) = (l.quantity_min IS NULL)
+          AND CASE WHEN l.quantity_min IS NOT NULL
+                   THEN NEW.quantity BETWEEN l.quantity_min AND l.quantity_max AND v_price = l.amount_minor * NEW.quantity
+                   WHEN l.customer_amount_min IS NOT NULL
+                   THEN v_price BETWEEN l.customer_amount_min AND l.customer_amount_max
+                   ELSE v_price = l.amount_minor END
+    ) THEN
+        RAISE EXCEPTION 'payment % is not for an amount of its link', NEW.id
+            USING ERRCODE = 'check_violation', TABLE = 'transactions', CONSTRAINT = 'transactions_follow_link';
+    END IF;
+    RETURN NULL;
 END $$;
 CREATE FUNCTION public.transactions_require(p_merchant uuid, p_mode text, p_id uuid, p_version integer, p_link_id uuid, p_link_version integer) RETURNS void
     LANGUAGE plpgsql
@@ -3293,6 +3332,7 @@ CREATE VIEW public.whole_transactions AS
     t.rate_margin_bps,
     t.rate_expires_at,
     t.settlement,
+    t.quantity,
     l.status AS link_status,
     l.expires_at AS link_expires_at,
     l.project_id,
@@ -3630,9 +3670,13 @@ ALTER TABLE ONLY public.outgoing_transfers
 ALTER TABLE ONLY public.outgoing_transfers
     ADD CONSTRAINT outgoing_transfers_pkey PRIMARY KEY (id);
 ALTER TABLE public.payment_links
+    ADD CONSTRAINT payment_links_customer_amount CHECK (((num_nonnulls(customer_amount_min, customer_amount_max, customer_amount_preset) = 0) OR ((num_nulls(customer_amount_min, customer_amount_max) = 0) AND (1 <= customer_amount_min) AND (customer_amount_max <= '9007199254740991'::bigint) AND (amount_minor = COALESCE(customer_amount_preset, customer_amount_min)) AND ((amount_minor >= customer_amount_min) AND (amount_minor <= customer_amount_max)) AND (quantity_max IS NULL) AND (line_items = '[]'::jsonb) AND (tax_lines = '[]'::jsonb)))) NOT VALID;
+ALTER TABLE public.payment_links
     ADD CONSTRAINT payment_links_line_items CHECK (((line_items = '[]'::jsonb) OR ((jsonb_typeof(line_items) = 'array'::text) AND (jsonb_array_length(line_items) <= 100) AND (public.line_items_total(line_items) = (amount_minor)::numeric)))) NOT VALID;
 ALTER TABLE ONLY public.payment_links
     ADD CONSTRAINT payment_links_pkey PRIMARY KEY (id, merchant_id, mode);
+ALTER TABLE public.payment_links
+    ADD CONSTRAINT payment_links_quantity CHECK (((num_nonnulls(quantity_min, quantity_max) = 0) OR ((num_nulls(quantity_min, quantity_max) = 0) AND (1 <= quantity_min) AND (quantity_min <= quantity_max) AND (quantity_max <= 10000) AND (((amount_minor)::numeric * (quantity_max)::numeric) <= ('9007199254740991'::bigint)::numeric) AND (line_items = '[]'::jsonb)))) NOT VALID;
 ALTER TABLE public.payment_links
     ADD CONSTRAINT payment_links_tax_lines CHECK (((jsonb_typeof(tax_lines) = 'array'::text) AND (jsonb_array_length(tax_lines) <= 10) AND (public.tax_total(tax_lines) <= (amount_minor)::numeric))) NOT VALID;
 ALTER TABLE ONLY public.payment_links
@@ -3979,6 +4023,7 @@ CREATE TRIGGER digested AFTER INSERT ON public.refunds FOR EACH ROW EXECUTE FUNC
 CREATE TRIGGER digested AFTER INSERT ON public.transactions FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('payment');
 CREATE TRIGGER digested AFTER INSERT ON public.webhook_events FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('event');
 CREATE TRIGGER digested AFTER INSERT ON public.withdrawals FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('withdrawal');
+CREATE TRIGGER follow_link AFTER INSERT ON public.transactions FOR EACH ROW WHEN ((new.status = 'pending'::text)) EXECUTE FUNCTION public.transactions_follow_link();
 CREATE TRIGGER fulfillments_transition BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER keeps_batch BEFORE UPDATE OF batch_id, batch_row ON public.withdrawals FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.batch_row IS DISTINCT FROM new.batch_row))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER keeps_recipient BEFORE UPDATE OF recipient_id ON public.withdrawals FOR EACH ROW WHEN ((old.recipient_id IS DISTINCT FROM new.recipient_id)) EXECUTE FUNCTION public.ledger_refuse_change();

@@ -17,7 +17,7 @@ FIELDS = {
     "webhook_url", "external_id", "metadata", "payment_method_ids", "success_url", "cancel_url", "customer_email",
     "max_payments", "payments_count", "amount_paid", "amount_paid_minor", "latest_transaction_id", "created_by", "mode",
     "livemode", "created_at", "updated_at", "expires_at", "completed_at", "canceled_at", "version", "tax_lines",
-    "line_items",
+    "line_items", "quantity", "customer_amount",
 }  # fmt: skip
 EVERYTHING = {
     "webhook_url": "https://shop.example/hook",

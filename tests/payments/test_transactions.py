@@ -22,6 +22,7 @@ FIELDS = {
     "amount_received", "amount_received_minor", "fee", "fee_minor", "net", "net_minor", "amount_refunded",
     "amount_refunded_minor", "overpaid", "overpaid_minor", "refundable", "refundable_amount", "refundable_amount_minor",
     "refund_unavailable_reason", "method_id", "method_type", "payment_details", "price", "failure_code", "failure_message",
+    "quantity",
     "refund_required_reason", "refund_required_amount", "refund_required_amount_minor", "late", "chargeback", "refunds",
     "timeline", "metadata", "mode", "livemode", "created_at", "updated_at", "succeeded_at", "version",
 }  # fmt: skip

@@ -37,10 +37,10 @@ def amount_error(known: Currency | None, member: str = "amount") -> FieldError:
     return FieldError(member, "invalid_amount", messages.decimal(digits))
 
 
-def optional_amount_errors(amount: Any) -> Iterator[FieldError]:
+def optional_amount_errors(amount: Any, member: str = "amount") -> Iterator[FieldError]:
     """The error of an optional amount whose currency is not known yet."""
     if amount is not None and not (isinstance(amount, str) and any(parse_amount(amount, scale) for scale in SCALES)):
-        yield amount_error(None)
+        yield amount_error(None, member)
 
 
 def pairs(code: str, catalogue: Catalogue, **minors: int) -> dict[str, Any]:

@@ -86,7 +86,11 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def takes(self, amount_minor: int) -> bool:
         """Whether the amount is within the method's limits."""
-        return self.minimum_minor <= amount_minor and (self.maximum_minor is None or amount_minor <= self.maximum_minor)
+        return self.takes_any(amount_minor, amount_minor)
+
+    def takes_any(self, least_minor: int, most_minor: int) -> bool:
+        """Whether one of these amounts is within the method's limits."""
+        return self.minimum_minor <= most_minor and (self.maximum_minor is None or least_minor <= self.maximum_minor)
 
 
 def sandbox_name(code: str) -> Text:

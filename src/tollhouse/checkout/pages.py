@@ -15,8 +15,10 @@ from starlette.responses import Response
 
 from tollhouse.catalogue.amounts import amount_error
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.typed_amounts import read_amount
 from tollhouse.checkout import attempts, branding
+from tollhouse.checkout.chosen_price import ChosenPrice, field_of, read_choice, require_choice, typed_of
 from tollhouse.checkout.payment_uri import payment_uri
 from tollhouse.checkout.shown_rate import shown_rate
 from tollhouse.checkout.state import (
@@ -38,7 +40,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, json_response, page, see_other
 from tollhouse.http.services import Work
 from tollhouse.identity.guards import payer, payer_form
-from tollhouse.identity.throttle import RequestMeter
+from tollhouse.identity.throttle import RateLimited, RequestMeter
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
@@ -47,6 +49,7 @@ from tollhouse.kernel.money import parse_amount
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import LinkCanceled, LinkExpired, MethodUnavailable
+from tollhouse.payment_links.model import CheckoutPrice
 from tollhouse.payment_links.offers import LinkOffer, load_prices, offers_for
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.configured import SANDBOX, Rails
@@ -102,10 +105,14 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
 @OPERATIONS.add("GET", "/pay/{token}", guard=payer, errors=(NotFound, LinkExpired, LinkCanceled))
 async def show(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The checkout page. Browsers also get the page of a closed link."""
-    found = await load_checkout(db, token, named_attempt(request), now)
+    query = parse_form(request.query)
+    found = await load_checkout(db, token, named_attempt(request), now, anew=bool(query.one("change")))
     if not request.wants_html:
         _require_open(found)
-    return await render(request, found, now)
+    choice = None
+    if found.state in CHOOSING:
+        choice = read_choice(found.link, query, _currency(request, found), before=found.price)
+    return await render(request, found, now, choice=choice)
 
 
 @OPERATIONS.add("GET", "/pay/brand/{name}", guard=payer, errors=(NotFound,))
@@ -117,30 +124,37 @@ async def brand(name: str) -> Response:
     return Response(branding.sheet(f"#{color[1]}"), 200, {"Cache-Control": "public, max-age=86400"}, "text/css")
 
 
-@OPERATIONS.add("POST", "/pay/{token}/method", guard=payer_form, errors=(NotFound, MethodUnavailable))
+@OPERATIONS.add("POST", "/pay/{token}/method", guard=payer_form, errors=(NotFound, MethodUnavailable, RateLimited))
 async def choose(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """Choose a payment method: starts an attempt, or shares an open one."""
-    found = await load_checkout(db, token, named_attempt(request), now)
+    found = await load_checkout(db, token, named_attempt(request), now, anew=True)
     link = found.link
     if link.status_at(now) != "active" or found.shown.suspended:
         return see_other(found.path)
     if found.attempt is not None and found.state in WAITING:
         return see_other(found.path)
+    choice = require_choice(link, request.form(), _currency(request, found))
+    if choice.price is None:
+        return await render(request, found, now, choice=choice)
     if request.services.settings.rate_limits:
         STARTS.count_network(request.address, STARTS_PER_MIN, now)
-    offers = await _offers(request, found, now)
+    offers = await _offers(request, found, choice.price, now)
+    chosen = attempts.Choice(choice.price, offers, request.form().one("method_id") or "")
     try:
-        method_id = request.form().one("method_id") or ""
-        new = await attempts.start(link, shop_name(found), offers, method_id, request.services, now)
+        new = await attempts.start(link, shop_name(found), chosen, request.services, now)
     except MethodUnavailable as error:
-        return await render(request, found, now, error)
+        return await render(request, found, now, error, choice=choice)
     if isinstance(new, UUID):
         return see_other(f"/pay/{token}?payment={new}")
 
     async def action(tx: Tx) -> UUID | None:
         return await attempts.begin(tx, link, new, now, language_of(request))
 
-    begun = await db.transact(action)
+    try:
+        begun = await db.transact(action)
+    except RateLimited:
+        await attempts.abandon(request.services, link, new)
+        raise
     if begun != new.id:
         await attempts.abandon(request.services, link, new)
     return see_other(f"/pay/{token}" if begun is None else f"/pay/{token}?payment={begun}")
@@ -225,37 +239,38 @@ async def render(
     now: datetime,
     error: MethodUnavailable | None = None,
     mail_form: ReceiptMailForm = NO_MAIL_FORM,
+    choice: ChosenPrice | None = None,
 ) -> Response:
-    """The checkout page in its state."""
-    link, attempt, state = found.link, found.attempt, found.state
+    """The checkout page in its state. `choice`: what the customer has chosen, by default what the link suggests."""
+    link, attempt, state, catalogue = found.link, found.attempt, found.state, request.services.catalogue
     request.zone = found.shown.zone
-    code = (attempt.failure_code if attempt else None) or ""
-    showing_offers = state in CHOOSING or state == "rate_expired" or error is not None
+    choice = choice or ChosenPrice(found.price, typed_of(found.price, _currency(request, found)))
+    is_choosing = error is not None or bool(choice.errors.field_errors)
+    showing_offers = state in CHOOSING or state == "rate_expired" or is_choosing
     return page(
         request,
         "checkout/checkout.html",
-        mail_form.errors.status if error is None else error.status,
+        max(mail_form.errors.status, choice.errors.status) if error is None else error.status,
         allow_external_redirect=(link.success_url or found.settings.success_url) is not None,
         **_brand_values(found),
         link=link,
         **await _receipt_values(request, found, now, mail_form),
-        amount=request.services.catalogue.format_amount(link.amount_minor, link.currency),
-        due=request.services.catalogue.format_amount(found.due_minor, found.due_currency),
+        **_price_values(request, found, choice),
+        due=catalogue.format_amount(found.due_minor, found.due_currency),
         due_currency=found.due_currency,
-        state=state if error is None else "open",
+        state="open" if is_choosing else state,
         attempt=attempt,
-        link_currency=request.services.catalogue.currencies[link.currency],
-        currency=request.services.catalogue.currencies[attempt.currency if attempt else link.currency],
-        failure=FAILURES.get(code, "The payment failed.") if state == "failed" else None,
+        currency=catalogue.currencies[attempt.currency if attempt else link.currency],
+        failure=_failure(attempt) if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,
-        offers=await _offers(request, found, now) if showing_offers else [],
+        offers=await _offers(request, found, choice.price, now) if showing_offers else [],
         **WORDS,
-        method_name=None if attempt is None else request.services.catalogue.label_of(attempt.method_id),
-        qr=_qr(found, request.services.catalogue),
+        method_name=None if attempt is None else catalogue.label_of(attempt.method_id),
+        qr=_qr(found, catalogue),
         waiting=state in WAITING or state == "rate_expired",
-        rate=shown_rate(attempt, request.services.catalogue),
-        catalogue=request.services.catalogue,
-        wallet_uri=_wallet_uri(found, request.services.catalogue),
+        rate=shown_rate(attempt, catalogue),
+        catalogue=catalogue,
+        wallet_uri=_wallet_uri(found, catalogue),
         here=found.path,
         query=found.path.partition("?")[2],
         simulator=_simulator(found),
@@ -268,6 +283,34 @@ async def render(
         return_url=found.return_url if state in PAID else None,
         returned=bool(parse_form(request.query).one("returned")),
     )
+
+
+def _failure(attempt: Transaction | None) -> str:
+    return FAILURES.get((attempt.failure_code if attempt else None) or "", "The payment failed.")
+
+
+def _price_values(request: Request, found: Checkout, choice: ChosenPrice) -> dict[str, Any]:
+    """What the payment costs and what that consists of, and the field with which the customer chooses it."""
+    link, currency = found.link, _currency(request, found)
+    price = choice.price if found.attempt is None or found.state in CHOOSING else found.price
+    taxes = () if price is None else link.taxes_of(price)
+    amount_minor = 0 if price is None else price.amount_minor
+    return {
+        "amount": currency.format(amount_minor) if price is not None else None,
+        "items": () if price is None else link.items_of(price),
+        "taxes": taxes,
+        "net": currency.format(amount_minor - sum(line.amount_minor for line in taxes)),
+        "link_currency": currency,
+        "price_field": field_of(link),
+        "price_typed": choice.typed,
+        "price_errors": choice.errors.field_errors,
+        "price_range": [currency.format(minor) for minor in link.amount_range],
+        "can_choose_again": found.can_choose_again,
+    }
+
+
+def _currency(request: Request, found: Checkout) -> Currency:
+    return request.services.catalogue.currencies[found.link.currency]
 
 
 def _brand_values(found: Checkout) -> dict[str, Any]:
@@ -289,10 +332,13 @@ def shop_name(found: Checkout) -> str:
     return found.settings.branding.display_name or found.shown.business_name
 
 
-async def _offers(request: Request, found: Checkout, now: datetime) -> list[LinkOffer]:
+async def _offers(request: Request, found: Checkout, price: CheckoutPrice | None, now: datetime) -> list[LinkOffer]:
+    """The methods for a price; none as long as there is no price."""
+    if price is None:
+        return []
     services = request.services
     current = await load_prices(services.db, found.link, found.settings, now)
-    return offers_for(found.link, found.settings, services.rails, services.catalogue, current)
+    return offers_for(found.link, found.settings, services.rails, services.catalogue, current, price)
 
 
 async def _receipt_values(request: Request, found: Checkout, now: datetime, mail_form: ReceiptMailForm) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.checkout.chosen_price import price_of
 from tollhouse.environments import payment_settings
 from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.errors import NotFound
 from tollhouse.payment_links import store as link_store
-from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.payment_links.store import CheckoutLink
 from tollhouse.platform.db import Pool
 from tollhouse.receipts.actions import load_receipt
@@ -63,10 +64,20 @@ class Checkout(Struct, frozen=True):
         return f"{name}?payment={self.attempt.id}" if self.own and self.attempt else name
 
     @property
+    def price(self) -> CheckoutPrice | None:
+        """What the attempt shown costs, else what the link suggests; None if the customer has yet to choose."""
+        return price_of(self.attempt, self.link)
+
+    @property
+    def can_choose_again(self) -> bool:
+        """Whether the customer can choose another price: no money for the attempt has been seen."""
+        return self.link.is_price_chosen and self.state == "pending"
+
+    @property
     def due_minor(self) -> int:
-        """The amount still to pay."""
+        """The amount still to pay; what the link suggests as long as the customer has not chosen one."""
         if self.state in CHOOSING:
-            return self.link.amount_minor
+            return (self.price or self.link.suggested_price).amount_minor
         if (self.state in WAITING or self.state == "rate_expired") and self.attempt is not None:
             return max(0, self.attempt.amount_minor - self.attempt.received_minor)
         return 0
@@ -85,11 +96,11 @@ class Checkout(Struct, frozen=True):
         return address.replace("{PAYMENT_LINK_ID}", str(self.link.id)).replace("{TRANSACTION_ID}", str(self.attempt.id))
 
 
-async def load_checkout(db: Pool, token: str, named: UUID | None, now: datetime) -> Checkout:
+async def load_checkout(db: Pool, token: str, named: UUID | None, now: datetime, *, anew: bool = False) -> Checkout:
     """Load the checkout of this token; `named` is the attempt in the URL. Raises `NotFound`.
 
     A single-payment link shows its latest attempt to every visitor, so that a second device does not invite to pay again.
-    Other links show only the attempt named in the URL.
+    Other links show only the attempt named in the URL. `anew`: the customer chooses another price, if that is possible.
     """
     shown = await link_store.get_by_token(db, token)
     if shown is None:
@@ -100,7 +111,10 @@ async def load_checkout(db: Pool, token: str, named: UUID | None, now: datetime)
     if attempt is None and link.max_payments == 1 and link.latest_transaction_id is not None:
         attempt = await transaction_store.get(db, link.env, link.latest_transaction_id)
     settings = await payment_settings.of(db, link.env)
-    return Checkout(shown, attempt, _state(shown, attempt, now, own=own), settings, own)
+    found = Checkout(shown, attempt, _state(shown, attempt, now, own=own), settings, own)
+    if anew and found.can_choose_again:
+        return Checkout(shown, None, _state(shown, None, now, own=False), settings, own=False)
+    return found
 
 
 async def load_own_receipt(db: Pool, found: Checkout, now: datetime) -> Receipt | None:

@@ -12,6 +12,13 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.shown_fees import ShownFees, fees_of
 from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.dashboard import link_preview
+from tollhouse.dashboard.customer_choice_form import (
+    CHOICE_FIELDS,
+    LIMIT_FIELDS,
+    at_choice_form,
+    typed_customer_amount,
+    typed_quantity,
+)
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.line_item_form import ITEM_FIELDS, PRICE_FIELDS, ROWS, at_item_form, typed_items
 from tollhouse.dashboard.tax_line_form import TAX_FIELDS, at_form, typed_tax
@@ -51,6 +58,7 @@ FIELDS = (
     "expires",
     "max_payments",
     *ITEM_FIELDS,
+    *CHOICE_FIELDS,
     *TAX_FIELDS,
     *OPTIONAL_TEXTS,
     "external_id",
@@ -97,12 +105,15 @@ class LinkForm(Struct, frozen=True):
         items = typed_items(values, currency)
         total_minor = None if values["amount"].strip() else line_items.total_minor(items, currency)
         amount = values["amount"] if total_minor is None or currency is None else currency.format(total_minor)
+        customer_amount = typed_customer_amount(values, currency)
         return LinkRequest(
             display_name=values["display_name"],
-            amount=UNSET if items and not amount else read_amount(amount, currency),
+            amount=UNSET if customer_amount or (items and not amount) else read_amount(amount, currency),
             currency=values["currency"],
             tax_lines=typed_tax({**values, "amount": amount}, currency),
             line_items=items,
+            quantity=typed_quantity(values),
+            customer_amount=customer_amount,
             project_id=parse_id(values["project_id"]),
             expires_at=now + LIFETIMES[values["expires"]][0] if values["expires"] else None,
             max_payments=(int(times) if known else 0) if times else None,
@@ -149,9 +160,9 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
         raise
     except ApiError as error:
         currency = request.services.catalogue.currencies.get(typed.values["currency"])
-        prices = {name: typed.values[name] for name in PRICE_FIELDS}
+        prices = {name: typed.values[name] for name in (*PRICE_FIELDS, *LIMIT_FIELDS)}
         texts = amount_texts(currency, amount=typed.values["amount"], **prices)
-        at_fields = at_item_form(at_form(error), typed.values)
+        at_fields = at_choice_form(at_item_form(at_form(error), typed.values))
         return await _form(request, caller, env, typed, form_errors_of(at_fields, (*FIELDS, METHODS_FIELD), "", texts), key)
     return see_other(f"/{env.mode}/payment-links/{made_id}")
 
@@ -226,6 +237,7 @@ async def _form(
         slow_methods=_slow_methods(env, settings, request.services),
         optional_texts=OPTIONAL_TEXTS,
         item_rows=ROWS,
+        choice_opened=_is_filled(CHOICE_FIELDS, typed, form_errors),
         items_opened=_is_filled(ITEM_FIELDS, typed, form_errors),
         opened=bool(
             typed.methods or METHODS_FIELD in form_errors.field_errors or _is_filled(FOLDED_FIELDS, typed, form_errors)

@@ -54,6 +54,8 @@ async def open_link(
         currency=priced.currency.code,
         tax_lines=priced.tax_lines,
         line_items=priced.line_items,
+        quantity=priced.quantity,
+        customer_amount=priced.customer_amount,
         webhook_url=new.webhook_url,
         external_id=new.external_id,
         metadata=new.metadata or {},

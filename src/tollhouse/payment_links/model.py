@@ -49,8 +49,43 @@ class LineItem(Struct, frozen=True):
         return self.quantity * self.unit_amount_minor
 
 
+class QuantityRange(Struct, frozen=True):
+    """How many of what a link sells can be bought with one payment. The customer chooses."""
+
+    min: int
+    max: int
+
+
+class CustomerAmount(Struct, frozen=True):
+    """The amounts of a link that the customer can choose. `preset_minor` is what the checkout suggests."""
+
+    min_minor: int
+    max_minor: int
+    preset_minor: int | None
+
+
+class CheckoutPrice(Struct, frozen=True):
+    """What a payment of a link costs, in the currency of the link, and how many it is for if the customer chose that."""
+
+    amount_minor: int
+    quantity: int | None = None
+
+
+QUANTITY_COLUMNS = Columns({"quantity_min": "min", "quantity_max": "max"})
+CUSTOMER_AMOUNT_COLUMNS = Columns(
+    {
+        "customer_amount_min": "min_minor",
+        "customer_amount_max": "max_minor",
+        "customer_amount_preset": "preset_minor",
+    }
+)
+
+
 class PaymentLink(Struct, frozen=True, kw_only=True):
-    """A request to be paid a fixed price, until it is paid `max_payments` times, expires or is canceled.
+    """A request to be paid a price, until it is paid `max_payments` times, expires or is canceled.
+
+    `amount_minor` is the price, or the price of one if the customer chooses the quantity. If the customer chooses the
+    amount, it is the suggested one, else the least. None of this changes.
 
     `clock_offset` is the offset of the merchant's test clock. Expiry is compared with the test clock's time.
     """
@@ -63,6 +98,8 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     currency: str
     tax_lines: Json[tuple[TaxLine, ...]] = ()
     line_items: Json[tuple[LineItem, ...]] = ()
+    quantity: Annotated[QuantityRange | None, QUANTITY_COLUMNS] = None
+    customer_amount: Annotated[CustomerAmount | None, CUSTOMER_AMOUNT_COLUMNS] = None
     project_id: UUID
     webhook_url: str | None
     external_id: str | None
@@ -87,9 +124,46 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     clock_offset: Internal[Annotated[timedelta, CLOCK_OFFSET]] = NO_OFFSET
 
     @property
-    def net_minor(self) -> int:
-        """The amount without the taxes that it includes."""
-        return self.amount_minor - sum(line.amount_minor for line in self.tax_lines)
+    def is_price_chosen(self) -> bool:
+        """Whether the customer chooses the quantity or the amount."""
+        return self.quantity is not None or self.customer_amount is not None
+
+    @property
+    def amount_range(self) -> tuple[int, int]:
+        """The least and the largest amount of a payment."""
+        if self.customer_amount is not None:
+            return self.customer_amount.min_minor, self.customer_amount.max_minor
+        if self.quantity is not None:
+            return self.amount_minor * self.quantity.min, self.amount_minor * self.quantity.max
+        return self.amount_minor, self.amount_minor
+
+    @property
+    def suggested_price(self) -> CheckoutPrice:
+        """The price that was not chosen by a customer: the suggested amount, else the least."""
+        return CheckoutPrice(self.amount_minor) if self.quantity is None else self.price_of(self.quantity.min)
+
+    def price_of(self, quantity: int) -> CheckoutPrice:
+        """The price of so many."""
+        return CheckoutPrice(self.amount_minor * quantity, quantity)
+
+    def allows(self, price: CheckoutPrice) -> bool:
+        """Whether a customer can pay this price."""
+        if self.quantity is None:
+            least, most = self.amount_range
+            return price.quantity is None and least <= price.amount_minor <= most
+        number = price.quantity
+        return number is not None and self.quantity.min <= number <= self.quantity.max and price == self.price_of(number)
+
+    def items_of(self, price: CheckoutPrice) -> tuple[LineItem, ...]:
+        """What is sold for this price, if that is more than a name."""
+        if price.quantity is None:
+            return self.line_items
+        return (LineItem(self.display_name, price.quantity, self.amount_minor),)
+
+    def taxes_of(self, price: CheckoutPrice) -> tuple[TaxLine, ...]:
+        """The taxes that this price includes."""
+        times = price.quantity or 1
+        return tuple(TaxLine(line.name, line.amount_minor * times) for line in self.tax_lines)
 
     def status_at(self, now: datetime) -> LinkStatus:
         """The status at `now`."""

@@ -23,8 +23,17 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.names import is_readable
 from tollhouse.orders.errors import CurrencyNotSupported
+from tollhouse.payment_links.customer_choices import (
+    CustomerAmountRequest,
+    QuantityRequest,
+    customer_amount_errors,
+    quantity_errors,
+    suggested_minor,
+    to_customer_amount,
+    to_quantity,
+)
 from tollhouse.payment_links.line_items import LineItemRequest, line_item_errors, to_line_items, total_minor
-from tollhouse.payment_links.model import LineItem, TaxLine
+from tollhouse.payment_links.model import CustomerAmount, LineItem, QuantityRange, TaxLine
 from tollhouse.payment_links.tax_lines import TaxLineRequest, tax_line_errors, to_tax_lines
 from tollhouse.platform.config import Settings
 
@@ -34,13 +43,18 @@ RETURN_HINT = "Customers return here after paying. {PAYMENT_LINK_ID} and {TRANSA
 
 
 class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The request body. `max_payments`: null is unlimited; the default is one. `amount`: required without line items."""
+    """The request body. `max_payments`: null is unlimited; the default is one.
+
+    `amount` is required without `line_items` and `customer_amount`.
+    """
 
     display_name: Annotated[str, documented(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX), example("Coffee")]
     amount: Annotated[Amount, example("4.20")] = msgspec.field(default_factory=lambda: UNSET)
     currency: Annotated[str, documented(pattern=f"^{CURRENCY_CODE.pattern}$")]
     tax_lines: Annotated[list[TaxLineRequest], documented(maxItems=limits.TAX_LINES_MAX)] = []
     line_items: Annotated[list[LineItemRequest], documented(maxItems=limits.LINE_ITEMS_MAX)] = []
+    quantity: QuantityRequest | None = None
+    customer_amount: CustomerAmountRequest | None = None
     project_id: UUID | None = None
     webhook_url: Annotated[Address | None, example("https://shop.example/hooks/tollhouse")] = None
     description: Annotated[
@@ -76,12 +90,14 @@ OPTIONAL_TEXTS = form_fields(LinkRequest)
 
 
 class LinkPrice(Struct, frozen=True):
-    """The parsed price of a link, the taxes that it includes, and what it is the sum of."""
+    """The parsed price of a link, the taxes that it includes, what it is the sum of, and what customers can choose."""
 
     currency: Currency
     amount_minor: int
     tax_lines: tuple[TaxLine, ...]
     line_items: tuple[LineItem, ...]
+    quantity: QuantityRange | None
+    customer_amount: CustomerAmount | None
 
 
 def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime, catalogue: Catalogue) -> LinkPrice:
@@ -95,7 +111,14 @@ def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime,
         raise CurrencyNotSupported
     if amount_minor is None:
         raise AssertionError("an amount that cannot be read is a fault")
-    return LinkPrice(known, amount_minor, to_tax_lines(new.tax_lines, known), to_line_items(new.line_items, known))
+    return LinkPrice(
+        known,
+        amount_minor,
+        to_tax_lines(new.tax_lines, known),
+        to_line_items(new.line_items, known),
+        to_quantity(new.quantity),
+        to_customer_amount(new.customer_amount, known),
+    )
 
 
 def expiry_errors(expires_at: datetime, now: datetime) -> Iterator[FieldError]:
@@ -111,8 +134,7 @@ def _errors(
     amount_minor = _amount_minor(new, known)
     yield from _text_errors(new)
     yield from _price_errors(new, known, amount_minor)
-    yield from tax_line_errors(new.tax_lines, known, amount_minor)
-    yield from line_item_errors(new.line_items, known, amount_minor, has_amount=new.amount is not UNSET)
+    yield from _amount_errors(new, known, amount_minor)
     yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
     yield from _method_errors(new, known, env, amount_minor, catalogue)
     yield from _url_errors(new, env, settings)
@@ -120,8 +142,33 @@ def _errors(
 
 
 def _amount_minor(new: LinkRequest, known: Currency | None) -> int | None:
-    """The amount in minor units, which is the sum of the line items if it is omitted; None if it is invalid."""
-    return total_minor(new.line_items, known) if new.amount is UNSET else minor_of(new.amount, known)
+    """The amount in minor units; None if it is invalid. If it is omitted, it follows from the line items or the choice."""
+    if new.amount is not UNSET:
+        return minor_of(new.amount, known)
+    return total_minor(new.line_items, known) if new.customer_amount is None else suggested_minor(new.customer_amount, known)
+
+
+def _amount_errors(new: LinkRequest, known: Currency | None, amount_minor: int | None) -> Iterator[FieldError]:
+    """Yield the errors of what the amount consists of, or follows from."""
+    has_amount = new.amount is not UNSET
+    fixed = {"tax_lines": bool(new.tax_lines), "line_items": bool(new.line_items), "quantity": new.quantity is not None}
+    yield from customer_amount_errors(new.customer_amount, known, has_amount=has_amount, fixed=fixed)
+    if new.customer_amount is None:
+        yield from tax_line_errors(new.tax_lines, known, amount_minor)
+        yield from line_item_errors(new.line_items, known, amount_minor, has_amount=has_amount)
+        yield from quantity_errors(new.quantity, amount_minor, has_items=bool(new.line_items))
+
+
+def _amount_range(new: LinkRequest, known: Currency | None, amount_minor: int | None) -> tuple[int, int] | None:
+    """The least and the largest amount of a payment; None if they are invalid."""
+    if new.customer_amount is not None:
+        least, most = minor_of(new.customer_amount.min, known), minor_of(new.customer_amount.max, known)
+        return None if least is None or most is None else (least, most)
+    if amount_minor is None:
+        return None
+    return (
+        (amount_minor * new.quantity.min, amount_minor * new.quantity.max) if new.quantity else (amount_minor, amount_minor)
+    )
 
 
 def _text_errors(new: LinkRequest) -> Iterator[FieldError]:
@@ -137,7 +184,7 @@ def _price_errors(new: LinkRequest, known: Currency | None, amount_minor: int | 
     if not CURRENCY_CODE.fullmatch(new.currency):
         yield FieldError("currency", "invalid_currency", messages.A_CURRENCY_CODE)
     if new.amount is UNSET:
-        if not new.line_items:
+        if not new.line_items and new.customer_amount is None:
             yield FieldError("amount", "missing", messages.REQUIRED)
     elif amount_minor is None:
         yield amount_error(known)
@@ -146,7 +193,7 @@ def _price_errors(new: LinkRequest, known: Currency | None, amount_minor: int | 
 def _method_errors(
     new: LinkRequest, known: Currency | None, env: MerchantEnv, amount_minor: int | None, catalogue: Catalogue
 ) -> Iterator[FieldError]:
-    chosen = new.payment_method_ids
+    chosen, amounts = new.payment_method_ids, _amount_range(new, known, amount_minor)
     if chosen is None:
         return
     if not chosen or len(set(chosen)) < len(chosen):
@@ -156,7 +203,7 @@ def _method_errors(
         of_another = method is not None and known is not None and method.asset != known.code
         if method is None or of_another or (method.rail == "sandbox" and env.livemode):
             yield FieldError(f"payment_method_ids.{place}", "method_unavailable", messages.A_METHOD_OF_CURRENCY)
-        elif amount_minor is not None and not method.takes(amount_minor):
+        elif amounts is not None and not method.takes_any(*amounts):
             yield FieldError(f"payment_method_ids.{place}", "amount_out_of_range", messages.A_METHOD_OF_AMOUNT)
 
 

@@ -12,7 +12,7 @@ from tollhouse.conversions.payment_model import PricedAmount
 from tollhouse.conversions.prices import Price
 from tollhouse.environments.availability import MethodRequirements, offers
 from tollhouse.environments.payment_settings import PaymentSettings
-from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.platform.db import Pool
 from tollhouse.rails.configured import Rails
 
@@ -48,16 +48,27 @@ async def load_prices(db: Pool, link: PaymentLink, settings: PaymentSettings, no
 
 
 def offers_for(
-    link: PaymentLink, settings: PaymentSettings, rails: Rails, catalogue: Catalogue, current: CurrentPrices | None = None
+    link: PaymentLink,
+    settings: PaymentSettings,
+    rails: Rails,
+    catalogue: Catalogue,
+    current: CurrentPrices | None = None,
+    price: CheckoutPrice | None = None,
 ) -> list[LinkOffer]:
-    """The methods shown on the checkout page of a link; with prices, those of additional currencies after its own."""
-    requirements = MethodRequirements(link.currency, link.amount_minor)
+    """The methods for a payment of a link; with prices, those of additional currencies after its own.
+
+    `price` is what the payment costs, by default what the link suggests.
+    """
+    price_minor = (price or link.suggested_price).amount_minor
+    requirements = MethodRequirements(link.currency, price_minor)
     found = [
         LinkOffer(offer.method, offer.unavailable_reason)
         for offer in offers(link.env.mode, settings, rails, catalogue, requirements)
         if offer.method.asset == link.currency and _is_shown(link, offer.method, offer.unavailable_reason)
     ]
-    return found if current is None else [*found, *_in_other_currencies(link, settings, rails, catalogue, current)]
+    return (
+        found if current is None else [*found, *_in_other_currencies(link, settings, rails, catalogue, current, price_minor)]
+    )
 
 
 def lifetime_min(link: PaymentLink, settings: PaymentSettings, rails: Rails, catalogue: Catalogue) -> timedelta:
@@ -67,7 +78,12 @@ def lifetime_min(link: PaymentLink, settings: PaymentSettings, rails: Rails, cat
 
 
 def _in_other_currencies(
-    link: PaymentLink, settings: PaymentSettings, rails: Rails, catalogue: Catalogue, current: CurrentPrices
+    link: PaymentLink,
+    settings: PaymentSettings,
+    rails: Rails,
+    catalogue: Catalogue,
+    current: CurrentPrices,
+    price_minor: int,
 ) -> Iterator[LinkOffer]:
     """Methods of additional currencies. Bank transfers take days, for which no rate is fixed."""
     expires_at = min(link.expires_at, current.now + link.clock_offset + payments.RATE_VALID_FOR)
@@ -76,7 +92,7 @@ def _in_other_currencies(
         is_other = method.asset != link.currency and method.asset in settings.additional_currencies
         if not is_other or method.type == "bank_transfer" or not _is_shown(link, method, reason):
             continue
-        price = (link.currency, link.amount_minor)
+        price = (link.currency, price_minor)
         fixed = payments.fix_rate(method, price, settings.settlement, current.known, current.now, expires_at, catalogue)
         if isinstance(fixed, str):
             yield LinkOffer(method, reason or fixed)

@@ -30,6 +30,17 @@ class LineItemView(Struct, frozen=True):
     amount_minor: int
 
 
+class CustomerAmountView(Struct, frozen=True):
+    """The amounts that the customer can choose. `preset` is what the checkout suggests."""
+
+    min: str
+    min_minor: int
+    max: str
+    max_minor: int
+    preset: str | None
+    preset_minor: int | None
+
+
 @view_of(PaymentLink)
 class LinkView(RecordView, frozen=True, kw_only=True):
     """GET /payment-links/{id}."""
@@ -38,6 +49,7 @@ class LinkView(RecordView, frozen=True, kw_only=True):
     url: Annotated[str, After("object"), example("https://pay.example/pay/x7Kq2")]
     tax_lines: Annotated[list[TaxLineView], example([])]
     line_items: Annotated[list[LineItemView], example([])]
+    customer_amount: Annotated[CustomerAmountView | None, example(None)]
 
 
 def link_view(link: PaymentLink, base_url: str, now: datetime, catalogue: Catalogue) -> LinkView:
@@ -62,4 +74,14 @@ def link_view(link: PaymentLink, base_url: str, now: datetime, catalogue: Catalo
             )
             for item in link.line_items
         ],
+        customer_amount=_customer_amount(link, catalogue),
     )
+
+
+def _customer_amount(link: PaymentLink, catalogue: Catalogue) -> CustomerAmountView | None:
+    chosen = link.customer_amount
+    if chosen is None:
+        return None
+    least, most = (catalogue.format_amount(minor, link.currency) for minor in (chosen.min_minor, chosen.max_minor))
+    preset = None if chosen.preset_minor is None else catalogue.format_amount(chosen.preset_minor, link.currency)
+    return CustomerAmountView(least, chosen.min_minor, most, chosen.max_minor, preset, chosen.preset_minor)

@@ -41,13 +41,14 @@ GRANTS = """
 """
 PAYMENT_LINKS = """
     SELECT id, mode, status, project_id, display_name, description, amount_minor, currency, tax_lines, line_items,
-           external_id, metadata, payment_method_ids, success_url, cancel_url, webhook_url, customer_email, max_payments,
+           quantity_min, quantity_max, customer_amount_min, customer_amount_max, customer_amount_preset, external_id,
+           metadata, payment_method_ids, success_url, cancel_url, webhook_url, customer_email, max_payments,
            payments_count, amount_paid_minor, created_by_type, created_by_client_id, created_at, updated_at, expires_at,
            completed_at, canceled_at
     FROM payment_links WHERE merchant_id = $1 ORDER BY mode, created_at, id
 """
 TRANSACTIONS = """
-    SELECT id, mode, payment_link_id, status, method_id, rail_reference, currency, amount_minor, received_minor,
+    SELECT id, mode, payment_link_id, status, method_id, rail_reference, currency, amount_minor, quantity, received_minor,
            credited_minor, unapplied_minor, fee_minor, refunded_minor, charged_back_minor, failure_code,
            refund_required_reason, late, payer_language, created_at, updated_at, succeeded_at
     FROM transactions WHERE merchant_id = $1 ORDER BY mode, created_at, id

@@ -58,7 +58,7 @@ PAYMENT_LINKS = """
 """
 # Of payment links, by `$1`, their ids.
 TRANSACTIONS = """
-    SELECT id, payment_link_id, mode, status, method_id, currency, amount_minor, received_minor, refunded_minor,
+    SELECT id, payment_link_id, mode, status, method_id, currency, amount_minor, quantity, received_minor, refunded_minor,
            payer_language, created_at, succeeded_at
     FROM transactions WHERE payment_link_id = ANY ($1::uuid[]) ORDER BY created_at, id
 """

@@ -40,8 +40,9 @@ class ReceiptLine(Struct, frozen=True):
 
 
 class PaidPayment(Struct, frozen=True, kw_only=True):
-    """A payment that was credited, with the link that it paid. `link_amount_minor` is in the currency of the link.
+    """A payment that was credited, with the link that it paid.
 
+    `link_amount_minor` is in the currency of the link, and the price of one if the payment has a quantity.
     `price_minor` is what it paid in the currency of the link, if it was made in another one.
     """
 
@@ -63,6 +64,7 @@ class PaidPayment(Struct, frozen=True, kw_only=True):
     tax_lines: tuple[TaxLine, ...]
     line_items: tuple[LineItem, ...]
     price_minor: int | None = None
+    quantity: int | None = None
 
     @property
     def price(self) -> tuple[str, int]:
@@ -72,17 +74,22 @@ class PaidPayment(Struct, frozen=True, kw_only=True):
     @property
     def is_whole(self) -> bool:
         """Whether it is for what the link sells; not if it is for another amount, such as a second payment of it."""
-        return self.price == (self.link_currency, self.link_amount_minor)
+        return self.price == (self.link_currency, self.link_amount_minor * (self.quantity or 1))
 
     @property
     def items(self) -> tuple[LineItem, ...]:
-        """What was sold."""
-        return self.line_items if self.is_whole else ()
+        """What was sold, if that is more than a name."""
+        if not self.is_whole:
+            return ()
+        if self.quantity is None:
+            return self.line_items
+        return (LineItem(self.display_name, self.quantity, self.link_amount_minor),)
 
     @property
     def taxes(self) -> tuple[TaxLine, ...]:
         """The taxes of the payment."""
-        return self.tax_lines if self.is_whole else ()
+        times = self.quantity or 1
+        return tuple(TaxLine(line.name, line.amount_minor * times) for line in self.tax_lines) if self.is_whole else ()
 
 
 class Receipt(Struct, frozen=True, kw_only=True):

@@ -16,8 +16,8 @@ from tollhouse.receipts.model import PaidPayment, Receipt, Seller
 # Only a payment that was credited has a receipt.
 FIND = """
     SELECT t.id, t.merchant_id, t.mode, t.currency, t.amount_minor, t.received_minor, t.refunded_minor,
-           t.charged_back_minor, t.method_id, t.succeeded_at, t.price_minor, l.token, l.display_name, l.external_id,
-           l.customer_email, l.tax_lines, l.line_items, l.currency AS link_currency,
+           t.charged_back_minor, t.method_id, t.succeeded_at, t.price_minor, t.quantity, l.token, l.display_name,
+           l.external_id, l.customer_email, l.tax_lines, l.line_items, l.currency AS link_currency,
            l.amount_minor AS link_amount_minor, r.year, r.number, r.seller
     FROM transactions t
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)
@@ -103,4 +103,5 @@ def _payment(row: Row) -> PaidPayment:
         tax_lines=TAX_LINES.decode(row["tax_lines"]),
         line_items=LINE_ITEMS.decode(row["line_items"]),
         price_minor=row["price_minor"],
+        quantity=row["quantity"],
     )

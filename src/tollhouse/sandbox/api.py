@@ -29,6 +29,7 @@ from tollhouse.ledger.views import BalanceView, balance_view
 from tollhouse.orders.errors import InvalidState
 from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import store as link_store
+from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.rails.provider import Decline
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.refunds import review as refund_review
@@ -40,6 +41,7 @@ from tollhouse.transactions.views import RefundView, TransactionView, refund_vie
 
 OPERATIONS = Operations(INTEGRATION)
 SOURCE = "test_funding"
+NOT_ALLOWED = "This must be what customers of the payment link can choose."
 CLOCK_OFFSET_MAX = timedelta(days=3_600)
 """Ten years; PostgreSQL compares intervals by months of thirty days."""
 EXPIRED_PER_REQUEST_MAX = 100
@@ -56,6 +58,29 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Yield the invalid fields that do not depend on the payment."""
         return optional_amount_errors(self.amount)
+
+
+class LinkSimulation(Simulation, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The payment to simulate. `quantity` and `customer_amount` are what the customer of such a link chooses."""
+
+    quantity: int | None = None
+    customer_amount: Amount = None
+
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
+        """Yield the invalid fields that do not depend on the link."""
+        yield from Simulation.rule_errors(self, context)
+        yield from optional_amount_errors(self.customer_amount, "customer_amount")
+
+    def price_of(self, link: PaymentLink, currency: Currency) -> CheckoutPrice:
+        """The chosen price, by default what the link suggests. Raises `ValidationFailed` if the link does not allow it."""
+        price, field = link.suggested_price, "quantity"
+        if self.quantity is not None:
+            price = link.price_of(self.quantity)
+        if self.customer_amount is not None:
+            price, field = CheckoutPrice(_minor(self.customer_amount, currency, "customer_amount")), "customer_amount"
+        if not link.allows(price) or (field == "customer_amount" and link.customer_amount is None):
+            raise ValidationFailed(FieldError(field, "out_of_range", NOT_ALLOWED))
+        return price
 
 
 class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,12 +143,14 @@ async def simulate_transaction(caller: Caller, transaction_id: UUID, body: Simul
     idempotency="honoured",
     errors=(TestModeOnly, NotFound, ValidationFailed, InvalidState, BalanceLimitExceeded),
 )
-async def simulate_link(caller: Caller, link_id: UUID, body: Simulation, work: Work) -> TransactionView:
+async def simulate_link(caller: Caller, link_id: UUID, body: LinkSimulation, work: Work) -> TransactionView:
     """Simulate a payment of a link. Starts a transaction in the simulator, and simulates its outcome."""
     link = await link_store.lock(work.tx, caller.env, link_id)
     if link is None:
         raise NotFound
-    attempt_id = await simulator.attempt(work.tx, link, work.now, work.services.catalogue)
+    catalogue = work.services.catalogue
+    price = body.price_of(link, catalogue.currencies[link.currency])
+    attempt_id = await simulator.attempt(work.tx, link, work.now, catalogue, price)
     return await _play(Simulated(work, caller.env, attempt_id), body)
 
 
@@ -215,9 +242,9 @@ def _clock(env: MerchantEnv, offset: timedelta, now: datetime) -> ClockView:
     return ClockView(now=stamp(now + offset), ahead_seconds=seconds, mode=env.mode, livemode=env.livemode)
 
 
-def _minor(amount: Any, known: Currency) -> int:
+def _minor(amount: Any, known: Currency, member: str = "amount") -> int:
     """The amount in minor units. Raises `ValidationFailed`."""
     amount_minor = minor_of(amount, known)
     if amount_minor is None:
-        raise ValidationFailed(amount_error(known))
+        raise ValidationFailed(amount_error(known, member))
     return amount_minor

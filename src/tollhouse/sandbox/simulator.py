@@ -13,7 +13,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
-from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox
 from tollhouse.rails.configured import SANDBOX
@@ -200,12 +200,15 @@ class Simulated:
         self._locked = self._settled = None
 
 
-async def attempt(tx: Tx, link: PaymentLink, now: datetime, catalogue: Catalogue) -> UUID:
-    """Start an attempt on this locked link in the sandbox, whatever its status."""
+async def attempt(
+    tx: Tx, link: PaymentLink, now: datetime, catalogue: Catalogue, price: CheckoutPrice | None = None
+) -> UUID:
+    """Start an attempt on this locked link in the sandbox, whatever its status. `price`: default as suggested."""
+    price = price or link.suggested_price
     method = sandbox_method(link, catalogue)
     attempt_id = new_id()
-    instructions = await SANDBOX.start_payment(Attempt(attempt_id, method.method_id, link.currency, link.amount_minor))
-    await transaction_store.insert(tx, link, attempt_id, method, instructions, now)
+    instructions = await SANDBOX.start_payment(Attempt(attempt_id, method.method_id, link.currency, price.amount_minor))
+    await transaction_store.insert(tx, link, attempt_id, method, instructions, price, now)
     await link_store.record_attempt(tx, link, attempt_id, now)
     return attempt_id
 

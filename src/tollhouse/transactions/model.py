@@ -152,6 +152,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     received_minor: Annotated[int, ShownAs("amount_received_minor")] = 0
     fee_minor: int = 0
     refunded_minor: Annotated[int, ShownAs("amount_refunded_minor")] = 0
+    quantity: int | None = None
     method_id: str
     method_type: Annotated[str, example("sandbox")]
     failure_code: str | None = None

@@ -11,7 +11,7 @@ from tollhouse.conversions.payment_model import PaymentPrice, PricedAmount
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.provider import Instructions, Observation, Payer
 from tollhouse.transactions.model import REST_TIME, TRANSACTION, RefundRequiredReason, TimelineEntry, Transaction
@@ -21,9 +21,9 @@ INSERT = """
         INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,
                                   instructions, currency, amount_minor, status, created_at, updated_at, payer_language,
                                   price_currency, price_minor, rate, rate_as_of, rate_source, rate_margin_bps,
-                                  rate_expires_at, settlement)
+                                  rate_expires_at, settlement, quantity)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending', $12, $12, $13, $14, $15, $16, $17, $18, $19,
-                $20, $21)
+                $20, $21, $22)
     )
     INSERT INTO transaction_steps (transaction_id, version, status, at) VALUES ($1, 1, 'pending', $12)
 """
@@ -87,7 +87,9 @@ LIST_OPEN = f"""
 """
 # Without those whose rate has expired, also for the rest of a part.
 LIST_NEWEST_OPEN = """
-    SELECT id, method_id FROM transactions
+    SELECT id, method_id, coalesce(price_minor, amount_minor) AS price_minor, quantity,
+           status = 'processing' OR received_minor > 0 AS is_paid_in_part, created_at
+    FROM transactions
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
       AND (rate_expires_at IS NULL OR status = 'processing'
            OR rate_expires_at > $5::timestamptz - CASE WHEN received_minor > 0 THEN $6::interval ELSE '0' END)
@@ -116,6 +118,16 @@ REQUIRE = "SELECT transactions_require($1, $2, $3, $4, $5, $6)"
 NO_PRICE = (None,) * len(PaymentPrice.__struct_fields__)
 
 
+class OpenAttempt(Struct, frozen=True):
+    """An open attempt of a link: what it costs, and whether money for it has been seen or received."""
+
+    id: UUID
+    method_id: str
+    price: CheckoutPrice
+    is_paid_in_part: bool
+    created_at: datetime
+
+
 class TransactionFilter(Struct, frozen=True):
     """Filters; None means any. The order is that of the statement's parameters."""
 
@@ -133,19 +145,22 @@ async def insert(
     transaction_id: UUID,
     method: Method,
     instructions: Instructions,
+    price: CheckoutPrice,
     now: datetime,
     payer_language: str | None = None,
     priced: PricedAmount | None = None,
 ) -> None:
-    """Insert a pending attempt. Its receipt is sent in the language of the payer.
+    """Insert a pending attempt to pay this price. Its receipt is sent in the language of the payer.
 
-    `priced` is the amount in the currency of the method, if that is not the one of the link.
+    `priced` is the amount in the currency of the method, if that is not the one of the link. The database refuses a price
+    that the link does not allow.
     """
     env = link.env
     how = (method.method_id, method.type, method.rail, instructions.reference, msgspec.json.encode(instructions).decode())
-    amount = (link.currency, link.amount_minor) if priced is None else (method.asset, priced.amount_minor)
-    price = NO_PRICE if priced is None else msgspec.structs.astuple(priced.price)
-    await tx.execute(INSERT, transaction_id, env.merchant_id, env.mode, link.id, *how, *amount, now, payer_language, *price)
+    amount = (link.currency, price.amount_minor) if priced is None else (method.asset, priced.amount_minor)
+    fixed = NO_PRICE if priced is None else msgspec.structs.astuple(priced.price)
+    values = (*how, *amount, now, payer_language, *fixed, price.quantity)
+    await tx.execute(INSERT, transaction_id, env.merchant_id, env.mode, link.id, *values)
 
 
 async def insert_unmatched(
@@ -222,11 +237,20 @@ async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
     return [TRANSACTION.read(row) for row in rows]
 
 
-async def list_newest_open(db: Pool | Tx, link: PaymentLink, now: datetime, limit: int) -> list[tuple[UUID, str]]:
-    """Ids and methods of the newest open attempts of a link, without those whose rate has expired at `now`."""
+async def list_newest_open(db: Pool | Tx, link: PaymentLink, now: datetime, limit: int) -> list[OpenAttempt]:
+    """The newest open attempts of a link, without those whose rate has expired at `now`."""
     at = now + link.clock_offset
     rows = await db.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit, at, REST_TIME)
-    return [(row["id"], row["method_id"]) for row in rows]
+    return [
+        OpenAttempt(
+            row["id"],
+            row["method_id"],
+            CheckoutPrice(row["price_minor"], row["quantity"]),
+            row["is_paid_in_part"],
+            row["created_at"],
+        )
+        for row in rows
+    ]
 
 
 async def list_transactions(
