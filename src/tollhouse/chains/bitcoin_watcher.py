@@ -14,7 +14,7 @@ from msgspec import Struct
 from tollhouse.chains import bitcoin_deposits_store as deposits_store
 from tollhouse.chains import store
 from tollhouse.chains.model import BlockId, Cursor
-from tollhouse.chains.watcher import HOLDER, LeaseLostError
+from tollhouse.chains.watcher import HOLDER, ChainMismatchError, LeaseLostError
 from tollhouse.environments import payment_settings
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.errors import ApiError
@@ -38,6 +38,9 @@ from tollhouse.rails.provider import Observation
 from tollhouse.refunds import reversals
 from tollhouse.transactions import store as transaction_store
 
+GONE = -1
+"""Confirmations of what is in no block and cannot be."""
+
 
 class BitcoinWatcher(Struct, frozen=True):
     """One look at a wallet."""
@@ -49,16 +52,15 @@ class BitcoinWatcher(Struct, frozen=True):
     holder: UUID = HOLDER
 
     async def follow(self, cursor: Cursor | None, state: ChainState) -> None:
-        """Store and report what has changed. Raises `NodeError` and `LeaseLostError`."""
+        """Store and report what has changed. Raises `NodeError`, `ChainMismatchError` and `LeaseLostError`."""
         listed = await self._list(cursor)
         entries = await self._ours(listed.transactions)
         name, mode = self.network.name, self.network.mode
         known = await deposits_store.list_outputs(self.services.db, name, mode, sorted({one.txid for one in entries}))
-        asked = {txid: (await self.node.transaction(txid)).confirmations for txid in unlisted(known.values(), entries)}
+        asked = await self._confirmations(unlisted(known.values(), entries), known)
         waiting = unconfirmed(entries, asked)
         mempool = await self.node.in_mempool(waiting)
-        for txid in set(waiting) - mempool:  # in a block by now, or gone
-            asked[txid] = (await self.node.transaction(txid)).confirmations
+        asked |= await self._confirmations(sorted(set(waiting) - mempool), known)  # in a block by now, or gone
         wished = await self._wished(known, entries)
         for change in changes(known, entries, asked, mempool, self.network.confirmations, wished):
             await self._store(change)
@@ -82,6 +84,17 @@ class BitcoinWatcher(Struct, frozen=True):
         addresses = sorted({one.address or "" for one in outputs})
         known = await store.find_ours(self.services.db, self.network.name, self.network.mode, addresses)
         return [one for one in outputs if one.address in known]
+
+    async def _confirmations(self, txids: Sequence[str], known: Mapping[Outpoint, DepositOutput]) -> dict[str, int]:
+        """The confirmations of these transactions. A new wallet does not know those that have left the mempool before.
+
+        It knows what is in blocks, unless it has not read all of them: then nothing is taken for gone.
+        """
+        found = await self.node.find_transactions(txids)
+        missing = set(txids) - found.keys()
+        if any(one.status == "confirmed" for one in known.values() if one.txid in missing):
+            raise ChainMismatchError("the wallet of the node lacks a transaction that was credited")
+        return {txid: found[txid].confirmations if txid in found else GONE for txid in txids}
 
     async def _wished(self, known: Mapping[Outpoint, DepositOutput], entries: Sequence[WalletEntry]) -> dict[str, int]:
         """The confirmations that merchants ask for, by address, of what is not credited."""

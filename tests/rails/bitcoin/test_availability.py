@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from btclib_wallet.bip32 import derive, xpub_from_xprv
 
-from tests.rails.bitcoin.core import normal
+from tests.rails.bitcoin.core import RefusedCallError, normal
 from tests.rails.bitcoin.receiving import PRICE, BitcoinReceiver
-from tests.rails.bitcoin.wallet import ACCOUNT, ROOT
+from tests.rails.bitcoin.wallet import ACCOUNT, ROOT, THEIRS
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.rails.bitcoin import keys
 
@@ -72,6 +72,35 @@ async def test_while_the_wallet_might_miss_money_nothing_is_offered(
     core.loaded = False
     assert await reason(receiver) is None
     assert (await receiver.shown(made))[:2] == ("succeeded", PRICE)
+
+
+async def test_a_new_wallet_that_does_not_know_a_transaction(
+    receiver: BitcoinReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was on its way has vanished. What was credited stays so, and the rail is down until the wallet is complete."""
+    core = receiver.core
+    (on_its_way, first), (credited, second) = await receiver.bought(), await receiver.bought()
+    lost = core.pay((first, PRICE))
+    await receiver.look()
+
+    def unknown(*_: object) -> None:
+        raise RefusedCallError(-5, "Invalid or non-wallet transaction id")
+
+    core.pay((THEIRS, PRICE), replaces=lost)
+    paid = core.pay((second, PRICE))
+    core.mine(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(core, "_gettransaction", unknown)
+        assert await reason(receiver) is None
+        assert (await receiver.shown(on_its_way))[:2] == ("pending", 0)
+        assert (await receiver.shown(credited))[:2] == ("succeeded", PRICE)
+        core.reorganize(2, keep=False)
+        core.pay((THEIRS, PRICE), replaces=paid)
+        core.mine()
+        assert await reason(receiver) == "the wallet of the node lacks a transaction that was credited"
+        assert (await receiver.shown(credited))[0] == "succeeded"
+    assert await reason(receiver) is None
+    assert (await receiver.shown(credited))[0] == "chargeback"
 
 
 async def test_the_wallet_watches_addresses_before_they_are_offered(receiver: BitcoinReceiver) -> None:

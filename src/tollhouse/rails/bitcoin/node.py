@@ -185,6 +185,17 @@ class BitcoinNode:
         """A transaction of the wallet."""
         return await self._call(WalletTransaction, "gettransaction", txid, True)
 
+    async def find_transactions(self, txids: Sequence[str]) -> dict[str, WalletTransaction]:
+        """Those of these transactions that the wallet knows."""
+        calls = [RpcCall("gettransaction", (txid, True)) for txid in txids]
+        found: dict[str, WalletTransaction] = {}
+        for txid, outcome in zip(txids, await self._rpc.outcomes(WalletTransaction, calls), strict=True):
+            if isinstance(outcome, WalletTransaction):
+                found[txid] = outcome
+            elif outcome is not None and outcome.code != NOT_FOUND:
+                raise outcome
+        return found
+
     async def in_mempool(self, txids: Sequence[str]) -> set[str]:
         """Which of these transactions are in the mempool."""
         calls = [RpcCall("getmempoolentry", (txid,)) for txid in txids]
