@@ -1,4 +1,4 @@
-"""A service with a rails file: its worker follows a real node, and its checkout shows what arrives."""
+"""A service with a rails file: its worker follows nodes, and its checkout shows what arrives."""
 
 import asyncio
 import html
@@ -13,6 +13,8 @@ from tests.chains.anvil import CHAIN_ID, Anvil
 from tests.chains.receiving import ETHER, new_xpub
 from tests.invariants import broken_invariants
 from tests.payments.shop import approve_project, choose, visit
+from tests.rails.bitcoin.core import Core, serving
+from tests.rails.bitcoin.wallet import ZPUB
 from tests.running import Service, settings_for
 from tollhouse.platform import embedded
 
@@ -27,19 +29,36 @@ tip_age_max_s = 1000000000
 [ethereum.tokens.USDC]
 contract = "{token}"
 decimals = 6
+[bitcoin]
+kind = "bitcoin"
+network = "main"
+node_url = "{core_url}"
+xpub = "{zpub}"
+poll_interval_s = 1
+tip_age_max_s = 1000000000
 """
 ENDS_WITHIN_S = 300
 """A worker that does not do its part ends the test, and not the whole run."""
+BITCOIN_ADDRESS = re.compile(r"bitcoin:(bc1[0-9a-z]+)\?amount=0\.00150000")
 ADDRESS = re.compile(r"ethereum:(?:0x[0-9a-fA-F]{40}@\d+/transfer\?address=)?(0x[0-9a-fA-F]{40})")
 
 
 @pytest.fixture
-async def shop(server: embedded.Server, chain: Anvil, tmp_path: Path) -> AsyncIterator[Actor]:
-    """A merchant of a service whose worker follows the node."""
+async def core() -> AsyncIterator[Core]:
+    """A node of Bitcoin. Its URL is in `url`."""
+    core = Core()
+    async with serving(core) as core.url:
+        yield core
+
+
+@pytest.fixture
+async def shop(server: embedded.Server, chain: Anvil, core: Core, tmp_path: Path) -> AsyncIterator[Actor]:
+    """A merchant of a service whose worker follows both nodes."""
     token = await chain.deploy("Token", "USD Coin", "USDC", 6)
     (tmp_path / "node").write_text(chain.url)
     rails = tmp_path / "rails.toml"
-    rails.write_text(RAILS.format(chain_id=CHAIN_ID, folder=tmp_path, xpub=new_xpub(), token=token.address))
+    values = {"chain_id": CHAIN_ID, "folder": tmp_path, "xpub": new_xpub(), "token": token.address}
+    rails.write_text(RAILS.format(**values, core_url=core.url, zpub=ZPUB))
     settings = await asyncio.to_thread(settings_for, server.cluster.dsn, fresh=True, TOLLHOUSE_RAILS_FILE=str(rails))
     service = await asyncio.to_thread(Service(settings).start)
     try:
@@ -51,17 +70,16 @@ async def shop(server: embedded.Server, chain: Anvil, tmp_path: Path) -> AsyncIt
         await asyncio.to_thread(service.stop)
 
 
-async def is_available(shop: Actor) -> bool:
-    """Whether the worker has measured the rail."""
+async def are_available(shop: Actor) -> bool:
+    """Whether the worker has measured the rails."""
     listed = (await shop.get("/payment-methods", mode="live")).ok().body["payment_methods"]
-    [ether] = [one for one in listed if one["method_id"] == "ethereum:ETH"]
-    return ether["available"]
+    return all(one["available"] for one in listed if one["method_id"] in {"ethereum:ETH", "bitcoin:BTC"})
 
 
 @pytest.mark.covers("P-162")
-async def test_a_customer_pays_in_ether(shop: Actor, chain: Anvil) -> None:
+async def test_a_customer_pays_in_ether_and_another_in_bitcoin(shop: Actor, chain: Anvil, core: Core) -> None:
     async with asyncio.timeout(ENDS_WITHIN_S):
-        while not await is_available(shop):
+        while not await are_available(shop):
             await asyncio.sleep(0.1)
         body = {"display_name": "Coffee", "amount": "0.5", "currency": "ETH"}
         link = (await shop.post("/payment-links", body, mode="live")).ok(201).body
@@ -82,3 +100,22 @@ async def test_a_customer_pays_in_ether(shop: Actor, chain: Anvil) -> None:
                 assert paid["status"] != "succeeded" or paid["amount_received"] == "0.50000000"
             await asyncio.sleep(0.1)
         assert statuses[-2:] == ["processing", "succeeded"]
+        await pay_in_bitcoin(shop, core)
+
+
+async def pay_in_bitcoin(shop: Actor, core: Core) -> None:
+    """The checkout shows the address, that the payment is on its way, and each confirmation."""
+    body = {"display_name": "Coffee", "amount": "0.0015", "currency": "BTC"}
+    link = (await shop.post("/payment-links", body, mode="live")).ok(201).body
+    (await choose(link, "bitcoin:BTC")).ok(303)
+    shown = html.unescape((await visit(link, shop, Accept="text/html")).ok().text)
+    [address] = set(BITCOIN_ADDRESS.findall(shown))
+    core.pay((address, 150_000))
+    for expected in ("0 of 2 confirmations", "1 of 2 confirmations", "Payment received"):
+        while expected not in (await visit(link, shop, Accept="text/html")).ok().text:
+            await asyncio.sleep(0.1)
+        core.mine()
+    [paid] = [
+        one for one in (await shop.get("/transactions", mode="live")).ok().body["transactions"] if one["currency"] == "BTC"
+    ]
+    assert (paid["status"], paid["amount_received"]) == ("succeeded", "0.00150000")

@@ -59,6 +59,7 @@ class Core:
         self.loaded = False
         self.exists = False
         self.scans = False
+        self.url = ""
         self.fails: dict[str, int] = {}
         self.sent: list[str] = []
         self.fee_rate: str | None = "0.00005000"
