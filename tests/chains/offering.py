@@ -44,7 +44,8 @@ class Offering:
         shown = await link_store.get_by_token(self.services.db, token)
         assert shown is not None
         offers = offers_for(shown.link, PaymentSettings(), self.services.rails, self.services.catalogue)
-        new = await attempts.start(shown.link, "Alice", offers, f"{self.name}:{currency}", self.services, now)
+        choice = attempts.Choice(shown.link.suggested_price, offers, f"{self.name}:{currency}")
+        new = await attempts.start(shown.link, "Alice", choice, self.services, now)
         if isinstance(new, UUID):
             return await self.payment(new)
         begun = await self.services.db.transact(lambda tx: attempts.begin(tx, shown.link, new, now, "en"))
