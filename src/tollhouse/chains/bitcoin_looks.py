@@ -8,6 +8,7 @@ from tollhouse.chains.bitcoin_watcher import BitcoinWatcher
 from tollhouse.chains.model import Cursor
 from tollhouse.chains.watcher import ChainMismatchError
 from tollhouse.http.services import Services
+from tollhouse.platform.log import log
 from tollhouse.rails.bitcoin import keys
 from tollhouse.rails.bitcoin.keys import AccountKey, InvalidKeyError
 from tollhouse.rails.bitcoin.node import BitcoinNode, ChainState
@@ -48,12 +49,13 @@ async def look(
     Raises `LeaseLostError`.
     """
     url = secret(network.settings.node_url, network.settings.node_url_file)
-    if url is None:
+    if url is None or network.settings.xpub is None:
         return "node_url and xpub are needed by the worker", {}, first_verified
     try:
         account = network.account()
     except InvalidKeyError as error:
-        return str(error), {}, first_verified
+        log.error("account_key_invalid", part=network.name, detail=str(error))
+        return "the extended public key cannot be used", {}, first_verified
     deriver = AccountDeriver(account)
     is_same, next_verified = await addresses.verify(services, network, deriver, first_verified, VERIFIED_AT_ONCE)
     if not is_same:  # read again until it is right

@@ -29,6 +29,16 @@ REASONS: dict[str, Translatable] = {
     ),
     "the node is part of another network": "The node is part of another network.",
     "the newest block is too old": "The newest block of the node is too old.",
+    "the extended public key cannot be used": "The extended public key is not that of an account of this network.",
+    "the node has not downloaded the chain": "The node has not downloaded the chain.",
+    "the node is behind the chain": "The node is more than two blocks behind the chain.",
+    "the wallet of the node reads old blocks": "The wallet of the node reads old blocks.",
+    "the wallet of the node does not watch all addresses that were given out": (
+        "The wallet of the node does not watch all deposit addresses. Import them as docs/rails.md says."
+    ),
+    "the wallet of the node lacks a transaction that was credited": (
+        "The wallet of the node lacks a transaction that was credited. Import the addresses again with an earlier time."
+    ),
     "node, signer and rails file disagree about the chain": "Node, signer and rails file name different chains.",
     "gas costs more than the maximum": "Gas costs more than the maximum in the rails file.",
     "the wallet has too little for fees": "The wallet that pays has too little for network fees.",

@@ -9,6 +9,7 @@ from btclib_wallet.bip32 import derive, xpub_from_xprv
 from tests.rails.bitcoin.core import RefusedCallError, normal
 from tests.rails.bitcoin.receiving import PRICE, BitcoinReceiver
 from tests.rails.bitcoin.wallet import ACCOUNT, ROOT, THEIRS
+from tollhouse.console.rails import REASONS
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.rails.bitcoin import keys
 
@@ -23,6 +24,7 @@ async def reason(receiver: BitcoinReceiver, **settings: Any) -> str | None:
     is_down = await receiver.error("BTC") == "provider_down"
     receiver.network.settings = usual
     found = (await receiver.measured())[0]
+    assert found is None or found in REASONS or found.startswith("no response")
     assert is_down == (found is not None)
     return found
 
@@ -35,9 +37,9 @@ async def test_without_the_right_node_and_key_nothing_is_offered(receiver: Bitco
     assert await reason(receiver, node_url="http://127.0.0.1:9") == "no response: ClientConnectorError"
     with pytest.raises(MethodUnavailable):
         await receiver.bought()
-    assert "of the network test" in (await reason(receiver, network="test") or "")
+    assert await reason(receiver, network="test") == "the extended public key cannot be used"
     assert await reason(receiver, node_url=None) == "node_url and xpub are needed by the worker"
-    assert await reason(receiver, xpub=None) == "An extended public key is needed by the worker."
+    assert await reason(receiver, xpub=None) == "node_url and xpub are needed by the worker"
     assert await reason(receiver, tip_age_max_s=1) in {None, "the newest block is too old"}  # the day of the test decides
     assert await reason(receiver, xpub=OTHER_ZPUB) == "a deposit address was changed"
     assert await reason(receiver) is None

@@ -18,7 +18,7 @@ RELISTED_BLOCKS: Final = 144
 """The newest blocks, which are listed each time: reorganisations are shorter, and mined coins can be spent within them."""
 
 FINAL_AFTER: Final = 100
-"""Confirmations after which a credited output is not looked at any more."""
+"""Confirmations after which a credited output is not looked at any more. The index of watched outputs has the same."""
 
 FINALIZED: Final = 6
 """Confirmations where a merchant asks for finality, which Bitcoin does not have."""
