@@ -234,7 +234,7 @@ async def test_what_nobody_explains_is_a_difference(rail: Rail) -> None:
     for words in ("Differs", "Agrees", "\N{MINUS SIGN}1.50"):
         assert words in listed
         assert words in detail
-    assert ("Deposit addresses" in detail, "Paying wallet" in detail) == (False, True)
+    assert ("Deposit addresses" in detail, "Wallet that pays" in detail) == (False, True)
     settings = rail.receiver.network.settings
     rail.receiver.network.settings = msgspec.structs.replace(settings, node_url="http://127.0.0.1:9")
     down = await rail.status()
@@ -264,9 +264,12 @@ async def test_operators_book_their_own_money_by_command(rail: Rail, tmp_path: P
     for name, currency, error in (("nothing", "ETH", "no rail that is compared"), (rail.name, "EUR", "does not carry EUR")):
         with pytest.raises(OperatorRefusedError, match=error):
             rail_floats.ensure_measured(rail.services, name, currency)
+    await rail.status()
     booking = (rail.name, "ETH", "10", "--reason", "Coins for fees", "--json")
     done = await operator(service, "rail-balances", "float", *booking, **environment)
     assert (done.status, done.json["action"], done.json["reason"]) == (0, "rail_float_changed", "Coins for fees")
+    soon = clock.now() + store.AFTER_FLOAT
+    assert await store.claim(rail.services.db, rail.name, "live", soon, jobs.INTERVAL)  # measured again
     await rail.put(1_000_000_000, "USDC")
     await rail.balance()
     listed = (await operator(service, "rail-balances", "list", "--json")).json["rail_balances"]

@@ -29,6 +29,8 @@ FINALITY = 5
 """Confirmations until a payment succeeds: the customer sees each of them."""
 STARTS_WITHIN_S = 60
 ETHER, DOLLAR = 10**18, 10**6
+FUNDS = {"ETH": 100, "USDC": 10_000}
+"""What the wallet that pays is given, by currency."""
 TOKEN = ("USD Coin", "USDC", 6)
 MINT = "0x40c10f19"
 """The selector of `mint(address,uint256)`."""
@@ -193,8 +195,8 @@ async def _deploy(node: EvmNode, sender: str) -> str:
 async def _fund(node: EvmNode, token: str, wallet: str, *, customer: str, sender: str) -> None:
     """Give the customer tokens, and the wallet that pays tokens and ether."""
     await send(node, sender, token, _mint(customer, 1_000_000 * DOLLAR))
-    await send(node, sender, token, _mint(wallet, 10_000 * DOLLAR))
-    await _mined(node, await send(node, sender, wallet, value_wei=100 * ETHER))
+    await send(node, sender, token, _mint(wallet, FUNDS["USDC"] * DOLLAR))
+    await _mined(node, await send(node, sender, wallet, value_wei=FUNDS["ETH"] * ETHER))
 
 
 async def _mined(node: EvmNode, tx_hash: str) -> NodeReceipt:

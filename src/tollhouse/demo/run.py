@@ -58,7 +58,7 @@ async def _show(settings: Settings, watcher: WebhookReceiver, receiver_port: int
         watcher.sample = await load_or_create(http, settings.base_url, settings.data_dir / "demo.json", receiver_url)
         link = await create_payment_link(http, settings.base_url, watcher.sample.api_key, f"{receiver_url}/hook")
         if with_network:
-            await _approve(settings, await create_project(http, settings.base_url))
+            await _operate(settings, await create_project(http, settings.base_url))
             live_links = await create_live_links(http, settings.base_url, PRICES, READY_WITHIN_S)
     out.print("\n[bold]Tollhouse is running. Open these:[/bold]")
     for label, value in (
@@ -81,11 +81,14 @@ async def _show(settings: Settings, watcher: WebhookReceiver, receiver_port: int
     out.print("\nCtrl-C stops everything.", markup=False)
 
 
-async def _approve(settings: Settings, project_id: str) -> None:
-    """Approve the merchant's project, as an operator does."""
-    words = ("operator", "projects", "approve", project_id, "--reason", "Sample of the demo")
+async def _operate(settings: Settings, project_id: str) -> None:
+    """Do what operators do: approve the merchant's project, and book the money in the wallet, which is their own."""
     environment = {**os.environ, "TOLLHOUSE_DATA_DIR": str(settings.data_dir)}
-    await programs.output_of(*programs.TOLLHOUSE, *words, **environment)
+    commands = [("projects", "approve", project_id)]
+    commands += [("rail-balances", "float", network.RAIL, code, str(amount)) for code, amount in network.FUNDS.items()]
+    for words in commands:
+        reason = ("--reason", "Sample of the demo")
+        await programs.output_of(*programs.TOLLHOUSE, "operator", *words, *reason, **environment)
 
 
 async def _ready(http: aiohttp.ClientSession, base_url: str) -> None:

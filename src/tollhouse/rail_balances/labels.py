@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from tollhouse.kernel.text import Translatable
 
 PLACES: Mapping[str, Translatable] = {
-    "wallet": "Paying wallet",
+    "wallet": "Wallet that pays",
     "deposit_addresses": "Deposit addresses",
-    "sweep_target": "Address of sweeps",
+    "sweep_target": "Address where deposits are collected",
 }
 IN_FLIGHT: Mapping[str, Translatable] = {
     "deposits_not_credited": "Final deposits that are not credited yet",

@@ -12,6 +12,8 @@ from tollhouse.platform.db import Pool, Row, Tx
 from tollhouse.rail_balances.model import RailBalance, RailStatus
 
 HISTORY_KEPT = timedelta(days=30)
+AFTER_FLOAT = timedelta(minutes=1)
+"""When a rail is measured after the operator has booked money, if not earlier."""
 
 # Whoever moves the time of the next measurement makes this one.
 CLAIM = """
@@ -50,6 +52,7 @@ HISTORY = f"""
 """
 FAILURES = "SELECT rail, mode, failure FROM rail_measurements WHERE failure IS NOT NULL ORDER BY rail, mode"
 COUNT_FLOATS = "SELECT currency, count(*) AS floats FROM rail_floats WHERE rail = $1 AND mode = $2 GROUP BY currency"
+MEASURE_SOON = "UPDATE rail_measurements SET next_at = $3 WHERE rail = $1 AND mode = $2 AND next_at > $3"
 INSERT_FLOAT = """
     INSERT INTO rail_floats (id, rail, mode, currency, amount_minor, created_at) VALUES ($1, $2, $3, $4, $5, $6)
 """
@@ -110,8 +113,9 @@ async def count_floats(tx: Tx, rail: str, mode: Mode) -> dict[str, int]:
 async def insert_float(
     tx: Tx, float_id: UUID, rail: str, mode: Mode, currency: str, amount_minor: int, now: datetime
 ) -> None:
-    """Record money that the operator put on a rail, or took from it if the amount is negative."""
+    """Record money that the operator put on a rail, or took if the amount is negative. The rail is measured again."""
     await tx.execute(INSERT_FLOAT, float_id, rail, mode, currency, amount_minor, now)
+    await tx.execute(MEASURE_SOON, rail, mode, now + AFTER_FLOAT)
 
 
 def _balance(row: Row) -> RailBalance:
