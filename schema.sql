@@ -562,7 +562,8 @@ CREATE FUNCTION public.operator_action_allowed(p_action text, p_of_merchant bool
                                    'application_suspended', 'application_reactivated'])
             THEN p_of_merchant
         WHEN p_action = ANY (ARRAY['project_rejected', 'balance_adjusted', 'withdrawal_rejected', 'refund_rejected',
-                                   'payout_refused', 'payout_returned', 'second_factor_removed', 'merchant_erased'])
+                                   'payout_refused', 'payout_to_be_refused', 'payout_returned', 'second_factor_removed',
+                                   'merchant_erased'])
             THEN p_of_merchant AND p_has_reason
         WHEN p_action = ANY (ARRAY['operator_invited', 'operator_joined', 'operator_closed', 'statement_imported',
                                    'batch_exported', 'person_exported', 'person_erased'])
@@ -2144,6 +2145,7 @@ CASE
     WHEN (kind = ANY (ARRAY['withdrawal'::text, 'refund'::text])) THEN id
     ELSE NULL::uuid
 END) STORED,
+    refused_by_action_id uuid,
     CONSTRAINT chain_payouts_amount_units_check CHECK ((amount_units > (0)::numeric)),
     CONSTRAINT chain_payouts_chain_id_check CHECK ((chain_id > 0)),
     CONSTRAINT chain_payouts_check CHECK (((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas))),
@@ -2158,6 +2160,7 @@ END) STORED,
     CONSTRAINT chain_payouts_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT chain_payouts_nonce_check CHECK ((nonce >= 0)),
     CONSTRAINT chain_payouts_receiver_check CHECK ((receiver ~ '^0x[0-9a-f]{40}$'::text)),
+    CONSTRAINT chain_payouts_refused CHECK (((refused_by_action_id IS NULL) OR (status = ANY (ARRAY['waiting'::text, 'failed'::text])))),
     CONSTRAINT chain_payouts_reserved CHECK ((((wallet IS NULL) = (nonce IS NULL)) AND ((gas IS NULL) = (nonce IS NULL)) AND ((fee_per_gas IS NULL) = (nonce IS NULL)) AND ((tip_per_gas IS NULL) = (nonce IS NULL)) AND ((nonce IS NOT NULL) OR (status = ANY (ARRAY['waiting'::text, 'failed'::text]))) AND ((nonce IS NULL) OR (status <> 'waiting'::text)))),
     CONSTRAINT chain_payouts_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'reserved'::text, 'signed'::text, 'mined'::text, 'completed'::text, 'failed'::text]))),
     CONSTRAINT chain_payouts_waits CHECK (((waits_for IS NULL) OR (status = 'waiting'::text))),

@@ -2,11 +2,12 @@
 
 from uuid import UUID, uuid4
 
+import asyncpg
 import msgspec
 import pytest
 
 from tests.cast import Actor
-from tests.chains.paying import MINOR, Payer, make_network, make_payouts
+from tests.chains.paying import ETHER, MINOR, Payer, make_network, make_payouts
 from tests.invariants import broken_invariants, last_id
 from tests.withdrawals.steps import review
 from tollhouse.approvals.model import OperatorContext
@@ -26,11 +27,20 @@ from tollhouse.rails.chain import Measured
 from tollhouse.rails.configured import Rails
 from tollhouse.signer.client import SignerUnavailable
 from tollhouse.signer.messages import SignedTransfer, SigningRefused
+from tollhouse.signer.policy import AssetPolicy, NetworkPolicy
 from tollhouse.withdrawals import actions, jobs
 from tollhouse.withdrawals import store as withdrawal_store
 from tollhouse.withdrawals.model import Withdrawal
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote
 from tollhouse.withdrawals.views import withdrawal_quote_view
+
+RESERVE_ANYHOW = """
+    UPDATE chain_payouts SET status = 'reserved', wallet = receiver, nonce = 99, gas = 1, fee_per_gas = 1, tip_per_gas = 1
+    WHERE id = $1
+"""
+REFUSED_BY = (
+    "SELECT action, operator, reason FROM operator_actions WHERE subject_id = $1 AND action LIKE 'payout%' ORDER BY at"
+)
 
 
 async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: Actor, services: Services) -> None:
@@ -113,9 +123,29 @@ async def test_an_operator_refuses_what_waits(payer: Payer, alice: Actor, servic
         await network_payouts.ensure_unsigned(on_chain, sent.id)
     with pytest.raises(OperatorRefusedError, match="does not wait"):
         await services.transact(lambda work: network_payouts.refuse(work, sent.id, context), clock.now(), OPERATOR)
+    with pytest.raises(OperatorRefusedError, match="does not wait"):
+        await services.transact(lambda work: network_payouts.mark_refused(work, sent.id, context), clock.now(), OPERATOR)
     await network_payouts.ensure_unsigned(on_chain, waits.id)
-    done = await services.transact(lambda work: network_payouts.refuse(work, waits.id, context), clock.now(), OPERATOR)
-    assert done.outcome == "refused"
+    await services.transact(lambda work: network_payouts.mark_refused(work, waits.id, context), clock.now(), OPERATOR)
+    socket = payouts.signer.socket
+    payouts.network.settings = msgspec.structs.replace(payouts.network.settings, signer_socket=f"{socket}-of-nobody")
+    await network_payouts.refuse_marked(on_chain)
+    ether = AssetPolicy(per_transfer="20", per_day="50", others_per_transfer="20", others_per_day="50")
+    payer.signer.policy.networks["ethereum"] = NetworkPolicy(chain_id=31337, assets={"ETH": ether})
+    await payer.chain.sent(payer.signer.wallet.address, 10 * ETHER)  # it could be paid now
+    assert (await payouts.submit("withdrawal", waits.order)).outcome == "unknown"
+    assert (await payer.stored(waits.order)).reason == "an operator wants it refused"
+    with pytest.raises(asyncpg.CheckViolationError, match="chain_payouts_refused"):
+        await services.db.execute(RESERVE_ANYHOW, waits.id)
+    assert (await withdrawal_store.get(services.db, env, waits.id)).status == "processing"
+    payouts.network.settings = msgspec.structs.replace(payouts.network.settings, signer_socket=str(socket))
+    await network_payouts.refuse_marked(on_chain)
+    await network_payouts.refuse_marked(on_chain)  # there is nothing left to refuse
+    rows = await services.db.fetch(REFUSED_BY, waits.id)
+    assert [tuple(row) for row in rows] == [
+        ("payout_to_be_refused", "olga@example.com", "The address is blocked."),
+        ("payout_refused", "olga@example.com", "The address is blocked."),
+    ]
     ended = await withdrawal_store.get(services.db, env, waits.id)
     assert (ended.status, ended.failure_code) == ("failed", "payout_declined")
     assert (await payouts.submit("withdrawal", waits.order)).outcome == "rejected"

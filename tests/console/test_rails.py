@@ -10,7 +10,7 @@ from tests.console.operator_pages import signed_in_operator
 from tests.running import Service, settings_for
 from tollhouse.chains import payouts_store, store
 from tollhouse.chains.payouts_model import NewChainPayout
-from tollhouse.console import rails
+from tollhouse.console import rails, refused_payouts_store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
@@ -20,6 +20,7 @@ from tollhouse.rails.settings import EvmSettings, TokenSettings
 
 WALLET, RECEIVER = "0x52908400098527886E0F7030069857D2E4169EE7", "0x" + "ab" * 20
 TOKENS = {"USDC": TokenSettings("0x" + "cd" * 20, 6)}
+REFUSE = "/operator/rails/refuse"
 FACTS = {
     "wallet": WALLET,
     "sweep_to": RECEIVER,
@@ -74,7 +75,7 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
         facts = {"tip": 21_000_123, "tip_age_s": 4, "final": 21_000_059, "free_addresses": 180}
         await store.save_health(db, "paying", "live", None, facts, now)
         await store.save_health(db, "taking", "live", "a deposit address was changed", {}, now)
-        await payouts_store.save_health(db, "paying", "live", "the signer does not answer", ["USDC"], FACTS, now)
+        await payouts_store.save_health(db, "paying", "live", "ETH is not in the policy.", ["USDC"], FACTS, now)
         async with sign_up(service, "alice", "Alice's Coffee") as alice:
             new = NewChainPayout(
                 id=new_id(), kind="refund", rail="paying", mode="live", chain_id=1, currency="ETH", contract=None,
@@ -85,13 +86,22 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
             await payouts_store.insert(db, new, now)
             await payouts_store.wait(db, new.id, "the wallet has too little ETH", "float", now)
         page = await shown(olga)
+        (await olga.form(REFUSE, {"payout": str(new.id), "reason": ""})).ok(422)
+        (await olga.form(REFUSE, {"payout": "none", "reason": "Blocked"})).ok(422)
+        (await olga.form(REFUSE, {"payout": str(new_id()), "reason": "Blocked"})).ok(404)
+        done = (await olga.form(REFUSE, {"payout": str(new.id), "reason": "Blocked"})).ok(303).location
+        refused = " ".join((await olga.send("GET", done)).ok().text.split())
+    assert "Done: payout to be refused" in refused
+    assert "Will be refused" in refused
+    assert "<option" not in refused
+    assert [one.reason for one in await refused_payouts_store.list_to_refuse(db, 5)] == ["Blocked"]
     for words in (
         *("21,000,123", "21,000,059", "180", WALLET, RECEIVER, "2.50 ETH", "2 gwei", "Too little"),
         "A deposit address does not belong to the extended public key.",
-        'Payouts wait. <span lang="en">the signer does not answer</span>',
+        'Payouts wait.</p><p class="small" lang="en">ETH is not in the policy.',
         "the wallet has too little ETH",
         "4.00 ETH",
-        f"tollhouse operator network-payouts refuse {new.id}",
+        f'<option value="{new.id}"',
     ):
         assert words in page, words
     [taking, paying] = [one for name in ("taking", "paying") for one in await rails.list_rails(own, now) if one.name == name]

@@ -251,6 +251,8 @@ async def _reserve(
 ) -> None:
     payout = await store.lock(tx, payout_id)
     if payout is not None and payout.status == "waiting":
+        if payout.refused_by_action_id is not None:
+            raise CannotPrepare("an operator wants it refused")
         await store.reserve(tx, payout, wallet, nonce_min, terms, now, check_at)
 
 

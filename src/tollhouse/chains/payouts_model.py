@@ -40,7 +40,10 @@ class NewChainPayout(Struct, frozen=True, kw_only=True):
 
 
 class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
-    """A stored payout. `terms` are those that its nonce was reserved with; `tx_hash` and what follows are of its block."""
+    """A stored payout. `terms` are those that its nonce was reserved with; `tx_hash` and `fee_wei` are of its block.
+
+    `refused_by_action_id` is the action of the operator who wants it refused: it is not signed then.
+    """
 
     status: NetworkPayoutState
     reason: str | None
@@ -49,6 +52,7 @@ class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
     terms: GasTerms | None
     tx_hash: str | None
     fee_wei: int | None
+    refused_by_action_id: UUID | None
     created_at: datetime
     updated_at: datetime
 

@@ -29,6 +29,7 @@ from tollhouse.signer.messages import GasTerms, SignedTransfer
 OPEN_MAX = 1_000
 COLUMNS = """p.id, p.kind, p.rail, p.mode, p.chain_id, p.currency, p.contract, p.receiver, p.amount_units,
            p.deposit_index, p.status, p.reason, p.wallet, p.nonce, p.gas, p.fee_per_gas, p.tip_per_gas, p.tx_hash, p.fee_wei,
+           p.refused_by_action_id,
            p.created_at, p.updated_at"""
 INSERT = """
     INSERT INTO chain_payouts (id, kind, rail, mode, chain_id, currency, contract, receiver, amount_units,
@@ -94,6 +95,8 @@ UNMINE = """
         fee_wei = NULL, updated_at = $2
     WHERE id = $1 AND status = 'mined'
 """
+MARK_REFUSED = "UPDATE chain_payouts SET refused_by_action_id = $2, updated_at = $3 WHERE id = $1 AND status = 'waiting'"
+UNMARK_REFUSED = "UPDATE chain_payouts SET refused_by_action_id = NULL WHERE id = $1 AND refused_by_action_id IS NOT NULL"
 FAIL_WAITING = """
     UPDATE chain_payouts SET status = 'failed', reason = $2, waits_for = NULL, updated_at = $3
     WHERE id = $1 AND status = 'waiting'
@@ -178,7 +181,13 @@ async def reserve(
 async def adopt(tx: Tx, payout: ChainPayout, signed: SignedTransfer, now: datetime, check_at: datetime) -> None:
     """Give a waiting payout the nonce that it was signed with before this database was restored."""
     await tx.execute(SKIP_NONCES, payout.rail, payout.mode, signed.wallet, signed.nonce + 1)
+    await tx.execute(UNMARK_REFUSED, payout.id)
     await tx.execute(RESERVE, payout.id, signed.wallet, signed.nonce, *_terms_values(signed.terms), now, check_at)
+
+
+async def mark_refused(tx: Tx, payout_id: UUID, action_id: UUID, now: datetime) -> None:
+    """Record that an operator wants a payout refused, which waits and is locked. It is not signed from now on."""
+    await tx.execute(MARK_REFUSED, payout_id, action_id, now)
 
 
 async def release(tx: Tx, payout: ChainPayout, reason: str, now: datetime) -> None:
@@ -339,6 +348,7 @@ def _payout(row: Row) -> ChainPayout:
         terms=None if row["gas"] is None else _terms(row),
         tx_hash=row["tx_hash"],
         fee_wei=None if row["fee_wei"] is None else int(row["fee_wei"]),
+        refused_by_action_id=row["refused_by_action_id"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )

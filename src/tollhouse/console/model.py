@@ -33,6 +33,7 @@ Action = Literal[
     "batch_exported",
     "payout_approved",
     "payout_refused",
+    "payout_to_be_refused",
     "payouts_paused",
     "payouts_resumed",
     "transfer_matched",

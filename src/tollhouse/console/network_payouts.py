@@ -1,6 +1,6 @@
 """Payouts on EVM networks as operators see them, and how one that waits is refused."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 from tollhouse.approvals import rules
@@ -10,16 +10,21 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import payouts_jobs, sweeps_store
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.payouts_model import OpenChainPayout, Sweep
-from tollhouse.console import actions
-from tollhouse.console.model import OperatorRefusedError
+from tollhouse.console import actions, refused_payouts_store
+from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.services import Services, Work
+from tollhouse.kernel import clock
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.errors import NotFound
 from tollhouse.platform.db import Pool
+from tollhouse.platform.log import log
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.signer.client import SignerUnavailable
 from tollhouse.withdrawals import sending
 
 REASON = "refused by an operator"
+REQUESTS_AT_ONCE = 50
 
 
 async def list_open(db: Pool, catalogue: Catalogue) -> Sequence[OpenChainPayout]:
@@ -49,6 +54,39 @@ async def ensure_unsigned(services: Services, payout_id: UUID) -> None:
         raise OperatorRefusedError("The signer does not answer. Only it knows whether the payout was signed.") from None
     if signed:
         raise OperatorRefusedError("The payout is signed and may have been sent. It cannot be refused.")
+
+
+async def mark_refused(work: Work, payout_id: UUID, context: OperatorContext) -> OperatorAction:
+    """Record that an operator wants a waiting payout refused: it is not signed, and the worker ends it.
+
+    Raises `NotFound` and `OperatorRefusedError`.
+    """
+    payout = await store.lock(work.tx, payout_id)
+    if payout is None or payout.deposit_index is not None:
+        raise NotFound
+    if payout.status != "waiting":
+        raise OperatorRefusedError("The payout does not wait any more. It cannot be refused.")
+    env = await store.get_env(work.tx, payout_id)
+    await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
+    # Nothing below this line may refuse.
+    action = await actions.record_action(work, context, "payout_to_be_refused", env, subject_id=payout_id)
+    await store.mark_refused(work.tx, payout_id, action.action_id, work.now)
+    return action
+
+
+async def refuse_marked(services: Services) -> None:
+    """Refuse the payouts that operators want refused, unless the signer has signed them or does not answer."""
+    for request in await refused_payouts_store.list_to_refuse(services.db, REQUESTS_AT_ONCE):
+        context = OperatorContext(request.operator, clock.now(), request.reason)
+        try:
+            await ensure_unsigned(services, request.payout_id)
+            await services.transact(_refuse_as(request.payout_id, context), context.at, OPERATOR)
+        except OperatorRefusedError as refused:
+            log.warning("payout_not_refused", detail=str(request.payout_id), reason=str(refused.message))
+
+
+def _refuse_as(payout_id: UUID, context: OperatorContext) -> Callable[[Work], Awaitable[Decided]]:
+    return lambda work: refuse(work, payout_id, context)
 
 
 async def refuse(work: Work, payout_id: UUID, context: OperatorContext) -> Decided:

@@ -40,10 +40,11 @@ REASONS: dict[str, Translatable] = {
         "The wallet of the node lacks a transaction that was credited. Import the addresses again with an earlier time."
     ),
     "node, signer and rails file disagree about the chain": "Node, signer and rails file name different chains.",
+    "the signer does not answer": "The signer does not answer. Check that it runs, and that the worker may open its socket.",
     "gas costs more than the maximum": "Gas costs more than the maximum in the rails file.",
     "the wallet has too little for fees": "The wallet that pays has too little for network fees.",
 }
-"""What workers write as reason, as a sentence. Anything else comes from a node or a signer, and is shown as it is."""
+"""What workers write as reason, up to a parenthesis, as a sentence. Other words are those of a node or a signer."""
 
 
 class AssetBalance(Struct, frozen=True):
@@ -165,4 +166,5 @@ def _reason(
         return Text("No worker has measured this rail for %(span)s. Start a worker.", span=ago), None
     if reason is None:
         return None, None
-    return (REASONS[reason], None) if reason in REASONS else (other, reason)
+    sentence = REASONS.get(reason.partition(" (")[0])
+    return (sentence, None) if sentence is not None else (other, reason)

@@ -8,6 +8,7 @@ from tollhouse.console import (
     jobs,
     mail_pages,
     merchant_pages,
+    network_payouts,
     pages,
     payout_pages,
     position_pages,
@@ -25,6 +26,9 @@ from tollhouse.kernel.limits import HEARTBEAT_EVERY_S
 
 CHANNEL_S = 5
 """How often the folders of the channel to the bank are looked at, and exported batches sent."""
+
+REFUSE_MARKED_S = 5
+"""How often payouts on networks that operators want refused are."""
 
 SLICE = Slice(
     operations=(
@@ -49,6 +53,7 @@ SLICE = Slice(
         Job(CONTINUOUS_S, bank_jobs.import_statements),
         Job(CHANNEL_S, bank_jobs.fetch_from_bank),
         Job(CHANNEL_S, bank_jobs.send_to_bank),
+        Job(REFUSE_MARKED_S, network_payouts.refuse_marked),
         Job(HOURLY_S, bank_jobs.delete_old_announcements),
         Job(HOURLY_S, jobs.delete_heartbeats),
         Job(HOURLY_S, jobs.delete_old_failures),

@@ -181,6 +181,7 @@ AUDIT_EVENTS = (
     "batch exported",
     "payout approved",
     "payout refused",
+    "payout to be refused",
     "payouts paused",
     "payouts resumed",
     "refund approved",
