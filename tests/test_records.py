@@ -1,6 +1,7 @@
 """The committed records are true: routes, schema; and every SQL statement of the package prepares."""
 
 import re
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -9,6 +10,11 @@ from tests import layers_picture, personal_data, placement, records, tables
 from tests.running import Service
 from tests.tables import statements
 from tollhouse.platform import embedded
+
+MIGRATIONS = Path(__file__).parent.parent / "src" / "tollhouse" / "migrations"
+GROWN = ("ledger_refuse_unreleased", "operator_action_allowed", "chain_payouts_enforce", "chargebacks_enforce")
+"""Functions that migrations replace as a whole to add to them."""
+NAMED = re.compile(r"(?:FROM|JOIN) (\w+)|'(\w+)'")
 
 
 def test_the_route_table_is_committed() -> None:
@@ -138,3 +144,17 @@ async def test_every_statement_prepares(service: Service) -> None:
                 pytest.fail(f"{name}: {problem}")
     finally:
         await connection.close()
+
+
+@pytest.mark.parametrize("function", GROWN)
+def test_a_migration_that_replaces_a_function_keeps_what_it_has(function: str) -> None:
+    """Two migrations that are written side by side begin with the same function: the second one must have both."""
+    end = r"\(.*?\n(?:END )?\$\$(?: LANGUAGE \w+)?;"
+    definition = re.compile(rf"CREATE (?:OR REPLACE )?FUNCTION {function}{end}", re.DOTALL)
+    before = set[str]()
+    for path in sorted(MIGRATIONS.glob("*.sql")):
+        for text in definition.findall(path.read_text()):
+            names = {name for pair in NAMED.findall(text) for name in pair if name}
+            assert before <= names, f"{path.name} drops {', '.join(sorted(before - names))} from {function}"
+            before = names
+    assert before
