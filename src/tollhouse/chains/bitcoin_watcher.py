@@ -60,7 +60,8 @@ class BitcoinWatcher(Struct, frozen=True):
         asked = await self._confirmations(unlisted(known.values(), entries), known)
         waiting = unconfirmed(entries, asked)
         mempool = await self.node.in_mempool(waiting)
-        asked |= await self._confirmations(sorted(set(waiting) - mempool), known)  # in a block by now, or gone
+        lost = {one.txid for one in known.values() if one.is_watched and one.txid in waiting} - mempool
+        asked |= await self._confirmations(sorted(lost), known)  # in a block by now, or gone
         wished = await self._wished(known, entries)
         for change in changes(known, entries, asked, mempool, self.network.confirmations, wished):
             await self._store(change)

@@ -203,8 +203,10 @@ class Core:
         start = self._height(block_hash) if block_hash else -1
         entries: list[Entry] = []
         for txid, outputs in self._received().items():
+            if self.heights.get(txid, start + 1) <= start:
+                continue
             confirmations, block, height = self.place(txid)
-            if (height is not None and height <= start) or confirmations < 0:
+            if confirmations < 0:
                 continue  # conflicting transactions are not listed, which a node of the same family showed
             for vout, address, amount_minor in outputs:
                 entry: Entry = {"address": address, "category": "receive", "amount": _btc(amount_minor), "vout": vout}
