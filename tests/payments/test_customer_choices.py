@@ -290,6 +290,9 @@ async def test_the_form_lets_customers_choose(alice: Actor) -> None:
         made = (await alice.get(f"/payment-links/{answer.location.rpartition('/')[2]}")).ok().body[member]
         assert (made if member == "quantity" else (made["min"], made["max"], made["preset"])) == expected
         await seen(alice, answer.location)
+    listed = await seen(alice, "/test/payment-links")
+    assert "from €1.00" in listed
+    assert "€5.00 each" in listed
     for choice, field in (
         ({"amount": "5", "quantity_min": "7"}, "quantity_max"),
         ({"amount": "5", "quantity_max": "many"}, "quantity_max"),
