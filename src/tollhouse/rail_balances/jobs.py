@@ -11,7 +11,7 @@ from tollhouse.rails.balances import CannotMeasureError
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.json_rpc import NodeError
 
-INTERVAL = timedelta(minutes=5)
+INTERVAL, RETRY_AFTER = timedelta(minutes=5), timedelta(minutes=1)
 SHARE = 20
 """A measurement that takes long is made less often: it takes at most one part in so many of the time."""
 
@@ -37,4 +37,5 @@ async def measure(services: Services, network: EvmNetwork, now: datetime) -> Non
             if one.differs:
                 log.error("rail_differs", part=network.name, detail=f"{one.format(one.difference_units)} {one.currency}")
     took = timedelta(seconds=time.monotonic() - began_s)
-    await store.measure_next(services.db, network.name, network.mode, now + max(INTERVAL, SHARE * took), failure)
+    pause = max(INTERVAL if failure is None else RETRY_AFTER, SHARE * took)
+    await store.measure_next(services.db, network.name, network.mode, now + pause, failure)

@@ -50,7 +50,11 @@ HISTORY = f"""
     SELECT {COLUMNS} FROM rail_balances b WHERE b.rail = $1 AND b.mode = $2 AND b.currency = $3
     ORDER BY b.measured_at DESC LIMIT $4
 """
-FAILURES = "SELECT rail, mode, failure FROM rail_measurements WHERE failure IS NOT NULL ORDER BY rail, mode"
+# A rail that was removed from the rails file is not measured any more.
+FAILURES = """
+    SELECT rail, mode, failure FROM rail_measurements
+    WHERE failure IS NOT NULL AND next_at > now() - interval '1 day' ORDER BY rail, mode
+"""
 COUNT_FLOATS = "SELECT currency, count(*) AS floats FROM rail_floats WHERE rail = $1 AND mode = $2 GROUP BY currency"
 MEASURE_SOON = "UPDATE rail_measurements SET next_at = $3 WHERE rail = $1 AND mode = $2 AND next_at > $3"
 INSERT_FLOAT = """
