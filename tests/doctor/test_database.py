@@ -20,6 +20,16 @@ SIGN_INS = """
     SELECT decode(lpad(to_hex(n), 64, '0'), 'hex'), gen_random_uuid(), now(), now(), now(), '10.0.0.7'
     FROM generate_series(1, 5) n
 """
+MEASURED = """
+    INSERT INTO rail_health (rail, mode, available, reason, facts, checked_at)
+    VALUES ('ethereum', 'live', $1::text IS NULL, $1, '{"tip": 7}', now())
+    ON CONFLICT (rail, mode) DO UPDATE SET reason = $1
+"""
+PAYOUTS_MEASURED = """
+    INSERT INTO chain_payout_health (rail, mode, reason, currencies_down, facts, checked_at)
+    VALUES ('ethereum', 'live', $1, $2, '{}', now())
+    ON CONFLICT (rail, mode) DO UPDATE SET reason = $1, currencies_down = $2
+"""
 
 
 def settings_of(dsn: str, **more: str) -> Settings:
@@ -51,6 +61,30 @@ async def test_a_new_database_without_worker(dsn: str) -> None:
         "bank": "ok",
     }
     assert found["durability"].message.endswith("fsync, full_page_writes is off.")
+
+
+async def test_a_rail_that_is_down_is_named(dsn: str, tmp_path: Path) -> None:
+    rails = tmp_path / "rails.toml"
+    rails.write_text('[ethereum]\nkind = "evm"\nchain_id = 1\n')
+    settings = settings_of(dsn, TOLLHOUSE_RAILS_FILE=str(rails))
+
+    async def found() -> tuple[str, str]:
+        finding = by_check(await examine_database(settings))["rail ethereum"]
+        return finding.status, finding.message
+
+    assert await found() == ("failure", "No worker measures it, so it takes no payments.")
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(MEASURED, "the newest block is too old")
+        assert await found() == ("failure", "It takes no payments: the newest block is too old.")
+        await connection.execute(MEASURED, None)
+        assert await found() == ("ok", "Measured at block 7.")
+        await connection.execute(PAYOUTS_MEASURED, "the signer does not answer", [])
+        assert await found() == ("warning", "Payouts wait: the signer does not answer.")
+        await connection.execute(PAYOUTS_MEASURED, None, ["USDC"])
+        assert await found() == ("warning", "The wallet has too little USDC.")
+    finally:
+        await connection.close()
 
 
 async def test_a_wrong_clock_is_a_failure(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:

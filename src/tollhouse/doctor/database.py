@@ -11,6 +11,7 @@ from tollhouse.api.health_store import RUNNING_WITHIN, read_parts
 from tollhouse.doctor import store
 from tollhouse.doctor.connections import examine_pooler, examine_standby
 from tollhouse.doctor.model import Finding
+from tollhouse.doctor.rails import examine_rails
 from tollhouse.kernel import clock
 from tollhouse.kernel.bank_days import before_bank_days
 from tollhouse.kernel.errors import TemporarilyUnavailable
@@ -102,6 +103,7 @@ async def _examine_instance(settings: Settings, pool: Pool) -> list[Finding]:
         _invariants(await store.read_invariants(pool), now),
         _proxy(settings, await store.read_addresses(pool, now - SIGN_INS_WITHIN)),
         _bank(settings, await store.read_bank(pool, before_bank_days(now, EXPORTED_BANK_DAYS_MAX)), now),
+        *await examine_rails(settings, pool, now),
         *_archive(await store.read_archive(pool)),
         *([] if settings.wal_archive is None else [_receiver(is_active=await store.is_received(pool, SLOT))]),
     ]
@@ -162,7 +164,7 @@ def _bank(settings: Settings, bank: Row, now: datetime) -> Finding:
         message = "Payouts are paused."
         return Finding("bank", "warning", message, "See `tollhouse operator payouts` and docs/backup.md.")
     if settings.bank_iban is None:
-        return Finding("bank", "ok", "No bank account is configured: live mode has no payments.")
+        return Finding("bank", "ok", "No bank account is configured: live mode takes no bank transfers.")
     if bank["fetch_error"] is not None or bank["unsent"]:
         message = "Files cannot be exchanged with the bank."
         return Finding(
