@@ -203,7 +203,7 @@ async def test_a_database_without_tables_says_what_to_do(service: Service) -> No
     [
         "UPDATE operator_actions SET reason = 'Another' WHERE merchant_id = $1::uuid",
         "DELETE FROM operator_actions WHERE merchant_id = $1::uuid",
-        "TRUNCATE operator_actions",
+        "TRUNCATE operator_actions CASCADE",
     ],
 )
 async def test_what_was_done_is_kept_for_ever(alice: Actor, service: Service, statement: str) -> None:

@@ -24,11 +24,12 @@ PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {
     "bank/books.py",
     "chains/network_fees.py",
+    "console/rail_floats.py",
     "outgoing/gate.py",
     "refunds/chargebacks.py",
     "refunds/reversals.py",
 }
-"""The gate, what a rail takes by itself, and what statements clear."""
+"""The gate, what a rail takes by itself, what statements clear, and what operators take of their own money."""
 DEBIT = 3
 """Which argument of a `Posting` is debited."""
 
