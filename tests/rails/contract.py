@@ -35,7 +35,7 @@ class RailContract:
     """Who is paid back, where the rail must be told."""
     impossible_receivers: tuple[str, ...] = ("",)
     without: ClassVar[Mapping[str, str]] = {}
-    """What this rail cannot have, of `decline`, `currency`, `refund` and `reversal`, and why."""
+    """What this rail cannot have, of `decline`, `currency`, `refund`, `reversal` and `early reversal`, and why."""
 
     def need(self, what: str) -> None:
         """Skip the test if the rail cannot have this."""
@@ -249,6 +249,7 @@ class RailContract:
 
     async def test_a_reversal_that_is_reported_first_counts_all_the_same(self, alice: Actor, services: Services) -> None:
         self.need("reversal")
+        self.need("early reversal")
         _, paid, name = await self.waiting(alice, services)
         reference = paid.instructions.reference
         gone = Observation(reference=reference, outcome="reversed", external_ref=name)

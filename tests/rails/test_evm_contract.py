@@ -54,7 +54,16 @@ confirmation = "minutes"
 """
 REPORTED = """
     SELECT merchant_id, transaction_id, outcome, amount_minor, confirmations, at FROM rail_observations
-    WHERE rail = $1 AND strpos(external_ref, $2) = 1 ORDER BY at, external_ref, outcome
+    WHERE rail = $1 AND strpos(external_ref, $2) = 1
+    UNION ALL
+    SELECT merchant_id, transaction_id, status, amount_minor, NULL, updated_at FROM payment_reversals
+    WHERE rail = $1 AND external_ref = $2
+    ORDER BY at, outcome
+"""
+# Its block was replaced, for the first time; or has come back.
+REPLACE_BLOCK = """
+    UPDATE chain_deposits SET status = $3 WHERE rail = $1 AND tx_hash = $2 AND (status, $3, reversals)
+        IN (('confirmed', 'lost', 0), ('reversed', 'reinstated', 1))
 """
 
 
@@ -131,7 +140,10 @@ class TestEvmNetwork(RailContract):
     method_id = f"{NAME}:EUR"
     receiver = f"0x{'a1' * 20}"
     impossible_receivers = ("", "0x12", f"0x{'0' * 40}", EUROS, "0xAb5801a7D398351b8bE11C439e05C5B3259aeC9b")
-    without: ClassVar = {"decline": "A transaction that is reverted moves nothing and is not reported."}
+    without: ClassVar = {
+        "decline": "A transaction that is reverted moves nothing and is not reported.",
+        "early reversal": "A report and its mark in the deposit are one transaction, so none overtakes another.",
+    }
 
     @pytest.fixture(autouse=True)
     def opened(self, network: EvmNetwork) -> None:
@@ -150,6 +162,8 @@ class TestEvmNetwork(RailContract):
 
     async def _found(self, services: Services, seen: Observation) -> Transaction | None:
         now, deposit = clock.now(), self._deposit(seen)
+        if deposit.currency not in self.network.assets:
+            return None  # only configured assets are read
         match seen.outcome:
             case "seen":
                 await services.db.transact(lambda tx: deposits_store.see(tx, NAME, "live", [deposit], now))
@@ -157,8 +171,13 @@ class TestEvmNetwork(RailContract):
                 await deposits_store.vanish(services.db, NAME, "live", FINAL, [], now)
             case "confirmed":
                 await services.db.transact(lambda tx: deposits_store.finalize(tx, NAME, "live", [deposit], now))
+            case "reversed" if await services.db.execute(REPLACE_BLOCK, NAME, deposit.tx_hash, "lost") == 1:
+                pass
+            case "reinstated":
+                await services.db.execute(REPLACE_BLOCK, NAME, deposit.tx_hash, "reinstated")
             case _:
-                renamed = msgspec.structs.replace(seen, external_ref=deposit.reference)
+                ref = deposit.block_hash if seen.reversal_ref else ""
+                renamed = msgspec.structs.replace(seen, external_ref=deposit.reference, reversal_ref=ref)
                 return (await super().report(services, renamed))[0]
         before = await services.db.fetch(REPORTED, NAME, deposit.reference)
         cursor = Cursor(BlockId(FINAL, _header(FINAL).hash), (), FINAL)
