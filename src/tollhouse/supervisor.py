@@ -150,8 +150,8 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
             raise InvalidSettingsError(
                 ["TOLLHOUSE_WAL_ARCHIVE is for the embedded database. Unset it, or unset DATABASE_URL."]
             )
-        for name in await migrate(settings.database_url or "", settings.migration_database_url):
-            log.info("migration_applied", migration=name)
+        if applied := await migrate(settings.database_url or "", settings.migration_database_url):
+            log.info("migrations_applied", count=len(applied), detail=f"{applied[0]} to {applied[-1]}")
         if exit_status := await _verify(settings, starter):
             return exit_status
         how.listen()

@@ -183,10 +183,14 @@ async def test_how_a_refused_command_ends(service: Service, words: tuple[str, ..
 
 async def test_the_lists_are_readable(alice: Actor, service: Service) -> None:
     project_id = await in_review(alice)
+    await alice.sql("UPDATE projects SET description = E'A\\x1b[2J\\nB' WHERE id = $1", project_id)
     merchants = await operator(service, "merchants", "list")
     projects = await operator(service, "projects", "list")
     assert any(line.startswith(alice.merchant_id) and "active" in line for line in merchants.out.splitlines())
     assert any(line.startswith(project_id) and "in_review" in line for line in projects.out.splitlines())
+    names, *lines = merchants.out.splitlines()
+    assert {line[names.index("STATUS") :].split()[0] for line in lines} <= {"active", "suspended"}
+    assert "A [2J B" in projects.out
 
 
 async def test_a_database_without_tables_says_what_to_do(service: Service) -> None:

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar, cast
 from uuid import UUID
 
 import msgspec
@@ -113,18 +113,38 @@ def can_confirm() -> bool:
 
 
 def print_rows(name: str, read: Callable[[Services], Awaitable[Sequence[Any]]], *, as_json: bool) -> int:
-    """Print each row that `read` returns on a line. Returns the exit status."""
+    """Print the rows that `read` returns, one a line below the names of their fields. Returns the exit status."""
     rows = run(read)
     if isinstance(rows, int):
         return rows
     if as_json:
         print(msgspec.json.encode({name: rows}).decode())
         return 0
-    for row in rows:
-        fields: dict[str, Any] = msgspec.to_builtins(row)
-        print("  ".join(str(value) for value in fields.values() if value is not None))
-    stderr.print(f"{len(rows)} {name}.")
+    for line in _table([msgspec.to_builtins(row) for row in rows]):
+        print(line)
+    stderr.print("1 row." if len(rows) == 1 else f"{len(rows)} rows.")
     return 0
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Lines with a column for each field that has a value in some row, below its name."""
+    names: list[str] = [name for name in rows[0] if any(row[name] not in (None, {}, []) for row in rows)] if rows else []
+    lines = [[name.upper() for name in names], *([_cell(row[name]) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    shown = ("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return list(shown) if rows else []
+
+
+def _cell(value: Any) -> str:
+    """A value as it is read; `-` for none. A terminal obeys no character of it."""
+    if isinstance(value, dict):
+        value = ", ".join(f"{name}={one}" for name, one in cast("dict[str, Any]", value).items())
+    elif isinstance(value, list):
+        value = ", ".join(map(str, cast("list[Any]", value)))
+    elif isinstance(value, bool):
+        value = "yes" if value else "no"
+    text = "-" if value is None else str(value) or "-"
+    return "".join(one if one.isprintable() else " " for one in text)
 
 
 def read_signed(text: str, currency: Currency) -> int:

@@ -26,7 +26,7 @@ from tollhouse.rails.bitcoin import keys
 from tollhouse.refunds import reversals
 
 BLOCKS = int(os.environ.get("TOLLHOUSE_BITCOIN_BLOCKS", "200"))
-DEPTH = 4
+DEPTH, RECENT = 4, 20
 HELD = """
     SELECT coalesce(sum(CASE d.code WHEN $1 THEN p.amount ELSE -p.amount END), 0)::bigint AS held
     FROM ledger_postings p
@@ -280,7 +280,7 @@ async def test_on_a_random_chain_each_payment_has_what_is_in_final_blocks(receiv
 
 async def happens(chance: random.Random, core: Core, ours: list[str]) -> None:
     """Something happens on the chain."""
-    match chance.choices(("pay", "replace", "evict", "return", "mine", "reorganize"), (4, 2, 1, 1, 6, 1))[0]:
+    match chance.choices(("pay", "replace", "evict", "return", "spend", "mine", "reorganize"), (4, 2, 1, 1, 1, 6, 1))[0]:
         case "pay":
             core.pay(*((chance.choice(ours), chance.randint(1, PRICE)) for _ in range(chance.randint(1, 3))))
         case "replace" if core.mempool:
@@ -288,9 +288,13 @@ async def happens(chance: random.Random, core: Core, ours: list[str]) -> None:
         case "evict" if core.mempool:
             core.evict(chance.choice(core.mempool))
         case "return":
-            lost = [txid for txid in [*core.txs][-20:] if core.place(txid)[0] == 0]
+            lost = [txid for txid in [*core.txs][-RECENT:] if core.place(txid)[0] == 0]
             if lost:
                 core.take(core.txs[chance.choice(lost)])
+        case "spend":  # whoever sent what was lost long ago spends the coins elsewhere
+            lost = [txid for txid in [*core.txs][-2 * RECENT : -RECENT] if core.place(txid)[0] == 0]
+            for txid in lost:
+                core.pay((THEIRS, 1), replaces=txid)
         case "reorganize" if len(core.blocks) > DEPTH + 1:
             core.reorganize(chance.randint(1, DEPTH), keep=chance.random() < 0.8)
         case _:
