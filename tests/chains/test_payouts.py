@@ -3,8 +3,12 @@
 import asyncio
 import os
 import signal
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import asyncpg
 import msgspec
@@ -16,14 +20,21 @@ from tests.invariants import broken_invariants, last_id
 from tests.running import Service
 from tollhouse.catalogue import extension
 from tollhouse.chains import payouts_store as store
+from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode
-from tollhouse.rails.json_rpc import NodeUnreachableError
+from tollhouse.rails.json_rpc import CONNECTIONS_MAX, NodeUnreachableError
 from tollhouse.rails.provider import PayoutOrder, RefundOrder, Submission
+from tollhouse.signer.server import CALLERS_MAX
 
 LATER = timedelta(minutes=10)
+AS_IF_SIGNING = """
+    INSERT INTO chain_payouts (id, kind, rail, mode, chain_id, currency, receiver, amount_units, status, wallet, nonce,
+                               gas, fee_per_gas, tip_per_gas, created_at, updated_at)
+    VALUES ($1, 'withdrawal', $2, 'live', $3, 'ETH', $4, 1, 'reserved', $5, 99, 21000, 1, 1, now(), now())
+"""
 
 
 async def test_a_payout_is_completed_when_its_block_is_final(payer: Payer) -> None:
@@ -182,6 +193,46 @@ async def test_two_workers_at_once_send_each_order_once(payer: Payer) -> None:
     assert [await payer.check(order) for order in orders] == ["completed"] * 4
     assert await payer.received_wei() == 4 * 1_000_000 * MINOR
     assert len(payer.signer.journal.entries) == 4
+
+
+async def test_orders_at_once_share_connections_and_are_paid_one_after_the_other(payer: Payer) -> None:
+    """More than the signer has connections for. One that another worker signs stops the others before they ask the node."""
+    async with counting(payer.chain.url) as (url, counts):
+        payouts = ChainPayouts(payer.db, payer.payouts.catalogue, payer.network, url, payer.payouts.signer)
+        payer.network.payouts = payouts
+        orders = [await payer.order(1_000_000) for _ in range(CALLERS_MAX + 4)]
+        assert {one.outcome for one in await asyncio.gather(*map(payer.pay, orders))} == {"accepted"}
+        assert counts["connections"] <= CONNECTIONS_MAX
+        assert counts["requests"] <= 5 * len(orders)
+        last, held_up = await payer.order(1_000_000), await payer.order(1_000_000)
+        await payer.db.execute(AS_IF_SIGNING, last.id, payer.name, 31337, payer.receiver, payer.signer.wallet.address)
+        before = dict(counts)
+        assert (await payer.pay(held_up)).outcome == "unknown"
+        assert ((await payer.stored(held_up)).reason, counts) == ("another payout is being signed", before)
+    assert len(payer.signer.journal.entries) == len(orders)
+    await payer.settle()
+    assert await payer.received_wei() == len(orders) * 1_000_000 * MINOR
+
+
+@asynccontextmanager
+async def counting(url: str) -> AsyncIterator[tuple[str, Counter[str]]]:
+    """An address that leads to a node, and how many connections and requests it got."""
+    target, counts = urlsplit(url), Counter[str]()
+
+    async def forward(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65_536):
+            counts["requests"] += data.count(b"POST / HTTP/1.1")
+            sink.write(data)
+            await sink.drain()
+        sink.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        counts["connections"] += 1
+        node_reader, node_writer = await asyncio.open_connection(target.hostname, target.port)
+        await asyncio.gather(forward(reader, node_writer), forward(node_reader, writer))
+
+    async with await asyncio.start_server(accept, "127.0.0.1") as server:
+        yield "http://{}:{}".format(*server.sockets[0].getsockname()), counts
 
 
 async def test_a_stuck_payout_is_replaced_and_the_order_of_nonces_is_kept(payer: Payer) -> None:

@@ -1,5 +1,7 @@
 """The rails file: what it describes, and what it may not say."""
 
+from pathlib import Path
+
 import pytest
 
 from tollhouse.kernel.ids import new_id
@@ -28,6 +30,17 @@ def test_a_rail_of_an_evm_network() -> None:
     assert (rail.chain_id, rail.finality, rail.coin) == (1, "finalized", "ETH")
     assert rail.tokens["USDC"].contract == USDC
     assert settings.load(None) == {}
+
+
+def test_a_file_with_a_secret_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    assert settings.current_secret("http://here", None) == "http://here"
+    for url in ("http://one", "http://another"):
+        file.write_text(f"{url}\n")
+        assert settings.current_secret(None, str(file)) == settings.current_secret(None, str(file)) == url
+    file.unlink()
+    with pytest.raises(ValueError, match="cannot be read"):
+        settings.current_secret(None, str(file))
 
 
 @pytest.mark.parametrize(

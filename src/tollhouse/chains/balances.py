@@ -14,7 +14,7 @@ from tollhouse.rails.evm.balances import read_balances
 from tollhouse.rails.evm.node import EvmNode, number_of
 from tollhouse.rails.evm.provider import Asset, EvmNetwork
 from tollhouse.rails.evm.sending import SentReceipt
-from tollhouse.rails.settings import secret
+from tollhouse.rails.settings import current_secret
 
 Receipts = dict[str, SentReceipt]
 
@@ -31,7 +31,7 @@ async def read_books(tx: Tx, network: EvmNetwork) -> ChainBooks:
 
 async def measure(db: Pool, catalogue: Catalogue, network: EvmNetwork, books: ChainBooks) -> OutsideBalances:
     """The balances after the block of the books. Raises `CannotMeasureError` and `NodeError`."""
-    url = secret(network.settings.node_url, network.settings.node_url_file)
+    url = current_secret(network.settings.node_url, network.settings.node_url_file)
     if url is None:
         raise CannotMeasureError("node_url is needed by the worker")
     async with EvmNode(url) as node:

@@ -14,7 +14,7 @@ from tollhouse.rails.bitcoin.keys import AccountKey, InvalidKeyError
 from tollhouse.rails.bitcoin.node import BitcoinNode, ChainState
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
 from tollhouse.rails.json_rpc import NodeError
-from tollhouse.rails.settings import secret
+from tollhouse.rails.settings import current_secret
 
 VERIFIED_AT_ONCE = 50
 """Addresses that a look verifies. To derive one takes almost a millisecond."""
@@ -48,7 +48,7 @@ async def look(
 
     Raises `LeaseLostError`.
     """
-    url = secret(network.settings.node_url, network.settings.node_url_file)
+    url = current_secret(network.settings.node_url, network.settings.node_url_file)
     if url is None or network.settings.xpub is None:
         return "node_url and xpub are needed by the worker", {}, first_verified
     try:

@@ -20,7 +20,7 @@ from tollhouse.rails.evm.blocks import BlockReader
 from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.json_rpc import NodeError
-from tollhouse.rails.settings import secret
+from tollhouse.rails.settings import current_secret
 
 
 class Progress(Struct):
@@ -74,7 +74,7 @@ async def _follow(
     from tollhouse.rails.evm.derivation import AddressDeriver  # noqa: PLC0415 - a worker without such a rail needs none
 
     settings, progress = network.settings, _PROGRESS.setdefault(network, Progress())
-    url = secret(settings.node_url, settings.node_url_file)
+    url = current_secret(settings.node_url, settings.node_url_file)
     if url is None or settings.xpub is None:
         return "node_url and xpub are needed by the worker", {}
     deriver = AddressDeriver(settings.xpub)

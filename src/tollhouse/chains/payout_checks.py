@@ -27,7 +27,7 @@ async def check(services: Services, payouts: ChainPayouts, payout: ChainPayout, 
         return
     if payout.status not in OPEN:
         return
-    async with EvmNode(payouts.node_url) as node:
+    async with payouts.connected() as node:
         transactions = await store.list_transactions(payouts.db, payout.id)
         receipt = await _find_receipt(node, transactions)
         final = await sending.final_block(node, payouts.network.settings.finality)

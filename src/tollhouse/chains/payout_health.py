@@ -9,7 +9,6 @@ from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
 from tollhouse.rails.evm import sending
-from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.sending import WEI_PER_GWEI, GasPrice
 from tollhouse.rails.json_rpc import NodeError
 from tollhouse.signer.client import SignerUnavailable
@@ -41,7 +40,7 @@ async def _look(payouts: ChainPayouts, facts: dict[str, Any]) -> tuple[str | Non
     if isinstance(wallet, SigningRefused):
         return wallet.message, []
     facts |= {"wallet": wallet.address, "sweep_to": wallet.sweep_to, "next_nonce": wallet.next_nonce, "balances": {}}
-    async with EvmNode(payouts.node_url) as node:
+    async with payouts.connected() as node:
         if not network.settings.chain_id == wallet.chain_id == await node.quantity("eth_chainId"):
             return "node, signer and rails file disagree about the chain", []
         price = await sending.read_price(node)

@@ -4,8 +4,11 @@ Whatever is interrupted, by an error or a kill, is continued with the same nonce
 for an order that was signed: the signer has it in its journal, even if this database was restored from an older backup.
 """
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import asyncpg
@@ -21,7 +24,7 @@ from tollhouse.platform.log import log
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.provider import EvmNetwork
-from tollhouse.rails.evm.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, WouldRevert
+from tollhouse.rails.evm.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, PayingWallet, WouldRevert
 from tollhouse.rails.evm.units import to_units
 from tollhouse.rails.json_rpc import NodeError
 from tollhouse.rails.provider import PayoutOrder, PayoutState, RefundOrder, Submission
@@ -34,6 +37,7 @@ PURPOSES: dict[NetworkTransferKind, Purpose] = {
     "sweep": "sweep",
     "gas": "gas",
 }
+NOT_ITS_TURN = "another payout is being signed"
 CONTINUE_AFTER = timedelta(seconds=15)
 """When another worker continues what one has begun: longer than the signer and the node take to answer."""
 
@@ -52,10 +56,30 @@ class ChainPayouts:
     def __init__(self, db: Pool, catalogue: Catalogue, network: EvmNetwork, node_url: str, signer: SignerClient) -> None:
         self.db, self.catalogue, self.network = db, catalogue, network
         self.node_url, self.signer = node_url, signer
+        self._node, self._users, self._turn = EvmNode(node_url), 0, asyncio.Lock()
+
+    def reaches(self, db: Pool, node_url: str, socket: Path) -> bool:
+        """Whether it has this database, this node and this signer."""
+        return (self.db, self.node_url, self.signer.socket) == (db, node_url, socket)
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[EvmNode]:
+        """The node. All who are inside at the same time share its connections, and one to the signer."""
+        self._users += 1
+        try:
+            async with self.signer:
+                yield self._node
+        finally:
+            self._users -= 1
+            if self._users == 0:
+                await self._node.close()
 
     async def submit(self, kind: PayoutOrderKind, order: PayoutOrder | RefundOrder) -> Submission:
         """Prepare and broadcast an order. `rejected` only where nothing was signed, and never will be."""
-        now = clock.now()
+        async with self.connected():
+            return await self._submit(kind, order, clock.now())
+
+    async def _submit(self, kind: PayoutOrderKind, order: PayoutOrder | RefundOrder, now: datetime) -> Submission:
         if await store.get(self.db, order.id) is None:
             await store.insert(self.db, self._new(kind, order), now)
         payout = await self._get(order.id)
@@ -83,23 +107,27 @@ class ChainPayouts:
         return PayoutState("pending", tx_hash=payout.tx_hash)
 
     async def prepare(self, payout: ChainPayout, now: datetime) -> ChainPayout:
-        """Store a nonce and the signed bytes. Raises `CannotPrepare`, `NodeError` and `SignerUnavailable`."""
-        async with EvmNode(self.node_url) as node:
+        """Store a nonce and the signed bytes, one payout after the other.
+
+        Raises `CannotPrepare`, `NodeError` and `SignerUnavailable`.
+        """
+        async with self._turn, self.connected() as node:
+            payout = await self._get(payout.id)  # as it is now, after the ones before it
             if payout.status == "waiting":
                 payout = await self._reserve(node, payout, now)
-        if payout.status != "reserved":
-            return payout
-        answer = await self.signer.sign(self._request(payout))
-        if isinstance(answer, SigningRefused):
-            await self._give_back(payout, answer, now)
-            raise CannotPrepare(answer.message)
-        await self.db.transact(lambda tx: _add(tx, payout.id, answer, now))
-        return await self._get(payout.id)
+            if payout.status != "reserved":
+                return payout
+            answer = await self.signer.sign(self._request(payout))
+            if isinstance(answer, SigningRefused):
+                await self._give_back(payout, answer, now)
+                raise CannotPrepare(answer.message)
+            await self.db.transact(lambda tx: _add(tx, payout.id, answer, now))
+            return await self._get(payout.id)
 
     async def broadcast(self, payout: ChainPayout, now: datetime) -> None:
         """Give the newest signed bytes to the node. Raises `NodeError` where it is unknown whether it has them."""
         newest = (await store.list_transactions(self.db, payout.id))[-1]
-        async with EvmNode(self.node_url) as node:
+        async with self.connected() as node:
             result = await sending.send(node, newest.raw)
         if result in {"insufficient_funds", "refused"}:
             log.warning("payout_not_sent", part=payout.rail, detail=str(payout.id), reason=result)
@@ -148,21 +176,24 @@ class ChainPayouts:
 
     async def _reserve(self, node: EvmNode, payout: ChainPayout, now: datetime) -> ChainPayout:
         check_at = now + CONTINUE_AFTER
+        if await store.is_another_reserved(self.db, payout):
+            raise CannotPrepare(NOT_ITS_TURN, "turn")
         if signed := await self.signer.find_signed(payout.id):
             return await self._with_nonce(payout, lambda tx: _adopt(tx, payout.id, signed, now, check_at))
         wallet = await self.signer.describe_wallet(payout.rail)
         if isinstance(wallet, SigningRefused):
             raise CannotPrepare(wallet.message)
-        if not payout.chain_id == wallet.chain_id == await node.quantity("eth_chainId"):
+        state = await sending.read_wallet(node, wallet.address, payout.contract)
+        if not payout.chain_id == wallet.chain_id == state.chain_id:
             raise CannotPrepare("node, signer and rails file disagree about the chain")
         transfer = ChainTransfer(wallet.address, payout.receiver, payout.contract, payout.amount_units)
         price = await sending.read_price(node)
         if price.fee_per_gas > self._fee_max:
             raise CannotPrepare(f"gas costs {price.fee_per_gas // WEI_PER_GWEI} gwei, more than the maximum", "gas_price")
-        await self._ensure_float(node, payout, wallet.address, 0)
+        await self._ensure_float(payout, wallet.address, state, 0)
         terms = _terms(await sending.estimate_gas(node, transfer), price)
-        await self._ensure_float(node, payout, wallet.address, terms.cost)
-        nonce_min = max(wallet.next_nonce, await sending.count_sent(node, wallet.address, "pending"))
+        await self._ensure_float(payout, wallet.address, state, terms.cost)
+        nonce_min = max(wallet.next_nonce, state.next_nonce)
         return await self._with_nonce(
             payout, lambda tx: _reserve(tx, payout.id, wallet.address, nonce_min, terms, now, check_at)
         )
@@ -172,19 +203,19 @@ class ChainPayouts:
         try:
             await self.db.transact(action)
         except asyncpg.UniqueViolationError:
-            raise CannotPrepare("another payout is being signed", "turn") from None
+            raise CannotPrepare(NOT_ITS_TURN, "turn") from None
         except asyncpg.CheckViolationError as error:  # paused or suspended meanwhile
             raise CannotPrepare(str(error)) from None
         return await self._get(payout.id)
 
-    async def _ensure_float(self, node: EvmNode, payout: ChainPayout, wallet: str, cost: int) -> None:
+    async def _ensure_float(self, payout: ChainPayout, wallet: str, state: PayingWallet, cost: int) -> None:
         """Raise `CannotPrepare` where the wallet has too little of the asset, or of the coin for fees."""
         units, fees = await store.committed(self.db, payout.rail, payout.mode, wallet, payout.contract)
-        coins = await sending.read_balance(node, wallet, None) - fees
+        coins = state.coins - fees
         if payout.contract is None:
             is_enough = coins - units >= payout.amount_units + cost
         else:
-            tokens = await sending.read_balance(node, wallet, payout.contract) - units
+            tokens = state.tokens - units
             committed_coins, _ = await store.committed(self.db, payout.rail, payout.mode, wallet, None)
             is_enough = tokens >= payout.amount_units and coins - committed_coins >= cost
         if not is_enough:

@@ -1,5 +1,7 @@
 """The background job of payouts on chains. Orders come through the provider, from withdrawals and refunds."""
 
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from tollhouse.chains import payout_checks, payout_health
@@ -16,6 +18,9 @@ from tollhouse.rails.json_rpc import NodeError
 from tollhouse.signer.client import SignerClient, SignerUnavailable
 
 BATCH_SIZE = 50
+LEASE = timedelta(seconds=60)
+RUN_S_MAX = 35
+"""A run begins no payout later than this, so that it ends before its lease does."""
 
 
 async def advance_payouts(services: Services) -> None:
@@ -36,26 +41,39 @@ async def measure_payouts(services: Services) -> None:
 
 def payouts_of(services: Services, network: EvmNetwork) -> ChainPayouts | None:
     """The payouts of a network, which its provider has from now on. None without a signer or a node."""
-    settings = network.settings
-    node_url = rail_settings.secret(settings.node_url, settings.node_url_file)
+    settings, current = network.settings, network.payouts
+    node_url = rail_settings.current_secret(settings.node_url, settings.node_url_file)
     if settings.signer_socket is None or node_url is None:
         return None
+    if isinstance(current, ChainPayouts) and current.reaches(services.db, node_url, Path(settings.signer_socket)):
+        return current
     payouts = ChainPayouts(services.db, services.catalogue, network, node_url, SignerClient(Path(settings.signer_socket)))
     network.payouts = payouts
     return payouts
 
 
 async def _advance(services: Services, network: EvmNetwork, payouts: ChainPayouts) -> None:
-    now = clock.now()
-    due = await store.lease_due(services.db, network.name, network.mode, now, CONTINUE_AFTER, BATCH_SIZE)
-    due.sort(key=_nonce)
-    for payout in due:
-        if payout.status == "reserved" and not await pauses.may_submit(services.db, network):
-            continue
-        try:
-            await payout_checks.check(services, payouts, payout, now)
-        except (NodeError, SignerUnavailable, CannotPrepare) as error:  # again when the lease ends
-            log.warning("payout_check_failed", part=network.name, detail=str(payout.id), reason=str(error))
+    now, began = clock.now(), time.monotonic()
+    due = await store.lease_due(services.db, network.name, network.mode, now, LEASE, BATCH_SIZE)
+    if not due:
+        return
+    async with payouts.connected():
+        for payout in sorted(due, key=_nonce):
+            if time.monotonic() - began > RUN_S_MAX:
+                return  # the rest is done when the lease ends
+            await _advance_one(services, network, payouts, payout, now)
+
+
+async def _advance_one(
+    services: Services, network: EvmNetwork, payouts: ChainPayouts, payout: ChainPayout, now: datetime
+) -> None:
+    if payout.status == "reserved" and not await pauses.may_submit(services.db, network):
+        return
+    try:
+        await payout_checks.check(services, payouts, payout, now)
+    except (NodeError, SignerUnavailable, CannotPrepare) as error:
+        log.warning("payout_check_failed", part=network.name, detail=str(payout.id), reason=str(error))
+        await store.check_later(services.db, payout.id, now + CONTINUE_AFTER, payout.reason)
 
 
 def _nonce(payout: ChainPayout) -> int:

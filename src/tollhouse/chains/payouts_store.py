@@ -46,6 +46,10 @@ LEASE_DUE = f"""
     RETURNING {COLUMNS}
 """
 WAIT = "UPDATE chain_payouts SET reason = $2, waits_for = $3, updated_at = $4 WHERE id = $1 AND status = 'waiting'"
+IS_ANOTHER_RESERVED = """
+    SELECT EXISTS (SELECT FROM chain_payouts
+                   WHERE rail = $1 AND mode = $2 AND status = 'reserved' AND kind <> 'sweep' AND id <> $3) AS is_reserved
+"""
 # The row of the wallet is locked, so that orders get their nonces one after the other.
 TAKE_NONCE = """
     INSERT INTO chain_wallets (rail, mode, address, next_nonce) VALUES ($1, $2, $3, $4::bigint + 1)
@@ -163,6 +167,12 @@ async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timed
 async def wait(db: Pool | Tx, payout_id: UUID, reason: str, waits_for: WaitsFor, now: datetime) -> None:
     """Record why a payout without a nonce waits."""
     await db.execute(WAIT, payout_id, reason, waits_for, now)
+
+
+async def is_another_reserved(db: Pool, payout: ChainPayout) -> bool:
+    """Whether another payout of the wallet that pays is between its nonce and its signature."""
+    [row] = await db.fetch(IS_ANOTHER_RESERVED, payout.rail, payout.mode, payout.id)
+    return row["is_reserved"]
 
 
 async def reserve(

@@ -52,10 +52,10 @@ class SweepTerms(Struct, frozen=True):
 async def collect(payouts: ChainPayouts, cursor: Cursor, now: datetime) -> None:
     """Collect on a network that the caller follows. Raises `NodeError`, `SignerUnavailable` and `CannotPrepare`."""
     network = payouts.network
-    wallet = await payouts.signer.describe_wallet(network.name)
-    if isinstance(wallet, SigningRefused):
-        raise CannotPrepare(wallet.message)
-    async with EvmNode(payouts.node_url) as node:
+    async with payouts.connected() as node:
+        wallet = await payouts.signer.describe_wallet(network.name)
+        if isinstance(wallet, SigningRefused):
+            raise CannotPrepare(wallet.message)
         if not network.settings.chain_id == wallet.chain_id == await node.quantity("eth_chainId"):
             raise CannotPrepare("node, signer and rails file disagree about the chain")
         price = await sending.read_price(node)

@@ -89,9 +89,9 @@ class JsonRpcNode:
 
     async def close(self) -> None:
         """Close the connections. A later call opens new ones."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     async def call(self, kind: type[T], method: str, *params: Any) -> T:
         """The result of a call. Raises `NodeError`, for a result that is null, too."""

@@ -24,6 +24,7 @@ webhook_secret_files = ["/etc/tollhouse/card.webhook"]
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -156,6 +157,22 @@ def secret(text: str | None, file: str | None) -> str | None:
     if file is None:
         return text
     return setting_values.small_text(setting_values.file(file), SECRET_BYTES_MAX).strip() or None
+
+
+def current_secret(text: str | None, file: str | None) -> str | None:
+    """The same for jobs that run every second: a file is read again when it has changed. Raises `ValueError`."""
+    if file is None:
+        return text
+    try:
+        found = Path(file).stat()
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    return _secret_of(file, found.st_mtime_ns, found.st_ino, found.st_size)
+
+
+@lru_cache(maxsize=16)
+def _secret_of(file: str, _changed_ns: int, _inode: int, _size: int) -> str | None:
+    return secret(None, file)
 
 
 def _name_errors(document: Mapping[str, Any]) -> Iterator[str]:

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -34,10 +35,23 @@ class SignerUnavailable(Exception):
 
 
 class SignerClient:
-    """Calls the signer, with a connection for each call."""
+    """Calls the signer. Inside `async with`, which may be nested, all calls share a connection."""
 
     def __init__(self, socket: Path) -> None:
         self.socket = socket
+        self._users, self._turn = 0, asyncio.Lock()
+        self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._users += 1
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._users -= 1
+        if self._users == 0:
+            self._close()
 
     async def sign(self, request: SignTransfer) -> SignedTransfer | SigningRefused:
         """The signed transfer, or why nothing was signed. Raises `SignerUnavailable`."""
@@ -62,17 +76,29 @@ class SignerClient:
         return found.addresses
 
     async def _call(self, request: SignerRequest, expected: type[Expected]) -> Expected | SigningRefused:
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                reader, writer = await asyncio.open_unix_connection(self.socket, limit=LINE_BYTES_MAX)
-                try:
-                    writer.write(line_of(request))
-                    await writer.drain()
-                    response = RESPONSES.decode(await reader.readuntil(b"\n"))
-                finally:
-                    writer.close()
-        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError, msgspec.DecodeError) as error:
-            raise SignerUnavailable(f"the signer does not answer ({type(error).__name__})") from error
+        async with self, self._turn:
+            try:
+                async with asyncio.timeout(TIMEOUT_S):
+                    response = await self._exchange(request)
+            except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError, msgspec.DecodeError) as error:
+                raise SignerUnavailable(f"the signer does not answer ({type(error).__name__})") from error
         if not isinstance(response, expected | SigningRefused):
             raise SignerUnavailable(f"The signer answered with {type(response).__name__}.")
         return response
+
+    async def _exchange(self, request: SignerRequest) -> SignerResponse:
+        try:
+            if self._connection is None:
+                self._connection = await asyncio.open_unix_connection(self.socket, limit=LINE_BYTES_MAX)
+            reader, writer = self._connection
+            writer.write(line_of(request))
+            await writer.drain()
+            return RESPONSES.decode(await reader.readuntil(b"\n"))
+        except BaseException:  # a later answer on this connection would be that to this request
+            self._close()
+            raise
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection[1].close()
+        self._connection = None

@@ -71,11 +71,7 @@ class SigningJournal:
                 "Never start again without the journal of a wallet that has signed."
             ) from None
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._descriptor)
-            raise JournalError(f"{file} is in use by another signer.") from None
-        try:
+            _lock(file, self._descriptor)
             self.wallet = self._read()
         except BaseException:
             os.close(self._descriptor)
@@ -144,14 +140,30 @@ def create_journal(file: Path, wallet: str) -> None:
 
 
 def drop_incomplete_line(file: Path) -> int:
-    """Cut off what follows the last complete line, and return its bytes. It was never answered: answers follow the disk."""
-    raw = file.read_bytes()
-    kept = raw.rfind(b"\n") + 1
-    if kept < len(raw):
-        with file.open("r+b") as journal:
+    """Cut off what follows the last complete line, and return its bytes. It was never answered: answers follow the disk.
+
+    Raises `JournalError` while a signer runs: what looks incomplete may be what it is writing.
+    """
+    try:
+        journal = file.open("r+b")
+    except OSError as error:
+        raise JournalError(f"{file} cannot be opened: {error.strerror}.") from None
+    with journal:
+        _lock(file, journal.fileno())
+        raw = journal.read()
+        kept = raw.rfind(b"\n") + 1
+        if kept < len(raw):
             journal.truncate(kept)
             os.fsync(journal.fileno())
     return len(raw) - kept
+
+
+def _lock(file: Path, descriptor: int) -> None:
+    """Lock the journal until the file is closed. Raises `JournalError`."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise JournalError(f"{file} is in use by another signer.") from None
 
 
 def _line(before: str, entry: JournalStart | SignedEntry) -> tuple[bytes, str]:

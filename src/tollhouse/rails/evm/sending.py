@@ -1,13 +1,13 @@
 """Sending on an EVM network: what a transfer needs in gas, handing signed bytes to the node, and what became of them."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Any, Literal, cast
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tollhouse.rails.evm.erc20 import TRANSFER_TOPIC, balance_call, transfer_data, word
 from tollhouse.rails.evm.node import HEX_DATA, EvmNode, Quantity, number_of
-from tollhouse.rails.json_rpc import NodeCallError, RpcCall
+from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, RpcCall
 
 WEI_PER_GWEI = 10**9
 USUAL_TIP = WEI_PER_GWEI
@@ -18,6 +18,9 @@ SPENT = ("nonce too low", "nonce is too low", "oldnonce", "invalid transaction n
 UNDERPRICED = ("underpriced",)
 POOR = ("insufficient funds",)
 REVERTED = ("revert",)
+
+_NUMBER: type[str] = cast("Any", Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{0,64}$")])
+"""A number as a call or a contract returns it; `0x` where there is no contract."""
 
 Sent = Literal["sent", "nonce_used", "underpriced", "insufficient_funds", "refused"]
 """`nonce_used` and `underpriced`: another transaction has the nonce, perhaps one of the same payout."""
@@ -98,6 +101,15 @@ class GasPrice(Struct, frozen=True):
         return -(-(self.fee_per_gas + self.tip_per_gas) // 2)
 
 
+class PayingWallet(Struct, frozen=True):
+    """What a node knows of a wallet now: units of the coin and of one token, and the next nonce with what waits."""
+
+    chain_id: int
+    next_nonce: int
+    coins: int
+    tokens: int = 0
+
+
 class WouldRevert(Exception):
     """The node says that the transfer fails, for example since the token's issuer blocks the receiver."""
 
@@ -110,6 +122,21 @@ async def read_price(node: EvmNode) -> GasPrice:
     except NodeCallError:
         tip = USUAL_TIP
     return GasPrice(max(2 * number_of(header.base_fee_per_gas) + tip, 1), tip)
+
+
+async def read_wallet(node: EvmNode, address: str, contract: str | None) -> PayingWallet:
+    """What a wallet has of the coin and of a token, in one request. Raises `NodeError`."""
+    calls = [
+        RpcCall("eth_chainId"),
+        RpcCall("eth_getTransactionCount", (address, "pending")),
+        RpcCall("eth_getBalance", (address, "latest")),
+    ]
+    if contract is not None:
+        calls.append(RpcCall("eth_call", (balance_call(contract, address), "latest")))
+    found = await node.batch(_NUMBER, calls)
+    if None in found:
+        raise NodeResponseError("the node returned nothing for the wallet")
+    return PayingWallet(*(number_of(f"0x0{one[2:]}") for one in found if one is not None))
 
 
 async def estimate_gas(node: EvmNode, transfer: ChainTransfer) -> int:
