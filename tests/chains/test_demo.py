@@ -52,10 +52,13 @@ async def test_a_wallet_pays_the_demo(skip_aloud: Callable[[str], NoReturn]) -> 
                     await asyncio.sleep(0.05)
                 async with node_of(data_dir.with_name("t-demo-evm")) as node:
                     await node.find(object, "evm_setIntervalMining", 0)
-                    paid = await pay(node, data_dir, LINK.findall(serving.said)[0])
-                    seen, succeeded = await follow(node, WATCH.findall(paid)[0])
+                    part = await pay(node, data_dir, LINK.findall(serving.said)[0], "--amount", "5")
+                    await follow(node, WATCH.findall(part)[0], "underpaid")
+                    rest = await pay(node, data_dir, WATCH.findall(part)[0])
+                    seen, succeeded = await follow(node, WATCH.findall(rest)[0], "succeeded")
         finally:
             assert serving.stop() == []
+    assert "Paying 7.5 USDC" in rest
     assert (seen["confirmations"], seen["required_confirmations"]) == (1, network.FINALITY)
     assert (succeeded["status"], succeeded["amount_received"]) == ("succeeded", "12.500000")
 
@@ -67,10 +70,10 @@ def node_of(folder: Path) -> EvmNode:
     return EvmNode(described.node_url or "")
 
 
-async def pay(node: EvmNode, data_dir: Path, link: str) -> str:
+async def pay(node: EvmNode, data_dir: Path, *link: str) -> str:
     """What the wallet prints. Its transaction gets a block."""
     environment = {**os.environ, "TOLLHOUSE_DATA_DIR": str(data_dir)}
-    words = (sys.executable, "-m", "tollhouse", "demo", "pay", link)
+    words = (sys.executable, "-m", "tollhouse", "demo", "pay", *link)
     wallet = await asyncio.create_subprocess_exec(*words, env=environment, stdout=asyncio.subprocess.PIPE)
     while (await node.call(dict[str, str], "txpool_status"))["pending"] == "0x0":
         assert wallet.returncode is None
@@ -81,12 +84,12 @@ async def pay(node: EvmNode, data_dir: Path, link: str) -> str:
     return printed
 
 
-async def follow(node: EvmNode, page: str) -> list[dict[str, Any]]:
+async def follow(node: EvmNode, page: str, ended: str) -> list[dict[str, Any]]:
     """What the checkout shows with the first confirmation, and with the last."""
     url, _, query = page.partition("?")
     shown = list[dict[str, Any]]()
     async with aiohttp.ClientSession() as http:
-        for blocks, status in ((0, "processing"), (network.FINALITY - 1, "succeeded")):
+        for blocks, status in ((0, "processing"), (network.FINALITY - 1, ended)):
             if blocks:
                 await node.find(object, "anvil_mine", hex(blocks))
             while True:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cast import Actor
 from tests.chains.paying import ETHER, MINOR, Payer, make_network, make_payouts
+from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants, last_id
 from tests.withdrawals.steps import review
 from tollhouse.approvals.model import OperatorContext
@@ -146,6 +147,10 @@ async def test_an_operator_refuses_what_waits(payer: Payer, alice: Actor, servic
         ("payout_to_be_refused", "olga@example.com", "The address is blocked."),
         ("payout_refused", "olga@example.com", "The address is blocked."),
     ]
+    async with signed_in_operator(alice.service) as olga:  # the history leads to the withdrawal
+        page = f"/operator/withdrawals/{waits.id}"
+        assert f'href="{page}"' in (await olga.send("GET", "/operator/history")).ok().text
+        (await olga.send("GET", page)).ok()
     ended = await withdrawal_store.get(services.db, env, waits.id)
     assert (ended.status, ended.failure_code) == ("failed", "payout_declined")
     assert (await payouts.submit("withdrawal", waits.order)).outcome == "rejected"

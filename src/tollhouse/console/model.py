@@ -128,12 +128,16 @@ class ProjectSummary(Struct, frozen=True):
 
 
 class HistoryEntry(Struct, frozen=True):
-    """An action in the history with the name of the merchant, operator or application it concerns."""
+    """An action in the history with the name of the merchant, operator or application it concerns.
+
+    `order_kind` is that of a payout on a network; None for a payout by bank.
+    """
 
     action: OperatorAction
     business_name: str | None
     email: str | None
     application: str | None = None
+    order_kind: str | None = None
 
 
 class OperatorSummary(Struct, frozen=True):

@@ -55,29 +55,30 @@ ACTION_COLUMNS = """a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject
            a.at, a.client_id, a.on_command_line"""
 # Ids are in order of time.
 ACTIONS = f"""
-    SELECT {ACTION_COLUMNS}, m.business_name, o.email, c.name AS application
+    SELECT {ACTION_COLUMNS}, m.business_name, o.email, c.name AS application, p.kind AS order_kind
     FROM operator_actions a
+    LEFT JOIN chain_payouts p ON p.id = a.subject_id
     LEFT JOIN merchants m ON m.id = a.merchant_id
     LEFT JOIN oauth_clients c ON c.id = a.client_id
     LEFT JOIN operators o ON a.merchant_id IS NULL AND o.id = a.subject_id
     ORDER BY a.id DESC LIMIT $1 OFFSET $2
 """
 ACTION = f"""
-    SELECT {ACTION_COLUMNS}, NULL AS business_name, NULL AS email, NULL AS application
+    SELECT {ACTION_COLUMNS}, NULL AS business_name, NULL AS email, NULL AS application, NULL AS order_kind
     FROM operator_actions a WHERE a.id = $1
 """
 ACTIONS_OF_MERCHANT = f"""
-    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application
+    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application, NULL AS order_kind
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 ORDER BY a.at DESC, a.id DESC LIMIT $2
 """
 ACTIONS_ABOUT = f"""
-    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application
+    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application, NULL AS order_kind
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 AND a.subject_id = $2 ORDER BY a.at DESC, a.id DESC LIMIT $3
 """
 ACTIONS_OF_APPLICATION = f"""
-    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application
+    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application, NULL AS order_kind
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id WHERE a.client_id = $1 ORDER BY a.id DESC LIMIT $2
 """
 
@@ -213,4 +214,4 @@ def _action(row: Row) -> HistoryEntry:
         at=stamp(row["at"]),
         client_id=row["client_id"],
     )
-    return HistoryEntry(action, row["business_name"], row["email"], row["application"])
+    return HistoryEntry(action, row["business_name"], row["email"], row["application"], row["order_kind"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import aiohttp
+import msgspec
 from msgspec import Struct
 
 from tollhouse.demo.errors import DemoError
@@ -20,8 +21,17 @@ from tollhouse.rails.settings import EvmSettings
 
 URI = re.compile(r"ethereum:(?P<target>0x[0-9a-fA-F]{40})@(?P<chain>\d+)(?P<function>/transfer)?\?(?P<query>[^\"'\s<]+)")
 METHOD = re.compile(rf'name="method_id" value="({RAIL}:[A-Z0-9]+)"')
+ADDRESS = re.compile(r'id="address"[^>]* data-copy-value="(0x[0-9a-fA-F]{40})"')
 CUSTOMER = 1
 """The node's account that pays."""
+
+
+class CheckoutState(Struct, frozen=True):
+    """What is read of the JSON that the checkout page polls."""
+
+    status: str
+    amount_due: str
+    currency: str
 
 
 class PaymentRequest(Struct, frozen=True):
@@ -35,12 +45,12 @@ class PaymentRequest(Struct, frozen=True):
 async def pay(folder: Path, url: str, amount: str | None) -> None:
     """Pay the checkout page at `url`, and print what happened. A page without a method gets the first of the network.
 
-    `amount` is in the asset, such as 12.5; the one that is asked for by default. Raises `DemoError`.
+    `amount` is in the asset, such as 12.5; by default the one that is asked for, or what is missing. Raises `DemoError`.
     """
     network = _network(folder)
     async with aiohttp.ClientSession(headers={"Accept": "text/html"}) as http:
         try:
-            shown, request = await _open(http, url)
+            shown, request = await _open(http, url, network)
         except aiohttp.ClientError as error:
             raise DemoError(f"{url} cannot be opened: {type(error).__name__}") from None
     currency, decimals = _asset(network, request)
@@ -72,12 +82,14 @@ def _network(folder: Path) -> EvmSettings:
     return network
 
 
-async def _open(http: aiohttp.ClientSession, url: str) -> tuple[str, PaymentRequest]:
+async def _open(http: aiohttp.ClientSession, url: str, network: EvmSettings) -> tuple[str, PaymentRequest]:
     """The address of the payment's page, and what it asks for."""
     async with http.get(url) as response:
         text = html.unescape(await response.text())
     if (found := URI.search(text)) is not None:
         return url, _request(found)
+    if (address := ADDRESS.search(text)) is not None:  # a part is paid: the page has no URI for the rest
+        return url, await _rest(http, url, address[1], network)
     method = METHOD.search(text)
     if method is None:
         raise DemoError(f"{url} asks for no payment on the demo's network.")
@@ -91,6 +103,18 @@ async def _open(http: aiohttp.ClientSession, url: str) -> tuple[str, PaymentRequ
     if found is None:
         raise DemoError(f"{chosen} asks for no payment on the demo's network.")
     return chosen, _request(found)
+
+
+async def _rest(http: aiohttp.ClientSession, url: str, address: str, network: EvmSettings) -> PaymentRequest:
+    """What is missing of a payment. Raises `DemoError`."""
+    path, _, query = url.partition("?")
+    async with http.get(f"{path}/status?{query}") as response:
+        state = msgspec.json.decode(await response.read(), type=CheckoutState)
+    token = network.tokens.get(state.currency)
+    if state.status != "underpaid" or (token is None and state.currency != network.coin):
+        raise DemoError(f"{url} asks for no payment on the demo's network.")
+    decimals, contract = (COIN_DECIMALS, None) if token is None else (token.decimals, token.contract)
+    return PaymentRequest(address, _units(state.amount_due, decimals), contract)
 
 
 def _request(uri: re.Match[str]) -> PaymentRequest:
