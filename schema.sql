@@ -271,7 +271,7 @@ BEGIN
         WHEN p_merchants THEN
             CASE WHEN p_code IN ('available', 'pending', 'reserved') THEN 'credit' WHEN p_code = 'debt' THEN 'debit' END
         WHEN p_code = 'fx' OR p_code ~ '^(unapplied|unmatched|income|payable|equity):[a-z0-9_]+$' THEN 'credit'
-        WHEN p_code ~ '^(rail|bank|expense):[a-z0-9_]+$' THEN 'debit'
+        WHEN p_code ~ '^(rail|bank|transit|expense):[a-z0-9_]+$' THEN 'debit'
     END;
 END $_$;
 CREATE TABLE public.ledger_entries (
@@ -514,6 +514,14 @@ BEGIN
               AND v_out.type = 'rail_float'
               AND (f.mode, f.currency, 'rail:' || f.rail, -f.amount_minor)
                   = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN provider_balance_transactions b ON b.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'balance_transaction'
+              AND b.settled_at IS NOT NULL
+              AND (b.mode, b.currency, 'rail:' || b.rail) = (v_out.mode, v_out.currency, v_out.code)
+              AND v_out.amount = CASE v_out.type
+                  WHEN 'provider_fee' THEN b.fee_minor - CASE b.kind WHEN 'fee' THEN b.amount_minor ELSE 0 END
+                  WHEN 'provider_payout' THEN CASE b.kind WHEN 'payout' THEN -b.amount_minor END END
         ) THEN
             RAISE EXCEPTION 'money does not leave by % without a released transfer', v_out.code
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_outgoing';
@@ -2766,6 +2774,42 @@ CREATE TABLE public.projects (
     CONSTRAINT projects_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT projects_status_check CHECK ((status = ANY (ARRAY['in_review'::text, 'approved'::text, 'rejected'::text])))
 );
+CREATE TABLE public.provider_balance_cursors (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    read_until timestamp with time zone NOT NULL,
+    next_read_at timestamp with time zone NOT NULL,
+    CONSTRAINT provider_balance_cursors_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+CREATE TABLE public.provider_balance_transactions (
+    id uuid NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    external_id text NOT NULL,
+    kind text NOT NULL,
+    category text NOT NULL,
+    source text,
+    payment_intent text,
+    object_id uuid,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    available_at timestamp with time zone NOT NULL,
+    settled_at timestamp with time zone,
+    posted_currency text,
+    posted_minor bigint,
+    CONSTRAINT provider_balance_transactions_category_check CHECK ((length(category) <= 100)),
+    CONSTRAINT provider_balance_transactions_check CHECK (((posted_currency IS NULL) = (posted_minor IS NULL))),
+    CONSTRAINT provider_balance_transactions_check1 CHECK (((posted_currency IS NULL) OR ((settled_at IS NOT NULL) AND (posted_currency <> currency)))),
+    CONSTRAINT provider_balance_transactions_check2 CHECK (((kind <> ALL (ARRAY['payment'::text, 'refund'::text])) OR (object_id IS NOT NULL))),
+    CONSTRAINT provider_balance_transactions_check3 CHECK (((kind <> ALL (ARRAY['payment'::text, 'dispute'::text])) OR (payment_intent IS NOT NULL))),
+    CONSTRAINT provider_balance_transactions_external_id_check CHECK ((length(external_id) <= 255)),
+    CONSTRAINT provider_balance_transactions_kind_check CHECK ((kind = ANY (ARRAY['payment'::text, 'refund'::text, 'dispute'::text, 'payout'::text, 'fee'::text, 'other'::text]))),
+    CONSTRAINT provider_balance_transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT provider_balance_transactions_payment_intent_check CHECK ((length(payment_intent) <= 255)),
+    CONSTRAINT provider_balance_transactions_source_check CHECK ((length(source) <= 255))
+);
 CREATE TABLE public.provider_events (
     rail text NOT NULL,
     mode text NOT NULL,
@@ -3698,6 +3742,12 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.provider_balance_cursors
+    ADD CONSTRAINT provider_balance_cursors_pkey PRIMARY KEY (rail, mode);
+ALTER TABLE ONLY public.provider_balance_transactions
+    ADD CONSTRAINT provider_balance_transactions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.provider_balance_transactions
+    ADD CONSTRAINT provider_balance_transactions_rail_mode_external_id_key UNIQUE (rail, mode, external_id);
 ALTER TABLE ONLY public.provider_events
     ADD CONSTRAINT provider_events_pkey PRIMARY KEY (rail, mode, event_id);
 ALTER TABLE ONLY public.rail_balances
@@ -3916,6 +3966,10 @@ CREATE INDEX payment_reversals_by_id ON public.payment_reversals USING btree (id
 CREATE INDEX payment_reversals_of_transaction ON public.payment_reversals USING btree (transaction_id);
 CREATE INDEX payout_pauses_open ON public.payout_pauses USING btree (paused_at) WHERE (resumed_at IS NULL);
 CREATE INDEX projects_to_review ON public.projects USING btree (updated_at) WHERE (status = 'in_review'::text);
+CREATE INDEX provider_balance_transactions_converted ON public.provider_balance_transactions USING btree (rail, mode) WHERE (posted_currency IS NOT NULL);
+CREATE INDEX provider_balance_transactions_intent ON public.provider_balance_transactions USING btree (payment_intent) WHERE (payment_intent IS NOT NULL);
+CREATE INDEX provider_balance_transactions_object ON public.provider_balance_transactions USING btree (object_id) WHERE (object_id IS NOT NULL);
+CREATE INDEX provider_balance_transactions_open ON public.provider_balance_transactions USING btree (rail, mode, created_at) WHERE (settled_at IS NULL);
 CREATE INDEX provider_events_due ON public.provider_events USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX provider_events_old ON public.provider_events USING btree (received_at);
 CREATE INDEX rail_floats_of_rail ON public.rail_floats USING btree (rail, mode, currency);
@@ -4038,6 +4092,7 @@ CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EX
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.bank_reports FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE OF payout_id, number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.provider_balance_transactions FOR EACH ROW WHEN (((old.settled_at IS NOT NULL) OR ((((((((((((((old.id IS DISTINCT FROM new.id) OR (old.rail IS DISTINCT FROM new.rail)) OR (old.mode IS DISTINCT FROM new.mode)) OR (old.external_id IS DISTINCT FROM new.external_id)) OR (old.kind IS DISTINCT FROM new.kind)) OR (old.category IS DISTINCT FROM new.category)) OR (old.source IS DISTINCT FROM new.source)) OR (old.payment_intent IS DISTINCT FROM new.payment_intent)) OR (old.object_id IS DISTINCT FROM new.object_id)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.amount_minor IS DISTINCT FROM new.amount_minor)) OR (old.fee_minor IS DISTINCT FROM new.fee_minor)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.available_at IS DISTINCT FROM new.available_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.rail_floats FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4057,6 +4112,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW E
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.payment_reversals FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.payout_pauses FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.provider_balance_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.row_digests FOR EACH ROW WHEN ((old.kind <> 'event'::text)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4077,6 +4133,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR E
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.provider_balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.rail_floats FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.receipts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();

@@ -67,6 +67,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "payout_pauses": "cause",
     "price_feed": "error",
     "price_rejections": "reason",
+    "provider_balance_transactions": "external_id category source payment_intent posted_currency",
     "provider_events": "event_id object_id",
     "rail_balances": "facts",
     "rail_cursors": "cursor",

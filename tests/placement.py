@@ -87,6 +87,8 @@ LOCAL = {
     "operators",
     "payout_pauses",
     "price_feed",
+    "provider_balance_cursors",
+    "provider_balance_transactions",
     "provider_events",
     "rail_balances",
     "rail_cursors",

@@ -44,6 +44,13 @@ async def provider() -> AsyncIterator[CardProvider]:
 @pytest.fixture(scope="package")
 def service(server: embedded.Server, provider: CardProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of their own."""
+    yield from run_service(server, provider, tmp_path_factory)
+
+
+def run_service(
+    server: embedded.Server, provider: CardProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Service]:
+    """A service that takes cards by this provider."""
     catalogue = tmp_path_factory.mktemp("cards") / "catalogue.toml"
     catalogue.write_text(METHODS)
     changes = {"TOLLHOUSE_CATALOGUE_FILE": str(catalogue)}

@@ -1,8 +1,8 @@
 """A card provider: localstripe in a process of its own, behind a front with what localstripe does not have.
 
 The front answers by the public API reference, written down here by hand: Checkout Sessions, whose hosted page tests "open"
-by `pay`, idempotency keys, and disputes (`provider_disputes`). Everything else is localstripe's. It also plays the network:
-it loses answers.
+by `pay`, idempotency keys, disputes (`provider_disputes`), and its balance (`provider_balance`). Everything else is
+localstripe's. It also plays the network: it loses answers.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from uuid import uuid4
 import aiohttp
 from aiohttp import web
 
+from tests.cards.provider_balance import ProviderBalance
 from tests.cards.provider_disputes import ProviderDisputes
 from tollhouse.rails.stripe.account import StripeAccount
 
@@ -74,6 +75,7 @@ class CardProvider:
         app.router.add_get("/v1/checkout/sessions/{id}", self._read_page)
         app.router.add_post("/v1/checkout/sessions/{id}/expire", self._expire_page)
         self.disputes = ProviderDisputes(app, self._once, self._answer)
+        self.balance = ProviderBalance(app, self._answer)
         app.router.add_route("*", "/{path:.*}", self._pass_on)
         self._runner = web.AppRunner(app)
         await self._runner.setup()
@@ -134,6 +136,9 @@ class CardProvider:
         found = await self.get(f"/v1/payment_intents/{intent_id}")
         if found["status"] == "succeeded":
             page["status"] = "complete"
+            prefix = "payment_intent_data[metadata]["
+            metadata = {name[len(prefix) : -1]: one for name, one in page["form"].items() if name.startswith(prefix)}
+            self.balance.charged(found, metadata)
         return found
 
     def event(self, event_type: str, object_id: str, **changes: Any) -> bytes:
@@ -204,7 +209,10 @@ class CardProvider:
             headers = {"Content-Type": request.headers.get("Content-Type", "application/json")}
             address = self._behind + request.path_qs
             async with self._http.request(request.method, address, data=body, headers=headers) as answer:
-                return answer.status, await answer.read()
+                status, found = answer.status, await answer.read()
+            if (request.method, request.path, status) == ("POST", "/v1/refunds", 200):
+                self.balance.refunded(json.loads(found), dict(parse_qsl(body.decode()))["payment_intent"])
+            return status, found
 
         if request.method == "POST":
             return await self._once(request, forward)

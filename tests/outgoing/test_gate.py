@@ -23,6 +23,7 @@ from tollhouse.outgoing import gate
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {
     "bank/books.py",
+    "cards/provider_postings.py",
     "chains/network_fees.py",
     "console/rail_floats.py",
     "outgoing/gate.py",

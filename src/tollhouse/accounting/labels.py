@@ -17,6 +17,7 @@ NAMES: Mapping[str, Translatable] = {
     "income:chargeback_fee": "Chargeback fees",
     "income:fulfillment_margin": "Margin of fulfillments",
     "expense:network_fee": "Network fees",
+    "expense:provider_fee": "Fees of payment providers",
     "expense:bank_fee": "Bank fees",
     "expense:bank_difference": "Bank differences",
     "expense:reversed_payment": "Reversed payments",
@@ -29,12 +30,16 @@ NAMES: Mapping[str, Translatable] = {
 KINDS: Mapping[str, LiteralString] = {
     "bank": "Bank account %(name)s",
     "rail": "Money in transit: %(name)s",
+    "transit": "Payouts from the provider on their way: %(name)s",
     "unapplied": "Unapplied payments: %(name)s",
     "unmatched": "Unmatched transfers: %(name)s",
     "payable": "Payable to suppliers: %(name)s",
 }
 """Accounts of which there are several, by what precedes the colon of their codes."""
-ORDER = (*("bank", "rail", "available", "pending", "reserved", "debt"), *("unapplied", "unmatched", "payable", "fx"))
+ORDER = (
+    *("bank", "rail", "transit", "available", "pending", "reserved", "debt"),
+    *("unapplied", "unmatched", "payable", "fx"),
+)
 """Balance sheet accounts, then all others."""
 
 

@@ -2,19 +2,24 @@
 
 from datetime import timedelta
 
-from tollhouse.cards import disputes, events, payments, store
+from tollhouse.cards import balance_store, balance_transactions, disputes, events, payments, store
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.cleanup import delete_in_batches
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import RailUnavailableError
+from tollhouse.rails.stripe.amounts import InexactAmountError
+from tollhouse.rails.stripe.cards import StripeCards
 from tollhouse.rails.stripe.client import StripeError
 
 BATCH_SIZE = 15
 LEASE = timedelta(minutes=10)
 """Longer than a batch takes in which every request, two for each row, runs into its timeout at each try."""
 REPEAT_POLL = timedelta(minutes=1)
+READ_BALANCE_EVERY = timedelta(minutes=1)
+READ_AGAIN = timedelta(days=2)
+"""How much of the balance transactions is read again every hour, for those that were listed late."""
 RETRY_MIN, RETRY_MAX = timedelta(seconds=5), timedelta(hours=1)
 TRIES_MAX = 40
 """About a day. The payments are polled all the same."""
@@ -65,6 +70,29 @@ async def poll_disputes(services: Services) -> None:
             await disputes.poll(services, cards, clock.now())
         except (RailUnavailableError, StripeError) as error:
             log.warning("disputes_not_read", part=cards.name, reason=str(error))
+
+
+async def read_balance_transactions(services: Services) -> None:
+    """Read what changed the balance at each provider, unless another worker has just done so, and settle what can be."""
+    for cards in payments.list_cards(services):
+        now = clock.now()
+        await balance_store.begin(services.db, cards.name, cards.mode, now)
+        if await balance_store.claim(services.db, cards.name, cards.mode, now, READ_BALANCE_EVERY):
+            await _read_balance(services, cards, balance_transactions.OVERLAP)
+        await balance_transactions.settle(services, cards, clock.now())
+
+
+async def read_balance_transactions_again(services: Services) -> None:
+    """Read those of the last days again."""
+    for cards in payments.list_cards(services):
+        await _read_balance(services, cards, READ_AGAIN)
+
+
+async def _read_balance(services: Services, cards: StripeCards, overlap: timedelta) -> None:
+    try:
+        await balance_transactions.read_new(services, cards, clock.now(), overlap)
+    except (RailUnavailableError, StripeError, InexactAmountError) as error:
+        log.warning("balance_transactions_not_read", part=cards.name, reason=str(error))
 
 
 async def delete_old_events(services: Services) -> None:

@@ -233,6 +233,10 @@ I20_CHART = """
           ('bank_transfer', 'bank_reopening', 'equity', 'unmatched'),
           ('bank_transfer', 'bank_reopening', 'unmatched', 'equity'),
           ('chain_payout', 'network_fee', 'expense', 'rail'),
+          ('balance_transaction', 'provider_fee', 'expense', 'rail'),
+          ('balance_transaction', 'provider_fee', 'rail', 'expense'),
+          ('balance_transaction', 'provider_payout', 'transit', 'rail'),
+          ('balance_transaction', 'provider_payout', 'rail', 'transit'),
           ('rail_float', 'rail_float', 'rail', 'equity'), ('rail_float', 'rail_float', 'equity', 'rail'),
           ('test_funding', 'test_funding', 'equity', 'available'), ('test_funding', 'settlement', 'available', 'debt'))
 """

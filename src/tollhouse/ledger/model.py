@@ -53,11 +53,12 @@ BankPosting = Literal[
 ]
 ReversalPosting = Literal["payment_reversal", "payment_reinstatement"]
 FloatPosting = Literal["rail_float"]
+ProviderPosting = Literal["provider_fee", "provider_payout"]
 """Types of postings between accounts of the platform, of which merchants see nothing."""
 
-PostingType = EntryType | BankPosting | ReversalPosting | FloatPosting
+PostingType = EntryType | BankPosting | ReversalPosting | FloatPosting | ProviderPosting
 MERCHANT_CODES: tuple[MerchantCode, ...] = ("available", "pending", "reserved", "debt")
-PLATFORM_CODE = re.compile(r"fx|(rail|bank|unapplied|unmatched|income|expense|payable|equity):[a-z0-9_]+")
+PLATFORM_CODE = re.compile(r"fx|(rail|bank|transit|unapplied|unmatched|income|expense|payable|equity):[a-z0-9_]+")
 
 
 class Account(Struct, frozen=True):
@@ -222,6 +223,11 @@ def bank_account(iban: str) -> Account:
     return Account(f"bank:{iban.lower()}")
 
 
+def transit(rail_name: str) -> Account:
+    """What a provider has paid out to the operator, and is not known to have arrived."""
+    return Account(f"transit:{rail_name}")
+
+
 def unmatched(rail_name: str) -> Account:
     """Transfers on statements that match no payment or payout: received if positive, sent if negative."""
     return Account(f"unmatched:{rail_name}")
@@ -244,7 +250,9 @@ def income(
     return Account(f"income:{fee}")
 
 
-def expense(kind: Literal["network_fee", "bank_fee", "bank_difference", "reversed_payment"]) -> Account:
+def expense(
+    kind: Literal["network_fee", "provider_fee", "bank_fee", "bank_difference", "reversed_payment"],
+) -> Account:
     """The platform's costs."""
     return Account(f"expense:{kind}")
 

@@ -18,6 +18,9 @@ I23_OUT = """
       AND NOT (l.source_type = 'chain_payout' AND EXISTS (
           SELECT FROM chain_payouts n WHERE n.id = l.source_id AND n.status IN ('completed', 'failed')
             AND (n.mode, n.fee_currency, 'rail:' || n.rail) = (p.mode, p.currency, a.code)))
+      AND NOT (l.source_type = 'balance_transaction' AND EXISTS (
+          SELECT FROM provider_balance_transactions b WHERE b.id = l.source_id AND b.settled_at IS NOT NULL
+            AND (b.mode, b.currency, 'rail:' || b.rail) = (p.mode, p.currency, a.code)))
       AND NOT EXISTS (
           SELECT FROM outgoing_transfers o
           WHERE o.id = l.source_id AND o.kind = l.source_type AND o.released_at IS NOT NULL

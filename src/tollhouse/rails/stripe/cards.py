@@ -24,11 +24,22 @@ from tollhouse.rails.provider import (
 )
 from tollhouse.rails.stripe.account import StripeAccount
 from tollhouse.rails.stripe.amounts import InexactAmountError, to_provider
+from tollhouse.rails.stripe.balance import (
+    PAYMENT,
+    REFUND,
+    BalanceTransaction,
+    ProviderBalance,
+    read_amounts,
+    read_transaction,
+)
 from tollhouse.rails.stripe.client import StripeClient, StripeError
 from tollhouse.rails.stripe.disputes import CLOSED, closed, evidence_form
 from tollhouse.rails.stripe.objects import (
     CheckoutSession,
     SessionList,
+    StripeBalance,
+    StripeBalanceTransaction,
+    StripeBalanceTransactionList,
     StripeDispute,
     StripeDisputeList,
     StripeRefund,
@@ -37,8 +48,6 @@ from tollhouse.rails.stripe.objects import (
 from tollhouse.rails.stripe.observed import intent_of
 
 WORDS = "You enter your card details on the secure page of our payment provider."
-PAYMENT, REFUND = "tollhouse_payment", "tollhouse_refund"
-"""The names of our IDs in the metadata at the provider."""
 INTENT = "pi_"
 PAGE_OPEN_MIN, PAGE_OPEN_MAX = timedelta(minutes=31), timedelta(hours=23, minutes=59)
 """How long the provider keeps a page open: 30 minutes to 24 hours from its creation, with a minute for slow clocks."""
@@ -46,6 +55,7 @@ NAME_CHARS_MAX = 120
 EXPANDED = "payment_intent.latest_charge"
 REFUNDS_PER_PAGE, REFUND_PAGES_MAX = 100, 20
 DISPUTES_PER_PAGE, DISPUTE_PAGES_MAX = 100, 100
+BALANCE_TRANSACTIONS_PER_PAGE, BALANCE_TRANSACTION_PAGES_MAX = 100, 5_000
 AWAITS_RESPONSE = "needs_response"
 
 
@@ -122,6 +132,35 @@ class StripeCards:
             query["starting_after"] = page.data[-1].id
         log.error("too_many_disputes", part=self.name)
 
+    async def read_balance(self) -> list[ProviderBalance]:
+        """The balance at the provider. Raises `RailUnavailableError`, `StripeError` and `InexactAmountError`."""
+        balance = await self._client.get("/v1/balance", StripeBalance)
+        if not (balance.livemode or self.account.takes_test_payments):
+            raise RailUnavailableError("a balance of the provider's test mode")
+        return read_amounts(balance)
+
+    async def list_balance_transactions(
+        self, since: datetime, until: datetime | None
+    ) -> AsyncIterator[list[BalanceTransaction]]:
+        """Pages of what changed the balance since then, newest first. The mode is that of the balance.
+
+        Raises `RailUnavailableError` and `StripeError`. One whose amount has no equivalent here is left out and logged.
+        """
+        query = {
+            "created[gte]": str(int(since.timestamp())),
+            "limit": str(BALANCE_TRANSACTIONS_PER_PAGE),
+            "expand[]": "data.source",
+        }
+        if until is not None:
+            query["created[lte]"] = str(int(until.timestamp()))
+        for _ in range(BALANCE_TRANSACTION_PAGES_MAX):
+            page = await self._client.get("/v1/balance_transactions", StripeBalanceTransactionList, **query)
+            yield [one for found in page.data if (one := self._read_transaction(found)) is not None]
+            if not page.has_more or not page.data:
+                return
+            query["starting_after"] = page.data[-1].id
+        raise RailUnavailableError("too many balance transactions")
+
     async def submit_evidence(self, order: DisputeOrder) -> DisputeSubmission:
         """Submit the evidence, if the dispute awaits it: afterwards it is under review, or decided."""
         form = evidence_form(order.evidence) | {"submit": "true"}
@@ -178,6 +217,13 @@ class StripeCards:
     async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:  # noqa: ARG002 - as above
         """There are none."""
         return PayoutState("absent")
+
+    def _read_transaction(self, found: StripeBalanceTransaction) -> BalanceTransaction | None:
+        try:
+            return read_transaction(found)
+        except InexactAmountError as error:
+            log.error("provider_amount_invalid", part=self.name, detail=f"{found.id}: {error}")
+            return None
 
     def _page(self, attempt: Attempt) -> dict[str, str]:
         """The request for a payment page: the same for the same attempt."""

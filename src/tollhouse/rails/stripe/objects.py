@@ -86,6 +86,49 @@ class StripeDisputeList(Struct, frozen=True):
     has_more: bool = False
 
 
+class StripeBalanceAmount(Struct, frozen=True):
+    """A currency of the balance."""
+
+    amount: int
+    currency: str
+
+
+class StripeBalance(Struct, frozen=True):
+    """The balance of the account: what can be paid out, and what will be able to later."""
+
+    available: list[StripeBalanceAmount]
+    pending: list[StripeBalanceAmount]
+    livemode: bool = False
+
+
+class StripeBalanceTransactionSource(Struct, frozen=True):
+    """The charge, refund, dispute or payout of a balance transaction."""
+
+    id: Id
+    payment_intent: Id | None = None
+    metadata: dict[str, str] | None = None
+
+
+class StripeBalanceTransaction(Struct, frozen=True, kw_only=True):
+    """A change of the balance, by `amount` less `fee`. The source is an ID unless it was expanded."""
+
+    id: Id
+    amount: int
+    fee: int
+    currency: str
+    created: int
+    available_on: int
+    reporting_category: Annotated[str, Meta(max_length=100)]
+    source: StripeBalanceTransactionSource | Id | None = None
+
+
+class StripeBalanceTransactionList(Struct, frozen=True):
+    """A page of balance transactions, newest first."""
+
+    data: list[StripeBalanceTransaction]
+    has_more: bool = False
+
+
 class StripeEventObject(Struct, frozen=True):
     """The object that an event is about. Its state is not read from the event, but from the API."""
 
