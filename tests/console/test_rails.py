@@ -101,6 +101,7 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
         'Payouts wait.</p><p class="small" lang="en">ETH is not in the policy.',
         "the wallet has too little ETH",
         "4.00 ETH",
+        f"4.00 ETH, {RECEIVER}",
         f'<option value="{new.id}"',
     ):
         assert words in page, words

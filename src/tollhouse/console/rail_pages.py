@@ -12,7 +12,7 @@ from tollhouse.console.model import OperatorRefusedError
 from tollhouse.console.rails import list_rails
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import see_other
+from tollhouse.http.responses import formats_of, see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
 from tollhouse.kernel import messages
@@ -71,7 +71,7 @@ async def _rails(
         payouts=payouts,
         wanted=wanted,
         refusable=[
-            (str(one.id), f"{one.amount} {one.currency}, {one.receiver}")
+            (str(one.id), f"{formats_of(request).money(one.amount, one.currency)}, {one.receiver}")
             for one in payouts
             if one.status == "waiting" and one.id not in wanted
         ],
