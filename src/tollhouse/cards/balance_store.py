@@ -23,7 +23,11 @@ CLAIM = """
     UPDATE provider_balance_cursors SET next_read_at = $3::timestamptz + $4::interval
     WHERE rail = $1 AND mode = $2 AND next_read_at <= $3 RETURNING rail
 """
-ADVANCE = "UPDATE provider_balance_cursors SET read_until = greatest(read_until, $3) WHERE rail = $1 AND mode = $2"
+# A cursor that is ahead of the clock was moved while the clock was wrong.
+ADVANCE = """
+    UPDATE provider_balance_cursors SET read_until = CASE WHEN read_until > $4 THEN $3 ELSE greatest(read_until, $3) END
+    WHERE rail = $1 AND mode = $2
+"""
 INSERT = """
     INSERT INTO provider_balance_transactions (id, rail, mode, external_id, kind, category, source, payment_intent,
                                                object_id, currency, amount_minor, fee_minor, created_at, available_at)
@@ -103,9 +107,9 @@ async def get_read_until(db: Pool, rail: str, mode: Mode) -> datetime:
     return row["read_until"]
 
 
-async def advance(db: Pool, rail: str, mode: Mode, read_until: datetime) -> None:
+async def advance(db: Pool, rail: str, mode: Mode, read_until: datetime, now: datetime) -> None:
     """Record that everything up to this time was read and stored."""
-    await db.execute(ADVANCE, rail, mode, read_until)
+    await db.execute(ADVANCE, rail, mode, read_until, now)
 
 
 async def insert(db: Pool, rail: str, mode: Mode, transactions: Sequence[BalanceTransaction]) -> None:

@@ -22,14 +22,14 @@ async def read_new(services: Services, cards: StripeCards, now: datetime, overla
     """
     await cards.read_balance()  # refuses one of the test mode, which the transactions themselves do not tell
     await store.begin(services.db, cards.name, cards.mode, now)
-    read_until = await store.get_read_until(services.db, cards.name, cards.mode)
+    read_until = min(now, await store.get_read_until(services.db, cards.name, cards.mode))
     while True:
         end = read_until + WINDOW
         until = end if end < now else None  # the last part has no end: the provider's clock may be ahead
         async for page in cards.list_balance_transactions(read_until - overlap, until):
             known = [one for one in page if one.currency in services.catalogue.currencies]
             await store.insert(services.db, cards.name, cards.mode, known)
-        await store.advance(services.db, cards.name, cards.mode, now if until is None else until)
+        await store.advance(services.db, cards.name, cards.mode, until or now, now)
         if until is None:
             return
         read_until, overlap = until, timedelta()

@@ -10,6 +10,7 @@ from tollhouse.kernel.text import Text
 from tollhouse.ledger.model import JournalEntry, Posting, Source, equity, rail
 from tollhouse.ledger.post import post_platform
 from tollhouse.rail_balances import store
+from tollhouse.rails.configured import MeasuredRail
 from tollhouse.rails.evm.provider import EvmNetwork
 
 SOURCE = "rail_float"
@@ -18,9 +19,10 @@ SOURCE = "rail_float"
 def ensure_measured(services: Services, rail_name: str, currency: str) -> None:
     """Raise `OperatorRefusedError` unless the rail is configured, is compared with the ledger, and has this currency."""
     found = services.rails.find(rail_name, "live")
-    if not isinstance(found, EvmNetwork):
+    if not isinstance(found, MeasuredRail):
         raise OperatorRefusedError(Text("%(rail)s is no rail that is compared with the ledger.", rail=rail_name))
-    if currency not in found.assets:
+    carried = found.assets if isinstance(found, EvmNetwork) else services.catalogue.currencies
+    if currency not in carried:
         raise OperatorRefusedError(Text("%(rail)s does not carry %(currency)s.", rail=rail_name, currency=currency))
 
 

@@ -8,7 +8,7 @@ from tollhouse.kernel import clock
 from tollhouse.platform.log import log
 from tollhouse.rail_balances import measuring, store
 from tollhouse.rails.balances import CannotMeasureError
-from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.configured import MeasuredRail
 from tollhouse.rails.json_rpc import NodeError
 
 INTERVAL, RETRY_AFTER = timedelta(minutes=5), timedelta(minutes=1)
@@ -18,24 +18,24 @@ SHARE = 20
 
 async def measure_balances(services: Services) -> None:
     """Measure each rail that is due, unless another worker does."""
-    for network in services.rails.chains:
-        if await store.claim(services.db, network.name, network.mode, clock.now(), INTERVAL):
-            await measure(services, network, clock.now())
+    for rail in services.rails.measured:
+        if await store.claim(services.db, rail.name, rail.mode, clock.now(), INTERVAL):
+            await measure(services, rail, clock.now())
 
 
-async def measure(services: Services, network: EvmNetwork, now: datetime) -> None:
+async def measure(services: Services, rail: MeasuredRail, now: datetime) -> None:
     """Measure a rail and store what was found, or why it could not be measured. The last measurement stays."""
     began_s, failure = time.monotonic(), None
     try:
-        balances = await measuring.measure_network(services, network, now)
+        balances = await measuring.measure_rail(services, rail, now)
     except (NodeError, CannotMeasureError) as error:
         failure = str(error)
-        log.warning("rail_not_measured", part=network.name, reason=failure)
+        log.warning("rail_not_measured", part=rail.name, reason=failure)
     else:
         await measuring.record(services, balances)
         for one in balances:
             if one.differs:
-                log.error("rail_differs", part=network.name, detail=f"{one.format(one.difference_units)} {one.currency}")
+                log.error("rail_differs", part=rail.name, detail=f"{one.format(one.difference_units)} {one.currency}")
     took = timedelta(seconds=time.monotonic() - began_s)
     pause = max(INTERVAL if failure is None else RETRY_AFTER, SHARE * took)
-    await store.measure_next(services.db, network.name, network.mode, now + pause, failure)
+    await store.measure_next(services.db, rail.name, rail.mode, now + pause, failure)

@@ -7,6 +7,8 @@ from tollhouse.kernel.text import Translatable
 PLACES: Mapping[str, Translatable] = {
     "wallet": "Wallet that pays",
     "deposit_addresses": "Deposit addresses",
+    "available": "Available at the provider",
+    "pending": "Pending at the provider",
     "sweep_target": "Address where deposits are collected",
 }
 IN_FLIGHT: Mapping[str, Translatable] = {
@@ -14,6 +16,11 @@ IN_FLIGHT: Mapping[str, Translatable] = {
     "deposits_ignored": "Deposits below the smallest amount",
     "deposits_lost": "Credited deposits that left the chain",
     "payouts": "Payouts that are not in both yet",
+    "payments": "Payments that are not in both yet",
+    "refunds": "Refunds that are not in both yet",
+    "disputes": "Disputes that are not in both yet",
+    "provider_fees": "Fees of the provider that are not in the ledger yet",
+    "converted": "Settled in another currency",
     "network_fees": "Network fees that are not in both yet",
     "rounding": "Rounding",
 }

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from tollhouse.accounting import store as totals_store
+from tollhouse.cards import balance_transactions
+from tollhouse.cards import balances as card_balances
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import balances as chain_balances
 from tollhouse.http.services import Services
@@ -12,8 +14,16 @@ from tollhouse.ledger.model import rail as rail_account
 from tollhouse.platform.db import Tx
 from tollhouse.rail_balances import store
 from tollhouse.rail_balances.model import RailBalance
-from tollhouse.rails.balances import OutsideBalances
+from tollhouse.rails.balances import CannotMeasureError, OutsideBalances
+from tollhouse.rails.configured import MeasuredRail
 from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.provider import RailUnavailableError
+from tollhouse.rails.stripe.amounts import InexactAmountError
+from tollhouse.rails.stripe.cards import StripeCards
+from tollhouse.rails.stripe.client import StripeError
+
+TRIES = 5
+"""How often the balance at a provider is read until nothing changes it meanwhile."""
 
 
 class RailBooks:
@@ -32,13 +42,34 @@ class RailBooks:
         return cls(balances_minor, await store.count_floats(tx, rail, mode))
 
 
-async def measure_network(services: Services, network: EvmNetwork, now: datetime) -> list[RailBalance]:
-    """Measure an EVM network. Raises `CannotMeasureError` and `NodeError`."""
+async def measure_rail(services: Services, rail: MeasuredRail, now: datetime) -> list[RailBalance]:
+    """Measure a rail and compare it with the ledger. Raises `CannotMeasureError` and `NodeError`."""
+    measure = _measure_network(services, rail) if isinstance(rail, EvmNetwork) else _measure_cards(services, rail, now)
+    outside, books = await measure
+    return compare(rail.name, rail.mode, outside, books, services.catalogue, now)
+
+
+async def _measure_network(services: Services, network: EvmNetwork) -> tuple[OutsideBalances, RailBooks]:
     async with services.db.connection() as tx, tx.snapshot():
         on_chain = await chain_balances.read_books(tx, network)
         books = await RailBooks.read(tx, network.name, network.mode)
-    outside = await chain_balances.measure(services.db, services.catalogue, network, on_chain)
-    return compare(network.name, network.mode, outside, books, services.catalogue, now)
+    return await chain_balances.measure(services.db, services.catalogue, network, on_chain), books
+
+
+async def _measure_cards(services: Services, cards: StripeCards, now: datetime) -> tuple[OutsideBalances, RailBooks]:
+    for _ in range(TRIES):
+        balance = await card_balances.read_balance(cards)
+        try:
+            await balance_transactions.read_new(services, cards, now)
+        except (RailUnavailableError, StripeError, InexactAmountError) as error:
+            raise CannotMeasureError(f"the provider does not list what changed its balance: {error}") from None
+        async with services.db.connection() as tx, tx.snapshot():
+            in_flight = await card_balances.read_in_flight(tx, cards, now)
+            books = await RailBooks.read(tx, cards.name, cards.mode)
+        if balance == await card_balances.read_balance(cards):
+            booked = books.balances_minor
+            return card_balances.outside_balances(balance, in_flight, booked, services.catalogue, now), books
+    raise CannotMeasureError("the balance at the provider changed while it was read")
 
 
 def compare(

@@ -17,6 +17,8 @@ from tollhouse.rails.stripe.cards import StripeCards
 
 SANDBOX = Sandbox()
 FollowedNetwork = EvmNetwork | BitcoinNetwork
+MeasuredRail = EvmNetwork | StripeCards
+"""A rail that can be asked what it has, and is compared with the ledger."""
 
 
 class Rails:
@@ -39,6 +41,11 @@ class Rails:
     def bitcoin_networks(self) -> list[BitcoinNetwork]:
         """The rails of Bitcoin."""
         return [provider for provider in self.following if isinstance(provider, BitcoinNetwork)]
+
+    @property
+    def measured(self) -> list[MeasuredRail]:
+        """The rails that are compared with the ledger."""
+        return [provider for provider in self.providers.values() if isinstance(provider, MeasuredRail)]
 
     def find(self, name: str, mode: Mode) -> Provider | None:
         """The rail of this name in this environment; None if none is configured."""

@@ -1,0 +1,1 @@
+"""The balance at the card provider, beside the ledger."""
