@@ -55,6 +55,70 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.bitcoin_batches_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (OLD.id, OLD.rail, OLD.mode, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.rail, NEW.mode, NEW.created_at)
+       OR (OLD.change_index IS NOT NULL AND OLD.change_index IS DISTINCT FROM NEW.change_index)
+       OR (OLD.status = 'confirmed'
+           AND (OLD.txid, OLD.expensed_fee_minor) IS DISTINCT FROM (NEW.txid, NEW.expensed_fee_minor))
+    THEN
+        RAISE EXCEPTION 'a batch stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF OLD.status <> NEW.status THEN
+        PERFORM state_transitions_require('bitcoin_batches', OLD.status, NEW.status);
+        IF NEW.status IN ('signed', 'broadcast')
+           AND NOT EXISTS (SELECT FROM bitcoin_transactions t WHERE t.batch_id = NEW.id AND t.raw IS NOT NULL) THEN
+            RAISE EXCEPTION 'the signed bytes are stored first' USING ERRCODE = 'check_violation';
+        END IF;
+        IF NEW.status = 'confirmed'
+           AND NOT EXISTS (SELECT FROM bitcoin_transactions t WHERE (t.batch_id, t.txid) = (NEW.id, NEW.txid)) THEN
+            RAISE EXCEPTION 'a batch is confirmed by one of its transactions' USING ERRCODE = 'check_violation';
+        END IF;
+        IF NEW.status = 'canceled' AND NEW.void_at IS NULL
+           AND EXISTS (SELECT FROM bitcoin_transactions t WHERE t.batch_id = NEW.id AND t.raw IS NOT NULL) THEN
+            RAISE EXCEPTION 'what is signed may be sent' USING ERRCODE = 'check_violation', CONSTRAINT = 'bitcoin_batches_canceled';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.bitcoin_payouts_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF (OLD.id, OLD.kind, OLD.rail, OLD.mode, OLD.currency, OLD.address, OLD.amount_minor, OLD.created_at)
+           IS DISTINCT FROM (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.currency, NEW.address, NEW.amount_minor, NEW.created_at)
+        THEN
+            RAISE EXCEPTION 'a payout in bitcoin stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF OLD.status <> NEW.status THEN
+            PERFORM state_transitions_require('bitcoin_payouts', OLD.status, NEW.status);
+        END IF;
+    END IF;
+    IF (TG_OP = 'INSERT' OR (OLD.status, NEW.status) = ('waiting', 'batched')) AND NOT EXISTS (
+        SELECT FROM outgoing_transfers o
+        WHERE (o.id, o.kind, o.rail, o.mode, o.currency, o.amount_minor)
+              = (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.currency, NEW.amount_minor)
+          AND NEW.address IN (o.receiver, lower(o.receiver)) AND o.released_at IS NOT NULL AND o.closed_at IS NULL)
+    THEN
+        RAISE EXCEPTION 'a payout is of a released transfer' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.status = 'batched' AND (TG_OP = 'INSERT' OR OLD.status <> 'batched') AND NEW.mode = 'live' THEN
+        IF payouts_are_paused() THEN
+            RAISE EXCEPTION 'nothing leaves while payouts are paused'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'payouts_are_paused';
+        END IF;
+        PERFORM FROM outgoing_transfers o JOIN merchants m ON m.id = o.merchant_id
+        WHERE o.id = NEW.id AND m.suspended_at IS NULL FOR SHARE OF m;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.card_payments_look() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -522,6 +586,12 @@ BEGIN
               AND v_out.amount = CASE v_out.type
                   WHEN 'provider_fee' THEN b.fee_minor - CASE b.kind WHEN 'fee' THEN b.amount_minor ELSE 0 END
                   WHEN 'provider_payout' THEN CASE b.kind WHEN 'payout' THEN -b.amount_minor END END
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN bitcoin_batches b ON b.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bitcoin_batch'
+              AND v_out.type = 'network_fee' AND b.status = 'confirmed'
+              AND (b.mode, 'BTC', 'rail:' || b.rail, b.expensed_fee_minor)
+                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
         ) THEN
             RAISE EXCEPTION 'money does not leave by % without a released transfer', v_out.code
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_outgoing';
@@ -574,11 +644,13 @@ CREATE FUNCTION public.operator_action_allowed(p_action text, p_of_merchant bool
                                    'merchant_erased'])
             THEN p_of_merchant AND p_has_reason
         WHEN p_action = ANY (ARRAY['operator_invited', 'operator_joined', 'operator_closed', 'statement_imported',
-                                   'batch_exported', 'person_exported', 'person_erased'])
+                                   'batch_exported', 'person_exported', 'person_erased',
+                                   'bitcoin_batch_exported', 'bitcoin_batch_imported', 'bitcoin_batch_replaced'])
             THEN NOT p_of_merchant
         WHEN p_action = ANY (ARRAY['transfer_assigned', 'transfer_dismissed', 'transfer_matched', 'transfer_recorded_as_fee',
                                    'transfer_written_off', 'transfer_reopened', 'transfer_taken_back', 'payouts_paused',
-                                   'payouts_resumed', 'position_limit_changed', 'rail_float_changed'])
+                                   'payouts_resumed', 'position_limit_changed', 'rail_float_changed',
+                                   'bitcoin_batch_canceled'])
             THEN NOT p_of_merchant AND p_has_reason
         ELSE false
     END
@@ -2056,6 +2128,60 @@ CREATE TABLE public.bank_sendings (
     CONSTRAINT bank_sendings_error_check CHECK ((error <> ''::text)),
     CONSTRAINT bank_sendings_tries_check CHECK ((tries >= 0))
 );
+CREATE TABLE public.bitcoin_batch_coins (
+    batch_id uuid NOT NULL,
+    number integer NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    txid text NOT NULL,
+    vout integer NOT NULL,
+    amount_minor bigint NOT NULL,
+    chain smallint NOT NULL,
+    derivation_index bigint NOT NULL,
+    released_at timestamp with time zone,
+    CONSTRAINT bitcoin_batch_coins_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bitcoin_batch_coins_chain_check CHECK ((chain = ANY (ARRAY[0, 1]))),
+    CONSTRAINT bitcoin_batch_coins_derivation_index_check CHECK ((derivation_index >= 0)),
+    CONSTRAINT bitcoin_batch_coins_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT bitcoin_batch_coins_number_check CHECK ((number > 0)),
+    CONSTRAINT bitcoin_batch_coins_txid_check CHECK ((txid ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT bitcoin_batch_coins_vout_check CHECK ((vout >= 0))
+);
+CREATE TABLE public.bitcoin_batch_payouts (
+    batch_id uuid NOT NULL,
+    payout_id uuid NOT NULL,
+    number integer NOT NULL,
+    released_at timestamp with time zone,
+    CONSTRAINT bitcoin_batch_payouts_number_check CHECK ((number > 0))
+);
+CREATE TABLE public.bitcoin_batches (
+    id uuid NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    status text NOT NULL,
+    is_draft_due boolean NOT NULL,
+    wanted_rate bigint,
+    change_index bigint,
+    txid text,
+    confirmations integer DEFAULT 0 NOT NULL,
+    expensed_fee_minor bigint,
+    conflict_height bigint,
+    void_at timestamp with time zone,
+    reason text,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    check_at timestamp with time zone,
+    CONSTRAINT bitcoin_batches_change_index_check CHECK (((change_index >= 0) AND (change_index < '2147483648'::bigint))),
+    CONSTRAINT bitcoin_batches_confirmations_check CHECK ((confirmations >= 0)),
+    CONSTRAINT bitcoin_batches_confirmed CHECK ((((txid IS NOT NULL) = (status = 'confirmed'::text)) AND ((txid IS NULL) = (expensed_fee_minor IS NULL)))),
+    CONSTRAINT bitcoin_batches_conflict_height_check CHECK ((conflict_height >= 0)),
+    CONSTRAINT bitcoin_batches_drafted CHECK (((change_index IS NOT NULL) OR (status = ANY (ARRAY['requested'::text, 'canceled'::text])))),
+    CONSTRAINT bitcoin_batches_expensed_fee_minor_check CHECK ((expensed_fee_minor >= 0)),
+    CONSTRAINT bitcoin_batches_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT bitcoin_batches_status_check CHECK ((status = ANY (ARRAY['requested'::text, 'drafted'::text, 'signed'::text, 'broadcast'::text, 'confirmed'::text, 'canceled'::text]))),
+    CONSTRAINT bitcoin_batches_txid_check CHECK ((txid ~ '^[0-9a-f]{64}$'::text)),
+    CONSTRAINT bitcoin_batches_wanted_rate_check CHECK ((wanted_rate > 0))
+);
 CREATE TABLE public.bitcoin_outputs (
     rail text NOT NULL,
     mode text NOT NULL,
@@ -2075,6 +2201,49 @@ CREATE TABLE public.bitcoin_outputs (
     CONSTRAINT bitcoin_outputs_txid_check CHECK ((txid ~ '^[0-9a-f]{64}$'::text)),
     CONSTRAINT bitcoin_outputs_version_check CHECK ((version > 0)),
     CONSTRAINT bitcoin_outputs_vout_check CHECK ((vout >= 0))
+);
+CREATE TABLE public.bitcoin_payouts (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    address text NOT NULL,
+    amount_minor bigint NOT NULL,
+    status text NOT NULL,
+    txid text,
+    fee_minor bigint,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT bitcoin_payouts_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT bitcoin_payouts_fee_minor_check CHECK ((fee_minor >= 0)),
+    CONSTRAINT bitcoin_payouts_kind_check CHECK ((kind = ANY (ARRAY['withdrawal'::text, 'refund'::text]))),
+    CONSTRAINT bitcoin_payouts_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT bitcoin_payouts_paid CHECK ((((txid IS NOT NULL) = (status = 'completed'::text)) AND ((txid IS NULL) = (fee_minor IS NULL)))),
+    CONSTRAINT bitcoin_payouts_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'batched'::text, 'completed'::text, 'failed'::text]))),
+    CONSTRAINT bitcoin_payouts_txid_check CHECK ((txid ~ '^[0-9a-f]{64}$'::text))
+);
+CREATE TABLE public.bitcoin_transactions (
+    batch_id uuid NOT NULL,
+    number integer NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    txid text NOT NULL,
+    psbt text NOT NULL,
+    rate bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    change_minor bigint NOT NULL,
+    drafted_at timestamp with time zone NOT NULL,
+    raw bytea,
+    signed_at timestamp with time zone,
+    sent_at timestamp with time zone,
+    CONSTRAINT bitcoin_transactions_change_minor_check CHECK ((change_minor >= 0)),
+    CONSTRAINT bitcoin_transactions_fee_minor_check CHECK ((fee_minor > 0)),
+    CONSTRAINT bitcoin_transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT bitcoin_transactions_number_check CHECK ((number > 0)),
+    CONSTRAINT bitcoin_transactions_rate_check CHECK ((rate > 0)),
+    CONSTRAINT bitcoin_transactions_signed CHECK ((((raw IS NULL) = (signed_at IS NULL)) AND ((raw IS NOT NULL) OR (sent_at IS NULL)))),
+    CONSTRAINT bitcoin_transactions_txid_check CHECK ((txid ~ '^[0-9a-f]{64}$'::text))
 );
 CREATE TABLE public.card_payments (
     merchant_id uuid NOT NULL,
@@ -3584,8 +3753,24 @@ ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_digest_key UNIQUE (digest);
 ALTER TABLE ONLY public.bank_statements
     ADD CONSTRAINT bank_statements_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bitcoin_batch_coins
+    ADD CONSTRAINT bitcoin_batch_coins_pkey PRIMARY KEY (batch_id, number);
+ALTER TABLE ONLY public.bitcoin_batch_payouts
+    ADD CONSTRAINT bitcoin_batch_payouts_batch_id_number_key UNIQUE (batch_id, number);
+ALTER TABLE ONLY public.bitcoin_batch_payouts
+    ADD CONSTRAINT bitcoin_batch_payouts_pkey PRIMARY KEY (batch_id, payout_id);
+ALTER TABLE ONLY public.bitcoin_batches
+    ADD CONSTRAINT bitcoin_batches_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bitcoin_batches
+    ADD CONSTRAINT bitcoin_batches_rail_mode_change_index_key UNIQUE (rail, mode, change_index);
 ALTER TABLE ONLY public.bitcoin_outputs
     ADD CONSTRAINT bitcoin_outputs_pkey PRIMARY KEY (rail, mode, txid, vout);
+ALTER TABLE ONLY public.bitcoin_payouts
+    ADD CONSTRAINT bitcoin_payouts_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.bitcoin_transactions
+    ADD CONSTRAINT bitcoin_transactions_pkey PRIMARY KEY (batch_id, number);
+ALTER TABLE ONLY public.bitcoin_transactions
+    ADD CONSTRAINT bitcoin_transactions_rail_mode_txid_key UNIQUE (rail, mode, txid);
 ALTER TABLE ONLY public.card_payments
     ADD CONSTRAINT card_payments_pkey PRIMARY KEY (merchant_id, mode, transaction_id);
 ALTER TABLE ONLY public.chain_deposits
@@ -3891,8 +4076,13 @@ CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_
 CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id, id);
 CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
+CREATE UNIQUE INDEX bitcoin_batch_coins_held ON public.bitcoin_batch_coins USING btree (rail, mode, txid, vout) WHERE (released_at IS NULL);
+CREATE UNIQUE INDEX bitcoin_batch_payouts_held ON public.bitcoin_batch_payouts USING btree (payout_id) WHERE (released_at IS NULL);
+CREATE INDEX bitcoin_batch_payouts_of_payout ON public.bitcoin_batch_payouts USING btree (payout_id);
+CREATE INDEX bitcoin_batches_due ON public.bitcoin_batches USING btree (rail, mode, check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX bitcoin_outputs_of_address ON public.bitcoin_outputs USING btree (rail, mode, address);
 CREATE INDEX bitcoin_outputs_watched ON public.bitcoin_outputs USING btree (rail, mode) WHERE ((status = ANY (ARRAY['seen'::text, 'reversed'::text])) OR ((status = 'confirmed'::text) AND (confirmations < 100)));
+CREATE INDEX bitcoin_payouts_open ON public.bitcoin_payouts USING btree (rail, mode, created_at) WHERE (status = ANY (ARRAY['waiting'::text, 'batched'::text]));
 CREATE INDEX card_payments_due ON public.card_payments USING btree (next_poll_at) WHERE (next_poll_at IS NOT NULL);
 CREATE INDEX chain_deposits_at_address ON public.chain_deposits USING btree (rail, mode, currency, address) WHERE ((sweep_id IS NULL) AND (status = ANY (ARRAY['final'::text, 'confirmed'::text, 'ignored'::text, 'reinstated'::text])));
 CREATE INDEX chain_deposits_missing ON public.chain_deposits USING btree (rail, mode) WHERE (status = ANY (ARRAY['lost'::text, 'reversed'::text]));
@@ -4057,7 +4247,9 @@ CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_im
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER bitcoin_batches_enforced BEFORE UPDATE ON public.bitcoin_batches FOR EACH ROW EXECUTE FUNCTION public.bitcoin_batches_enforce();
 CREATE TRIGGER bitcoin_outputs_transition BEFORE UPDATE OF status ON public.bitcoin_outputs FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER bitcoin_payouts_enforced BEFORE INSERT OR UPDATE ON public.bitcoin_payouts FOR EACH ROW EXECUTE FUNCTION public.bitcoin_payouts_enforce();
 CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.chain_payouts_enforce();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
@@ -4090,6 +4282,9 @@ CREATE TRIGGER never_another BEFORE UPDATE ON public.bitcoin_outputs FOR EACH RO
 CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.bank_reports FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_batch_coins FOR EACH ROW WHEN (((((((((((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.number IS DISTINCT FROM new.number)) OR (old.rail IS DISTINCT FROM new.rail)) OR (old.mode IS DISTINCT FROM new.mode)) OR (old.txid IS DISTINCT FROM new.txid)) OR (old.vout IS DISTINCT FROM new.vout)) OR (old.amount_minor IS DISTINCT FROM new.amount_minor)) OR (old.chain IS DISTINCT FROM new.chain)) OR (old.derivation_index IS DISTINCT FROM new.derivation_index)) OR ((old.released_at IS NOT NULL) AND (old.released_at IS DISTINCT FROM new.released_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_batch_payouts FOR EACH ROW WHEN (((((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.payout_id IS DISTINCT FROM new.payout_id)) OR (old.number IS DISTINCT FROM new.number)) OR ((old.released_at IS NOT NULL) AND (old.released_at IS DISTINCT FROM new.released_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_transactions FOR EACH ROW WHEN ((((((((((((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.number IS DISTINCT FROM new.number)) OR (old.rail IS DISTINCT FROM new.rail)) OR (old.mode IS DISTINCT FROM new.mode)) OR (old.txid IS DISTINCT FROM new.txid)) OR (old.psbt IS DISTINCT FROM new.psbt)) OR (old.rate IS DISTINCT FROM new.rate)) OR (old.fee_minor IS DISTINCT FROM new.fee_minor)) OR (old.change_minor IS DISTINCT FROM new.change_minor)) OR (old.drafted_at IS DISTINCT FROM new.drafted_at)) OR ((old.raw IS NOT NULL) AND ((old.raw IS DISTINCT FROM new.raw) OR (old.signed_at IS DISTINCT FROM new.signed_at))))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE OF payout_id, number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.provider_balance_transactions FOR EACH ROW WHEN (((old.settled_at IS NOT NULL) OR ((((((((((((((old.id IS DISTINCT FROM new.id) OR (old.rail IS DISTINCT FROM new.rail)) OR (old.mode IS DISTINCT FROM new.mode)) OR (old.external_id IS DISTINCT FROM new.external_id)) OR (old.kind IS DISTINCT FROM new.kind)) OR (old.category IS DISTINCT FROM new.category)) OR (old.source IS DISTINCT FROM new.source)) OR (old.payment_intent IS DISTINCT FROM new.payment_intent)) OR (old.object_id IS DISTINCT FROM new.object_id)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.amount_minor IS DISTINCT FROM new.amount_minor)) OR (old.fee_minor IS DISTINCT FROM new.fee_minor)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.available_at IS DISTINCT FROM new.available_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4102,7 +4297,12 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.balance_payments FOR EACH R
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_entry_parts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bitcoin_batch_coins FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bitcoin_batch_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bitcoin_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.bitcoin_outputs FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bitcoin_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.bitcoin_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_deposits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4212,6 +4412,16 @@ ALTER TABLE ONLY public.bank_reports
     ADD CONSTRAINT bank_reports_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
 ALTER TABLE ONLY public.bank_sendings
     ADD CONSTRAINT bank_sendings_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bank_batches(id);
+ALTER TABLE ONLY public.bitcoin_batch_coins
+    ADD CONSTRAINT bitcoin_batch_coins_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bitcoin_batches(id);
+ALTER TABLE ONLY public.bitcoin_batch_payouts
+    ADD CONSTRAINT bitcoin_batch_payouts_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bitcoin_batches(id);
+ALTER TABLE ONLY public.bitcoin_batch_payouts
+    ADD CONSTRAINT bitcoin_batch_payouts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES public.bitcoin_payouts(id);
+ALTER TABLE ONLY public.bitcoin_payouts
+    ADD CONSTRAINT bitcoin_payouts_id_fkey FOREIGN KEY (id) REFERENCES public.outgoing_transfers(id);
+ALTER TABLE ONLY public.bitcoin_transactions
+    ADD CONSTRAINT bitcoin_transactions_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES public.bitcoin_batches(id);
 ALTER TABLE ONLY public.card_payments
     ADD CONSTRAINT card_payments_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.chain_deposits

@@ -71,7 +71,7 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
         page = await shown(olga)
         assert page.count("Not measured yet.") == 3
         assert "DE89370400440532013000" in page
-        assert "no signer is configured" in page
+        assert "payouts are not configured" in page
         facts = {"tip": 21_000_123, "tip_age_s": 4, "final": 21_000_059, "free_addresses": 180}
         await store.save_health(db, "paying", "live", None, facts, now)
         await store.save_health(db, "taking", "live", "a deposit address was changed", {}, now)

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from tollhouse.chains import addresses, store
+from tollhouse.chains import bitcoin_batches_store as batches_store
 from tollhouse.chains.bitcoin_watcher import BitcoinWatcher
 from tollhouse.chains.model import Cursor
 from tollhouse.chains.watcher import ChainMismatchError
@@ -21,6 +22,9 @@ VERIFIED_AT_ONCE = 50
 
 WATCHED_AHEAD = 1_000
 """By how many addresses the wallet watches more than are needed, when it does not watch enough."""
+
+CHANGE_AHEAD_MIN = 20
+"""How many change addresses that no batch has yet the wallet watches at least."""
 
 BEHIND_MAX = 2
 """Blocks that the node may be behind the headers that it knows."""
@@ -98,6 +102,11 @@ async def _watch(services: Services, network: BitcoinNetwork, node: BitcoinNode,
     needed = await store.next_index(services.db, network.name, network.mode) + addresses.FREE_MIN
     if watched < needed:
         await node.watch(descriptor, needed + WATCHED_AHEAD)
+    if network.pays_out:
+        change_needed = await batches_store.next_change_index(services.db, network.name, network.mode) + CHANGE_AHEAD_MIN
+        change = keys.descriptor(account, keys.CHANGE)
+        if await node.watched_up_to(change) < change_needed:
+            await node.watch(change, change_needed + WATCHED_AHEAD)
 
 
 def _tip_error(network: BitcoinNetwork, facts: dict[str, Any]) -> str | None:

@@ -1,6 +1,6 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.chains import health, jobs, payouts_jobs, sweeps_jobs
+from tollhouse.chains import bitcoin_payouts_jobs, health, jobs, payouts_jobs, sweeps_jobs
 from tollhouse.chains.invariants_store import INVARIANTS
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
 
@@ -11,6 +11,8 @@ SLICE = Slice(
         Job(health.REFRESH_EVERY_S, health.refresh),
         Job(ADVANCE_S, payouts_jobs.advance_payouts),
         Job(MEASURE_S, payouts_jobs.measure_payouts),
+        Job(ADVANCE_S, bitcoin_payouts_jobs.advance_batches),
+        Job(MEASURE_S, bitcoin_payouts_jobs.measure_batches),
         Job(COLLECT_S, sweeps_jobs.collect_deposits),
     ),
     invariants=INVARIANTS,

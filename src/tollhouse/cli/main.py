@@ -36,6 +36,7 @@ for name, group in (
     ("statements", "bank:statements"),
     ("payouts", "bank:payouts"),
     ("network-payouts", "network_payouts:app"),
+    ("bitcoin-payouts", "bitcoin_payouts:app"),
     ("rail-balances", "rail_balances:app"),
     ("adjust", "merchants:adjust"),
 ):

@@ -42,6 +42,8 @@ REASONS: dict[str, Translatable] = {
     "node, signer and rails file disagree about the chain": "Node, signer and rails file name different chains.",
     "the signer does not answer": "The signer does not answer. Check that it runs, and that the worker may open its socket.",
     "gas costs more than the maximum": "Gas costs more than the maximum in the rails file.",
+    "the node cannot estimate the network fee": "The node cannot estimate the network fee yet.",
+    "the network fee is more than the maximum": "The network fee is more than the maximum in the rails file.",
     "the wallet has too little for fees": "The wallet that pays has too little for network fees.",
 }
 """What workers write as reason, up to a parenthesis, as a sentence. Other words are those of a node or a signer."""
@@ -141,9 +143,13 @@ def _payouts(provider: ChainNetwork, measured: MeasuredRail | None, catalogue: C
 def _balances(
     provider: ChainNetwork, facts: dict[str, Any], down: frozenset[str], catalogue: Catalogue
 ) -> tuple[AssetBalance, ...]:
-    if not isinstance(provider, EvmNetwork):
-        return ()
     balances: dict[str, str] = facts.get("balances", {})
+    if not isinstance(provider, EvmNetwork):
+        return tuple(
+            AssetBalance(currency, catalogue.format_amount(int(minor), currency), currency in down)
+            for currency, minor in balances.items()
+            if currency in catalogue.currencies
+        )
     return tuple(
         AssetBalance(currency, _amount(int(balances[currency]), currency, asset.decimals, catalogue), currency in down)
         for currency, asset in provider.assets.items()

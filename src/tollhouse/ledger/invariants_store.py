@@ -237,6 +237,7 @@ I20_CHART = """
           ('balance_transaction', 'provider_fee', 'rail', 'expense'),
           ('balance_transaction', 'provider_payout', 'transit', 'rail'),
           ('balance_transaction', 'provider_payout', 'rail', 'transit'),
+          ('bitcoin_batch', 'network_fee', 'expense', 'rail'),
           ('rail_float', 'rail_float', 'rail', 'equity'), ('rail_float', 'rail_float', 'equity', 'rail'),
           ('test_funding', 'test_funding', 'equity', 'available'), ('test_funding', 'settlement', 'available', 'debt'))
 """

@@ -1,4 +1,4 @@
-"""Which prepared bank transfers an operator may export."""
+"""Which transfers an operator may export, by bank or in bitcoin."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,15 +27,35 @@ async def lock_exportable(
     return await _may_leave(tx, prepared, active, reviewer, now, strict=transfer_ids is not None)
 
 
+async def ensure_exportable(
+    tx: Tx, locked: Sequence[OutgoingTransfer], reviewer: Reviewer, now: datetime
+) -> list[OutgoingTransfer]:
+    """The locked transfers of another rail, all of which this operator may export. Their merchants are locked, too.
+
+    Raises `OperatorRefusedError` if one may not be exported.
+    """
+    active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in locked})
+    return await _may_leave(tx, locked, active, reviewer, now, strict=True)
+
+
+async def filter_exportable(
+    tx: Tx, waiting: Sequence[OutgoingTransfer], reviewer: Reviewer, now: datetime
+) -> list[OutgoingTransfer]:
+    """Those of these transfers that this operator may export now."""
+    active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in waiting})
+    return await _may_leave(tx, waiting, active, reviewer, now, strict=False)
+
+
 async def exportable(tx: Tx, reviewer: Reviewer, now: datetime) -> list[OutgoingTransfer]:
     """The prepared transfers that this operator may export now."""
-    prepared = await store.list_prepared(tx)
-    active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in prepared})
-    return await _may_leave(tx, prepared, active, reviewer, now, strict=False)
+    return await filter_exportable(tx, await store.list_prepared(tx), reviewer, now)
 
 
 async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, now: datetime) -> OutgoingTransfer:
-    """Add the second operator's approval to a prepared bank transfer. Raises `NotFound` and `OperatorRefusedError`."""
+    """Add the second operator's approval to a transfer that waits for its export.
+
+    Raises `NotFound` and `OperatorRefusedError`.
+    """
     current = await gate.lock(tx, transfer_id)
     merchant_id = current.env.merchant_id
     await rules.ensure_independent(tx, merchant_id, reviewer)

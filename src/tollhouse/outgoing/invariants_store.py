@@ -21,6 +21,9 @@ I23_OUT = """
       AND NOT (l.source_type = 'balance_transaction' AND EXISTS (
           SELECT FROM provider_balance_transactions b WHERE b.id = l.source_id AND b.settled_at IS NOT NULL
             AND (b.mode, b.currency, 'rail:' || b.rail) = (p.mode, p.currency, a.code)))
+      AND NOT (l.source_type = 'bitcoin_batch' AND EXISTS (
+          SELECT FROM bitcoin_batches b WHERE b.id = l.source_id AND b.status = 'confirmed'
+            AND (b.mode, 'BTC', 'rail:' || b.rail) = (p.mode, p.currency, a.code)))
       AND NOT EXISTS (
           SELECT FROM outgoing_transfers o
           WHERE o.id = l.source_id AND o.kind = l.source_type AND o.released_at IS NOT NULL

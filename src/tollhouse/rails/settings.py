@@ -107,7 +107,7 @@ class BitcoinSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     `node_url` and `xpub` are needed by the worker only. `xpub` is the public key of a native SegWit account (BIP 84), also
     written as zpub. `fingerprint` is that of the wallet's master key, by which signers find their key, and
     `account_path` the way from it to the account. A payment counts with `confirmations`; up to `small_up_to_minor` satoshis,
-    `small_confirmations` suffice.
+    `small_confirmations` suffice. Payouts wait while the network fee is above `fee_rate_max`, in satoshis per virtual byte.
     """
 
     network: Network
@@ -122,6 +122,7 @@ class BitcoinSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     small_up_to_minor: Annotated[int, Meta(ge=0, le=2**53)] = 0
     poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 10
     tip_age_max_s: Annotated[int, Meta(ge=1)] = 10_800
+    fee_rate_max: Annotated[int, Meta(ge=1, le=10_000)] = 200
 
 
 RailSettings = EvmSettings | BitcoinSettings | StripeSettings

@@ -7,6 +7,7 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_invariants, last_id
 from tests.rails.bitcoin.core import Core, serving
+from tests.rails.bitcoin.paying import BitcoinPayer
 from tests.rails.bitcoin.receiving import BitcoinReceiver
 from tollhouse.chains import addresses, bitcoin_looks
 from tollhouse.http.services import Services
@@ -25,5 +26,22 @@ async def receiver(
     async with serving(core) as url:
         made = BitcoinReceiver(alice, services, core, url, **getattr(request, "param", {}))
         await made.look()
+        yield made
+    assert await broken_invariants(alice.service.dsn, since) == []
+
+
+@pytest.fixture
+async def payer(alice: Actor, services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BitcoinPayer]:
+    """A rail that pays out. Alice has 0.005 BTC of three payments, which is what the wallet has."""
+    monkeypatch.setattr(addresses, "FREE_MIN", 8)
+    monkeypatch.setattr(bitcoin_looks, "VERIFIED_AT_ONCE", 4)
+    monkeypatch.setattr(bitcoin_looks, "WATCHED_AHEAD", 50)
+    since = last_id()
+    core = Core()
+    async with serving(core) as url:
+        made = BitcoinPayer(alice, services, core, url)
+        await made.look()
+        await made.paid("0.00100000", "0.00150000", "0.00250000")
+        assert await made.measure() is None
         yield made
     assert await broken_invariants(alice.service.dsn, since) == []

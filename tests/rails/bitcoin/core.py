@@ -239,6 +239,12 @@ class Core:
             raise RefusedCallError(-5, "Transaction not in mempool")
         return {"vsize": 141}
 
+    def _gettxout(self, txid: str, vout: int, include_mempool: bool) -> Entry | None:
+        assert not include_mempool
+        if self.heights.get(txid) is None or f"{txid}:{vout}" in self.takers:
+            return None
+        return {"bestblock": self.blocks[-1].hash, "confirmations": self.place(txid)[0], "coinbase": False}
+
     def _estimatesmartfee(self, blocks: int) -> Any:
         if self.fee_rate is None:
             return {"errors": ["Insufficient data or no feerate found"], "blocks": blocks}
@@ -249,8 +255,18 @@ class Core:
         txid = tx.id.hex()
         if txid in self.txs and self.place(txid)[0] > 0:
             raise RefusedCallError(-27, "Transaction outputs already in utxo set")
+        if any(one in self.takers for one in _inputs(tx)):
+            raise RefusedCallError(-25, "bad-txns-inputs-missingorspent")
+        rivals = [self.txs[one] for one in self.mempool if one != txid and self._spent(one) & _inputs(tx)]
+        if any(self._fee(one) >= self._fee(tx) for one in rivals):
+            raise RefusedCallError(-26, "insufficient fee, rejecting replacement")
         self.sent.append(txid)
         return self.take(tx)
+
+    def _fee(self, tx: Tx) -> int:
+        spent = (self.txs.get(one.prev_out.tx_id.hex()) for one in tx.vin)
+        paid = sum(found.vout[one.prev_out.vout].value for one, found in zip(tx.vin, spent, strict=True) if found)
+        return paid - sum(one.value for one in tx.vout)
 
     def place(self, txid: str) -> tuple[int, Block | None, int | None]:
         """The confirmations, the block and its height of a transaction; negative if another one took its inputs."""

@@ -38,9 +38,9 @@ def test_change_that_nobody_would_relay_goes_to_the_fee() -> None:
     """The dust limit depends on the kind of address."""
     found = draft(ACCOUNT, [coin(0, 100_000)], [Payment(THEIRS, 99_010)], RATE, 0)
     assert (found.change_minor, found.fee_minor) == (0, 990)
-    assert dust_limit(ACCOUNT, THEIRS) == 294
-    assert dust_limit(ACCOUNT, "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2") == 546
-    assert dust_limit(ACCOUNT, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx") is None
+    assert dust_limit(ACCOUNT.network, THEIRS) == 294
+    assert dust_limit(ACCOUNT.network, "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2") == 546
+    assert dust_limit(ACCOUNT.network, "tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx") is None
 
 
 def test_what_cannot_be_paid_is_refused() -> None:

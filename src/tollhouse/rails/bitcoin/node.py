@@ -102,6 +102,12 @@ class ImportOutcome(Struct, frozen=True):
     success: bool
 
 
+class UnspentOutput(Struct, frozen=True):
+    """An output that no transaction of the chain has spent."""
+
+    confirmations: int
+
+
 class FeeEstimate(Struct, frozen=True):
     """The fee rate in BTC per 1000 virtual bytes; None while the node does not know."""
 
@@ -207,6 +213,12 @@ class BitcoinNode:
             elif outcome.code != NOT_FOUND:
                 raise outcome
         return found
+
+    async def unspent(self, outpoints: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
+        """Which of these outputs are in the chain, and spent by no transaction of it. The mempool does not count."""
+        calls = [RpcCall("gettxout", (txid, vout, False)) for txid, vout in outpoints]
+        outcomes = await self._rpc.batch(UnspentOutput, calls)
+        return {one for one, outcome in zip(outpoints, outcomes, strict=True) if outcome is not None}
 
     async def fee_rate(self, blocks: int) -> int | None:
         """The rate in satoshis per 1000 virtual bytes with which a transaction is in a block within `blocks`, if known."""

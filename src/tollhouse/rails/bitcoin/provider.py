@@ -22,7 +22,9 @@ UNKNOWN_FINGERPRINT: Final = "00000000"
 
 
 class BitcoinNetwork(ChainNetwork):
-    """Bitcoin, through one account."""
+    """Bitcoin, through one account. Payouts leave by transactions that operators export and sign elsewhere."""
+
+    is_exported = True
 
     def __init__(self, name: str, settings: BitcoinSettings) -> None:
         super().__init__(name)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from tollhouse.kernel.text import Text
 from tollhouse.rails.bitcoin import keys
 from tollhouse.rails.bitcoin.keys import AccountKey, Chain
+from tollhouse.rails.settings import Network
 
 if TYPE_CHECKING:
     from btclib_wallet.bip32 import BIP32KeyOrigin
@@ -69,10 +70,13 @@ class SignedTransaction(Struct, frozen=True):
     vsize: int
 
 
-def draft(account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment], rate: int, change_index: int) -> Draft:
+def draft(
+    account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment], rate: int, change_index: int, height: int = 0
+) -> Draft:
     """Pay with as many of the coins, in their order, as are needed. `rate` is in satoshis per 1000 virtual bytes.
 
-    Coins that cost more than they are worth stay where they are. Raises `PsbtRefusedError`.
+    Coins that cost more than they are worth stay where they are. No block up to `height` can have the transaction, so that
+    two drafts of different times are never the same. Raises `PsbtRefusedError`.
     """
     ensure_payable(account, payments)
     worth = [coin for coin in coins if coin.amount_minor * 1000 > INPUT_VBYTES * rate]
@@ -81,17 +85,19 @@ def draft(account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment
     for number, coin in enumerate(worth, 1):
         taken_minor += coin.amount_minor
         if taken_minor > wanted_minor:
-            found = _funded(account, worth[:number], payments, rate, change_index)
+            found = _funded(account, worth[:number], payments, rate, change_index, height)
             if isinstance(found, Draft):
                 return found
             why = found
     raise PsbtRefusedError(Text("The confirmed coins do not cover the payments and the network fee: %(why)s.", why=why))
 
 
-def redraft(account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment], rate: int, change_index: int) -> Draft:
+def redraft(
+    account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment], rate: int, change_index: int, height: int = 0
+) -> Draft:
     """Spend exactly these coins at another rate: a replacement. Raises `PsbtRefusedError`."""
     ensure_payable(account, payments)
-    found = _funded(account, coins, payments, rate, change_index)
+    found = _funded(account, coins, payments, rate, change_index, height)
     if isinstance(found, Draft):
         return found
     raise PsbtRefusedError(Text("The change does not cover the network fee at this rate: %(why)s.", why=found))
@@ -102,7 +108,7 @@ def ensure_payable(account: AccountKey, payments: Sequence[Payment]) -> None:
     if not payments:
         raise PsbtRefusedError("There is nothing to pay.")
     for one in payments:
-        limit = dust_limit(account, one.address)
+        limit = dust_limit(account.network, one.address)
         if limit is None:
             raise PsbtRefusedError(Text("%(address)s is not an address of this network.", address=one.address))
         if one.amount_minor < limit:
@@ -115,11 +121,11 @@ def ensure_payable(account: AccountKey, payments: Sequence[Payment]) -> None:
             )
 
 
-def dust_limit(account: AccountKey, address: str) -> int | None:
+def dust_limit(network: Network, address: str) -> int | None:
     """The smallest amount in satoshis that the network relays to this address; None if it is not of the network."""
     from btclib.fee import dust_threshold  # noqa: PLC0415
 
-    script = keys.script_of(address, account.network)
+    script = keys.script_of(address, network)
     return None if script is None else dust_threshold(script)
 
 
@@ -154,7 +160,7 @@ def read_signed(requested: str, returned: bytes) -> SignedTransaction:
 
 
 def _funded(
-    account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment], rate: int, change_index: int
+    account: AccountKey, coins: Sequence[Coin], payments: Sequence[Payment], rate: int, change_index: int, height: int
 ) -> Draft | str:
     """The draft that spends exactly these coins, or why they do not cover it."""
     from btclib.exceptions import BTClibValueError  # noqa: PLC0415
@@ -167,7 +173,7 @@ def _funded(
     outputs = [TxOut.from_address(one.amount_minor, keys.normal_address(one.address)) for one in payments]
     try:
         inputs = [_input(account, coin) for coin in coins]
-        funded = build_psbt(inputs, outputs, FeeRate(sats_per_kvbyte=rate), change_script)
+        funded = build_psbt(inputs, outputs, FeeRate(sats_per_kvbyte=rate), change_script, lock_time=height)
     except BTClibValueError as error:
         return str(error)
     if funded.change_index is not None:

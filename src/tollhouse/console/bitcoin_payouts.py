@@ -1,0 +1,148 @@
+"""Payouts in bitcoin as operators carry them out: exported, signed elsewhere, imported; replaced, canceled, refused."""
+
+import asyncio
+from collections.abc import Sequence
+from uuid import UUID
+
+from tollhouse.approvals import rules
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank.model import Decided
+from tollhouse.chains import bitcoin_batches as batches
+from tollhouse.chains import bitcoin_batches_store as batches_store
+from tollhouse.chains import bitcoin_payouts_store as store
+from tollhouse.chains.bitcoin_payouts_model import BatchSummary, BitcoinPayout, WaitingPayout
+from tollhouse.console import actions
+from tollhouse.console.model import OperatorAction, OperatorRefusedError
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel.actor import OPERATOR
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.money import parse_amount
+from tollhouse.kernel.text import Text
+from tollhouse.outgoing import exports, gate
+from tollhouse.outgoing.model import OutgoingTransfer
+from tollhouse.platform.db import Tx
+from tollhouse.rails.bitcoin.provider import BitcoinNetwork
+from tollhouse.refunds import actions as refund_actions
+from tollhouse.withdrawals import sending
+
+OPEN_MAX, BATCHES_SHOWN = 1_000, 50
+RATE_DECIMALS, RATE_MAX = 3, 10_000_000
+"""Rates are written in satoshis per virtual byte, and stored per 1000."""
+
+
+def find_network(services: Services, name: str | None = None) -> BitcoinNetwork:
+    """The rail of this name, or the only one. Raises `OperatorRefusedError` where none is configured."""
+    found = [one for one in services.rails.bitcoin_networks if one.pays_out and name in {None, one.name}]
+    if not found:
+        raise OperatorRefusedError("No rail of Bitcoin with a fingerprint is configured. See docs/rails.md.")
+    if len(found) > 1:
+        raise OperatorRefusedError("Several rails of Bitcoin are configured. Name one.")
+    return found[0]
+
+
+def read_rate(per_vbyte: str) -> int:
+    """A fee rate as people write it, in satoshis per 1000 virtual bytes. Raises `OperatorRefusedError`."""
+    rate = parse_amount(per_vbyte, RATE_DECIMALS)
+    if rate is None or not 0 < rate <= RATE_MAX:
+        raise OperatorRefusedError("Enter a network fee above 0 and up to 10000 satoshis per vbyte, such as 3.5.")
+    return rate
+
+
+async def list_open(services: Services) -> Sequence[WaitingPayout]:
+    """Payouts that have not ended, oldest first."""
+    return await store.list_open(services.db, services.catalogue, OPEN_MAX)
+
+
+async def list_batches(services: Services) -> Sequence[BatchSummary]:
+    """The batches, those that have not ended first."""
+    return await batches_store.list_summaries(services.db, services.catalogue, BATCHES_SHOWN)
+
+
+async def list_exportable(
+    services: Services, network: BitcoinNetwork, context: OperatorContext
+) -> Sequence[OutgoingTransfer]:
+    """The payouts that this operator may export now, oldest first, as many as a batch has at most."""
+
+    async def read(tx: Tx) -> list[OutgoingTransfer]:
+        waiting = await store.list_waiting(tx, network.name, network.mode, OPEN_MAX)
+        return await exports.filter_exportable(tx, waiting, context.reviewer, context.at)
+
+    return (await services.db.transact(read))[: batches.PAYOUTS_MAX]
+
+
+async def export(
+    work: Work, network: BitcoinNetwork, payout_ids: Sequence[UUID], rate: int | None, context: OperatorContext
+) -> OperatorAction:
+    """Request a batch of these payouts; its ID is the subject of the action. Raises `OperatorRefusedError`."""
+    batch_id = await batches.request(work, network, list(dict.fromkeys(payout_ids)), rate, context)
+    return await actions.record_action(work, context, "bitcoin_batch_exported", None, subject_id=batch_id)
+
+
+async def read_file(services: Services, batch_id: UUID) -> str:
+    """The transaction to sign, as PSBT in Base64. Raises `OperatorRefusedError`."""
+    return (await batches.export(services.db, batch_id)).psbt
+
+
+async def import_signed(services: Services, batch_id: UUID, returned: bytes, context: OperatorContext) -> OperatorAction:
+    """Store the signed transaction of a batch, which the worker sends. Raises `OperatorRefusedError`."""
+    transactions = await batches_store.list_transactions(services.db, batch_id)
+    signed = await asyncio.to_thread(batches.read_returned, transactions, returned)
+
+    async def action(work: Work) -> OperatorAction:
+        await batches.add_signed(work, batch_id, signed)
+        return await actions.record_action(work, context, "bitcoin_batch_imported", None, subject_id=batch_id)
+
+    return await services.transact(action, context.at, OPERATOR)
+
+
+async def replace(work: Work, batch_id: UUID, rate: int | None, context: OperatorContext) -> OperatorAction:
+    """Have a replacement with a higher fee drafted. Raises `OperatorRefusedError`."""
+    await batches.replace(work, batch_id, rate)
+    return await actions.record_action(work, context, "bitcoin_batch_replaced", None, subject_id=batch_id)
+
+
+async def cancel(work: Work, batch_id: UUID, context: OperatorContext) -> OperatorAction:
+    """Cancel a batch: its payouts wait again. Raises `OperatorRefusedError`."""
+    await batches.cancel(work, batch_id)
+    return await actions.record_action(work, context, "bitcoin_batch_canceled", None, subject_id=batch_id)
+
+
+async def approve(work: Work, payout_id: UUID, context: OperatorContext) -> Decided:
+    """Approve, as second operator, a payout of a merchant whose password was reset. Raises `OperatorRefusedError`."""
+    _, env = await _lock_waiting(work.tx, payout_id)
+    await exports.approve(work.tx, payout_id, context.reviewer, context.at)
+    action = await actions.record_action(work, context, "payout_approved", env, subject_id=payout_id)
+    return Decided(payout_id, "approved", context.operator, context.reason or "", stamp(context.at), action.action_id)
+
+
+async def refuse(work: Work, payout_id: UUID, context: OperatorContext) -> Decided:
+    """Refuse a payout that waits, and of which nothing that was exported can be sent. The money goes back.
+
+    Raises `OperatorRefusedError`.
+    """
+    payout, env = await _lock_waiting(work.tx, payout_id)
+    await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
+    if await batches_store.may_have_left(work.tx, payout_id):
+        raise OperatorRefusedError(
+            "The payout was exported before, in a batch that was canceled and may have been signed. It can be refused when "
+            "another transaction has spent a coin of that batch and has 6 confirmations."
+        )
+    # Nothing below this line may refuse.
+    await store.fail(work.tx, payout_id, work.now)
+    if payout.kind == "withdrawal":
+        await sending.fail(work, env, payout_id, "payout_declined")
+    else:
+        await refund_actions.fail(work, env, payout_id, "refund_declined")
+    action = await actions.record_action(work, context, "payout_refused", env, subject_id=payout_id)
+    return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action.action_id)
+
+
+async def _lock_waiting(tx: Tx, payout_id: UUID) -> tuple[BitcoinPayout, MerchantEnv]:
+    """The payout and its environment, locked. Raises `OperatorRefusedError` unless it waits."""
+    payout = await store.lock(tx, payout_id)
+    if payout is None:
+        raise OperatorRefusedError(Text("There is no payout %(payout_id)s.", payout_id=payout_id))
+    if payout.status != "waiting":
+        raise OperatorRefusedError("The payout is in a batch or has ended. Cancel the batch first.")
+    return payout, (await gate.lock(tx, payout_id)).env
