@@ -51,7 +51,7 @@ class MinedTx(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """A block. `token_fee_percent`: what tokens keep of each transfer in it. `balances` is empty when they are forgotten."""
+    """A block. `token_fee_percent`: what tokens keep of strangers' transfers. `balances` is empty when it is forgotten."""
 
     number: int
     hash: str
@@ -73,6 +73,7 @@ class FakeChain:
         self.blocks: dict[str, Block] = {}
         self.canon: list[str] = []
         self.mined_in: dict[str, list[str]] = {}
+        self.by_number: dict[int, list[Block]] = {}
         self.mempool: list[ChainTx] = []
         self.base_fee = GWEI
         self.token_fee_percent = 0
@@ -140,12 +141,13 @@ class FakeChain:
         self.mine(depth + 1 if blocks is None else blocks, lambda _: False)
 
     def return_to(self, name: str) -> None:
-        """Follow the branch of this block again, and add blocks until it is the longest."""
+        """Follow the branch of this block again, and add blocks until it is the longest. What it has waits no longer."""
         length, branch = len(self.canon), list[str]()
         while name not in self.canon[: self.blocks[name].number + 1][-1:]:
             branch.append(name)
             name = self.blocks[name].parent_hash
         self.canon = [*self.canon[: self.blocks[name].number + 1], *reversed(branch)]
+        self.mempool = [tx for tx in self.mempool if self.find(self.head, tx.hash) is None]
         self.mine(max(length + 1 - len(self.canon), 0), lambda _: False)
 
     def at(self, head: Block, number: int) -> Block | None:
@@ -213,7 +215,8 @@ class FakeChain:
 
     def _transfer(self, moves: Sequence[Move], sender: str | None, balances: dict[tuple[str | None, str], int]) -> None:
         for move in moves:
-            arrives = move.units if move.contract is None else move.units * (100 - self.token_fee_percent) // 100
+            is_whole = move.contract is None or sender is not None
+            arrives = move.units if is_whole else move.units * (100 - self.token_fee_percent) // 100
             key = (move.contract, move.receiver)
             balances[key] = balances.get(key, 0) + arrives
             if sender is not None:
@@ -224,8 +227,14 @@ class FakeChain:
         self.canon.append(block.hash)
         for one in block.txs:
             self.mined_in.setdefault(one.tx.hash, []).append(block.hash)
-        if block.number >= STATES_KEPT:
-            self.blocks[self.canon[block.number - STATES_KEPT]].balances.clear()
+        self.by_number.setdefault(block.number, []).append(block)
+        for forgotten in self.by_number.pop(block.number - STATES_KEPT, []):
+            forgotten.balances.clear()
+            forgotten.nonces.clear()
+
+    def has_state(self, block: Block) -> bool:
+        """Whether the nodes still know balances and nonces after a block."""
+        return not self.forgets and block.number in self.by_number
 
     def _still_waits(self, tx: ChainTx, nonces: dict[str, int]) -> bool:
         if tx.nonce is None:
@@ -237,6 +246,7 @@ def decode(raw: str) -> ChainTx:
     """The transaction of signed bytes, and who signed them."""
     from eth_account import Account  # noqa: PLC0415 - most tests that use the chain send nothing
     from eth_account.typed_transactions.typed_transaction import TypedTransaction  # noqa: PLC0415
+    from eth_hash.auto import keccak  # noqa: PLC0415
     from hexbytes import HexBytes  # noqa: PLC0415
 
     account: Any = Account
@@ -248,7 +258,7 @@ def decode(raw: str) -> ChainTx:
     if data:
         move = Move(to, "0x" + data[16:36].hex(), int.from_bytes(data[36:68], "big"))
     return ChainTx(
-        hash="0x" + bytes(typed.hash()).hex(),
+        hash=f"0x{keccak(HexBytes(raw)).hex()}",
         sender=sender,
         to=to,
         value=value,

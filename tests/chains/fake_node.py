@@ -3,7 +3,7 @@
 They answer as the execution API of Ethereum documents its calls. On demand they fail as nodes do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
 from typing import Any, Final
@@ -51,14 +51,16 @@ class FakeNode:
         self.trouble = Trouble()
         self.counts: dict[str, int] = {}
         self.has_finalized = finality is None
-        self._stale = chain.head
+        self.is_behind: Callable[[Any], bool] = lambda _: False
+        """Which requests the node that is behind answers, besides those by chance."""
+        self._stale = chain.head, chain.finalized
         self._refusing = 0
         self._last = b"{}"
-        self._head = chain.head
+        self._head, self._finalized = self._stale
 
     def lag(self) -> None:
         """Let the node that is behind come to the newest block of now."""
-        self._stale = self.chain.head
+        self._stale = self.chain.head, self.chain.finalized
 
     async def post(self, body: bytes) -> bytes:
         """The answer to a request, or one of its failures."""
@@ -70,11 +72,11 @@ class FakeNode:
             self._refusing = self._refusing - 1 if self._refusing else self.random.randrange(4)
             self._count("refused")
             raise NodeUnreachableError("no response: ClientConnectorError")
-        self._head = self.chain.head
-        if dice() < trouble.stale:
-            self._count("stale")
-            self._head = self._stale
+        self._head, self._finalized = self.chain.head, self.chain.finalized
         asked: Any = msgspec.json.decode(body)
+        if dice() < trouble.stale or self.is_behind(asked):
+            self._count("stale")
+            self._head, self._finalized = self._stale
         answers: Any = self._answer(asked) if "id" in asked else [self._answer(one) for one in asked]
         if dice() < trouble.lost:
             self._count("lost")
@@ -170,7 +172,7 @@ class FakeNode:
 
     def _by_number(self, number: str) -> Block | None:
         if number == "finalized":
-            return self.chain.at(self._head, min(self.chain.finalized, self._head.number))
+            return self.chain.at(self._head, min(self._finalized, self._head.number))
         return self._head if number in {"latest", "pending"} else self.chain.at(self._head, int(number, 16))
 
     def _by_hash(self, name: str) -> Block | None:
@@ -179,7 +181,7 @@ class FakeNode:
 
     def _balance(self, contract: str | None, address: str, at: Any) -> int:
         block = self._by_number(at) if isinstance(at, str) else self._by_hash(at["blockHash"])
-        if block is None or (self.chain.forgets and not isinstance(at, str)):
+        if block is None or not (isinstance(at, str) or self.chain.has_state(block)):
             raise RefusedCallError("missing trie node" if block else "header not found")
         return block.balances.get((contract, address.lower()), 0)
 

@@ -29,19 +29,14 @@ async def check(services: Services, payouts: ChainPayouts, payout: ChainPayout, 
         return
     async with payouts.connected() as node:
         transactions = await store.list_transactions(payouts.db, payout.id)
-        receipt = await _find_receipt(node, transactions)
-        final = await sending.final_block(node, payouts.network.settings.finality)
-        if receipt is not None:
-            await _record(services, payouts, payout, receipt, final, now)
-        else:
-            await _bring_into_block(payouts, node, payout, transactions[-1], final, now)
-
-
-async def _find_receipt(node: EvmNode, transactions: list[ChainTransaction]) -> SentReceipt | None:
-    for receipt in await sending.find_receipts(node, [one.tx_hash for one in transactions]):
-        if await sending.is_on_chain(node, receipt):
-            return receipt
-    return None
+        finality = payouts.network.settings.finality
+        for receipt in await sending.find_receipts(node, [one.tx_hash for one in transactions]):
+            final = await sending.final_above(node, receipt, finality)
+            if final is not None:
+                await _record(services, payouts, payout, receipt, final, now)
+                return
+        final = await sending.final_block(node, finality)
+        await _bring_into_block(payouts, node, payout, transactions[-1], final, now)
 
 
 async def _record(

@@ -90,7 +90,7 @@ class Watcher(Struct, frozen=True):
 
     async def _begin(self, final: int) -> Cursor:
         """Where a new rail begins: at the newest final block. No address was shown before."""
-        (header,) = await self.reader.headers(final, final) or (None,)
+        (header,) = await self.reader.final_headers(final, final, self.network.settings.finality) or (None,)
         if header is None:
             raise NodeResponseError("the final block is not known")
         cursor = Cursor(BlockId(final, header.hash))
@@ -122,7 +122,7 @@ class Watcher(Struct, frozen=True):
     async def _step(self, cursor: Cursor, final: int) -> Cursor | None:
         """Read the next final blocks and move over them; None if the node does not have them now."""
         first, last = cursor.block.number + 1, min(cursor.block.number + STEP_BLOCKS, final)
-        headers = await self.reader.headers(first, last)
+        headers = await self.reader.final_headers(first, last, self.network.settings.finality)
         if not headers or not is_linked(headers, cursor.block.hash):
             return None
         deposits: list[Deposit] = []

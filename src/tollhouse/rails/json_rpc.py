@@ -4,6 +4,7 @@ Its responses are not trusted: they are bounded in size, matched to their reques
 be several machines behind one name, which disagree about the newest blocks.
 """
 
+import secrets
 from collections.abc import Sequence
 from itertools import count
 from types import TracebackType
@@ -25,6 +26,8 @@ RESPONSE_WITHIN_S = 20
 CONNECTIONS_MAX = 4
 MESSAGE_CHARS_MAX = 200
 OK = 200
+FIRST_ID_MAX = 2**48
+"""Each client begins with a random id, so that no answer to a request of another one is taken for its own."""
 
 
 class NodeError(Exception):
@@ -76,7 +79,7 @@ class JsonRpcNode:
     def __init__(self, url: str, response_within_s: int = RESPONSE_WITHIN_S) -> None:
         self._url = url
         self._response_within_s = response_within_s
-        self._ids = count(1)
+        self._ids = count(secrets.randbelow(FIRST_ID_MAX))
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:

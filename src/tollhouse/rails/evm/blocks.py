@@ -6,11 +6,12 @@ asked for by the hash of their block: a node that does not know the block refuse
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any, Literal, cast
 
 from msgspec import Struct, field
 
 from tollhouse.rails.evm.erc20 import TRANSFER_TOPIC, balance_call
-from tollhouse.rails.evm.node import HEX_DATA, QUANTITY, EvmNode, Hash, HexAddress, HexData, Quantity, number_of
+from tollhouse.rails.evm.node import QUANTITY, EvmNode, Hash, HexAddress, HexData, Quantity, number_of
 from tollhouse.rails.evm.provider import Asset
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, RpcCall
 
@@ -83,6 +84,11 @@ class BlockTransfer(Struct, frozen=True):
     units: int
 
 
+COIN_BALANCE: type[Header | str] = cast("Any", Header | Quantity)
+TOKEN_BALANCE: type[Header | str] = cast("Any", Header | HexData)
+"""A balance, and the block that it is asked for with."""
+
+
 class Tip(Struct, frozen=True):
     """The newest block, and the newest that the chain calls final; None if it does not say."""
 
@@ -125,6 +131,21 @@ class BlockReader:
                 found.append(header)
         return found
 
+    async def final_headers(self, first: int, last: int, finality: Literal["finalized"] | int) -> list[Header]:
+        """The blocks of these numbers where they are final for the node that has them; else none. Not linked yet.
+
+        One batch, so one node: another one, which is on a branch that was left, can have other blocks of these numbers.
+        """
+        numbers = range(first, min(last, first + HEADERS_AT_ONCE - 1) + 1)
+        newest = "finalized" if finality == "finalized" else "latest"
+        calls = [RpcCall("eth_getBlockByNumber", (number, False)) for number in (*map(hex, numbers), newest)]
+        *found, top = await self._node.batch(Header, calls)
+        final = -1 if top is None else top.height if finality == "finalized" else max(top.height - finality + 1, 0)
+        headers = [header for header in found if header is not None]
+        if [header.height for header in headers] != [*numbers] or final < numbers[-1]:
+            return []
+        return headers
+
     async def transfers(self, headers: Sequence[Header]) -> list[list[BlockTransfer]]:
         """What each of these blocks transfers, in their order. Transfers of coin may have failed: see `succeeded`."""
         found: list[list[BlockTransfer]] = []
@@ -151,14 +172,25 @@ class BlockReader:
         }
 
     async def balance(self, address: str, asset: Asset, block_hash: str | None) -> int:
-        """The units of an address after a block, or now. Raises `NodeCallError` if the node no longer has that state."""
+        """The units of an address after a block, or now. Raises `NodeCallError` if the node no longer has that state.
+
+        A node that does not know the block is behind, and has not forgotten it. The same node says so in one batch.
+        """
         at = "latest" if block_hash is None else {"blockHash": block_hash}
-        if asset.contract is None:
-            return await self._node.quantity("eth_getBalance", address, at)
-        found = await self._node.call(HEX_DATA, "eth_call", balance_call(asset.contract, address), at)
-        if len(found) != WORD_CHARS:
+        call, kind = RpcCall("eth_getBalance", (address, at)), COIN_BALANCE
+        if asset.contract is not None:
+            call, kind = RpcCall("eth_call", (balance_call(asset.contract, address), at)), TOKEN_BALANCE
+        calls = [call] if block_hash is None else [RpcCall("eth_getBlockByHash", (block_hash, False)), call]
+        *block, found = await self._node.outcomes(kind, calls)
+        if block and not isinstance(block[0], Header):
+            raise NodeResponseError(f"block {block_hash} is not known")
+        if isinstance(found, NodeCallError):
+            raise found
+        if not isinstance(found, str):
+            raise NodeResponseError("the balance is missing")
+        if asset.contract is not None and len(found) != WORD_CHARS:
             raise NodeCallError(0, "the contract has no balances")
-        return int(found, 16)
+        return number_of(found)
 
     async def coin_balances(self, addresses: Sequence[str], block_hash: str) -> list[int]:
         """The units of coin of addresses after a block. Raises `NodeCallError` if the node no longer has that state."""

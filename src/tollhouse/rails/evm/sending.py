@@ -181,7 +181,10 @@ async def send(node: EvmNode, raw: str) -> Sent:
 async def find_receipts(node: EvmNode, tx_hashes: Sequence[str]) -> list[SentReceipt]:
     """The receipts of those that are in a block. Raises `NodeError`."""
     calls = [RpcCall("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in tx_hashes]
-    return [receipt for receipt in await node.batch(SentReceipt, calls) if receipt is not None]
+    receipts = [receipt for receipt in await node.batch(SentReceipt, calls) if receipt is not None]
+    if not {receipt.transaction_hash for receipt in receipts} <= {*tx_hashes}:
+        raise NodeResponseError("the receipts are those of other transactions")
+    return receipts
 
 
 async def final_block(node: EvmNode, finality: Literal["finalized"] | int) -> int:
@@ -191,10 +194,19 @@ async def final_block(node: EvmNode, finality: Literal["finalized"] | int) -> in
     return await node.quantity("eth_blockNumber") - finality + 1
 
 
-async def is_on_chain(node: EvmNode, receipt: SentReceipt) -> bool:
-    """Whether its block is the one that the chain has at its number. Raises `NodeError`."""
-    header = await node.find(FeeHeader, "eth_getBlockByNumber", receipt.block_number, False)
-    return header is not None and header.hash == receipt.block_hash
+async def final_above(node: EvmNode, receipt: SentReceipt, finality: Literal["finalized"] | int) -> int | None:
+    """The newest final block of a node that has the receipt's block at its number; None if it has another one there.
+
+    Both from one node: another one can be on a branch that was left. Raises `NodeError`.
+    """
+    newest = "finalized" if finality == "finalized" else "latest"
+    calls = [RpcCall("eth_getBlockByNumber", (number, False)) for number in (receipt.block_number, newest)]
+    header, top = await node.batch(FeeHeader, calls)
+    if header is None or header.hash != receipt.block_hash:
+        return None
+    if top is None:
+        raise NodeResponseError("the newest block is missing")
+    return number_of(top.number) if finality == "finalized" else number_of(top.number) - finality + 1
 
 
 def _says(error: NodeCallError, words: Sequence[str]) -> bool:
