@@ -183,6 +183,17 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.chain_payouts_keep_exported() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF OLD.exported_at IS DISTINCT FROM NEW.exported_at OR OLD.nonce IS DISTINCT FROM NEW.nonce OR OLD.gas IS DISTINCT FROM NEW.gas
+       OR NEW.fee_per_gas < OLD.fee_per_gas OR NEW.tip_per_gas < OLD.tip_per_gas
+    THEN
+        RAISE EXCEPTION 'an exported payout keeps its nonce, and its fee only rises' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.chargebacks_enforce() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -645,7 +656,8 @@ CREATE FUNCTION public.operator_action_allowed(p_action text, p_of_merchant bool
             THEN p_of_merchant AND p_has_reason
         WHEN p_action = ANY (ARRAY['operator_invited', 'operator_joined', 'operator_closed', 'statement_imported',
                                    'batch_exported', 'person_exported', 'person_erased',
-                                   'bitcoin_batch_exported', 'bitcoin_batch_imported', 'bitcoin_batch_replaced'])
+                                   'bitcoin_batch_exported', 'bitcoin_batch_imported', 'bitcoin_batch_replaced',
+                                   'network_payouts_exported', 'network_payouts_imported'])
             THEN NOT p_of_merchant
         WHEN p_action = ANY (ARRAY['transfer_assigned', 'transfer_dismissed', 'transfer_matched', 'transfer_recorded_as_fee',
                                    'transfer_written_off', 'transfer_reopened', 'transfer_taken_back', 'payouts_paused',
@@ -2323,11 +2335,13 @@ CASE
     ELSE NULL::uuid
 END) STORED,
     refused_by_action_id uuid,
+    exported_at timestamp with time zone,
     CONSTRAINT chain_payouts_amount_units_check CHECK ((amount_units > (0)::numeric)),
     CONSTRAINT chain_payouts_chain_id_check CHECK ((chain_id > 0)),
     CONSTRAINT chain_payouts_check CHECK (((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas))),
     CONSTRAINT chain_payouts_contract_check CHECK ((contract ~ '^0x[0-9a-f]{40}$'::text)),
     CONSTRAINT chain_payouts_deposit CHECK (((deposit_index IS NOT NULL) = (kind = ANY (ARRAY['sweep'::text, 'gas'::text])))),
+    CONSTRAINT chain_payouts_exported CHECK (((exported_at IS NULL) OR ((nonce IS NOT NULL) AND (status <> 'waiting'::text)))),
     CONSTRAINT chain_payouts_fee CHECK (((fee_currency IS NULL) = (fee_minor IS NULL))),
     CONSTRAINT chain_payouts_fee_minor_check CHECK ((fee_minor >= 0)),
     CONSTRAINT chain_payouts_fee_per_gas_check CHECK ((fee_per_gas > 0)),
@@ -4092,8 +4106,9 @@ CREATE INDEX chain_deposits_of_sweep ON public.chain_deposits USING btree (sweep
 CREATE INDEX chain_deposits_unsettled ON public.chain_deposits USING btree (rail, mode) WHERE ((status = ANY (ARRAY['seen'::text, 'final'::text, 'lost'::text, 'reinstated'::text])) OR ((status = ANY (ARRAY['vanished'::text, 'ignored'::text])) AND (reported_block_hash IS NOT NULL)));
 CREATE INDEX chain_payouts_due ON public.chain_payouts USING btree (check_at) WHERE (check_at IS NOT NULL);
 CREATE UNIQUE INDEX chain_payouts_sweeping ON public.chain_payouts USING btree (rail, mode, deposit_index) WHERE ((deposit_index IS NOT NULL) AND (status = ANY (ARRAY['waiting'::text, 'reserved'::text, 'signed'::text, 'mined'::text])));
+CREATE INDEX chain_payouts_unfinished_exports ON public.chain_payouts USING btree (rail, mode, nonce) WHERE ((exported_at IS NOT NULL) AND (status = ANY (ARRAY['reserved'::text, 'signed'::text])));
 CREATE INDEX chain_payouts_unmined ON public.chain_payouts USING btree (rail, mode, wallet, nonce) WHERE (status = ANY (ARRAY['reserved'::text, 'signed'::text]));
-CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode, wallet) WHERE (status = 'reserved'::text);
+CREATE UNIQUE INDEX chain_payouts_unsigned ON public.chain_payouts USING btree (rail, mode, wallet) WHERE ((status = 'reserved'::text) AND (exported_at IS NULL));
 CREATE INDEX chain_payouts_waiting ON public.chain_payouts USING btree (rail, mode) WHERE (status = 'waiting'::text);
 CREATE INDEX chain_wallets_of_address ON public.chain_wallets USING btree (rail, mode, lower(address));
 CREATE INDEX chargeback_notes_of_chargeback ON public.chargeback_notes USING btree (chargeback_id, created_at);
@@ -4251,6 +4266,7 @@ CREATE TRIGGER bitcoin_batches_enforced BEFORE UPDATE ON public.bitcoin_batches 
 CREATE TRIGGER bitcoin_outputs_transition BEFORE UPDATE OF status ON public.bitcoin_outputs FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bitcoin_payouts_enforced BEFORE INSERT OR UPDATE ON public.bitcoin_payouts FOR EACH ROW EXECUTE FUNCTION public.bitcoin_payouts_enforce();
 CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.chain_payouts_enforce();
+CREATE TRIGGER chain_payouts_keep_exported BEFORE UPDATE ON public.chain_payouts FOR EACH ROW WHEN ((old.exported_at IS NOT NULL)) EXECUTE FUNCTION public.chain_payouts_keep_exported();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();

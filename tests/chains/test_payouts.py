@@ -303,10 +303,10 @@ async def test_a_database_that_was_restored_finds_what_was_signed(payer: Payer, 
     order = await payer.order(1_000_000)
     await payer.pay(order)
     before = await payer.hashes(order)
-    await _forget(service.dsn, payer, order)
+    await forget(service.dsn, payer, order)
     assert (await payer.pay(order)).outcome == "accepted"
     assert await payer.hashes(order) == before
-    await _forget(service.dsn, payer, order)
+    await forget(service.dsn, payer, order)
     other = await payer.order(1_000_000)
     await payer.pay(other)
     assert (await payer.stored(other)).nonce == 1
@@ -316,7 +316,7 @@ async def test_a_database_that_was_restored_finds_what_was_signed(payer: Payer, 
     assert await payer.received_wei() == 2_000_000 * MINOR
 
 
-async def _forget(dsn: str, payer: Payer, order: PayoutOrder) -> None:
+async def forget(dsn: str, payer: Payer, order: PayoutOrder) -> None:
     """Be a database from before this payout."""
     connection = await asyncpg.connect(dsn)
     async with connection.transaction():

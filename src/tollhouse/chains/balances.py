@@ -24,8 +24,8 @@ async def read_books(tx: Tx, network: EvmNetwork) -> ChainBooks:
     books = await store.read_books(tx, network.name, network.mode)
     if books is None:
         raise CannotMeasureError("no block was read yet")
-    if network.settings.signer_socket is not None and not books.has_wallet:
-        raise CannotMeasureError("the signer has not said which wallet pays")
+    if network.pays_out and not books.has_wallet:
+        raise CannotMeasureError("the wallet that pays is not known yet")
     return books
 
 

@@ -39,7 +39,9 @@ async def _look(payouts: ChainPayouts, facts: dict[str, Any]) -> tuple[str | Non
     wallet = await payouts.signer.describe_wallet(network.name)
     if isinstance(wallet, SigningRefused):
         return wallet.message, []
-    facts |= {"wallet": wallet.address, "sweep_to": wallet.sweep_to, "next_nonce": wallet.next_nonce, "balances": {}}
+    facts |= {"wallet": wallet.address, "sweep_to": wallet.sweep_to, "balances": {}}
+    if not payouts.signer.is_offline:
+        facts["next_nonce"] = wallet.next_nonce
     async with payouts.connected() as node:
         if not network.settings.chain_id == wallet.chain_id == await node.quantity("eth_chainId"):
             return "node, signer and rails file disagree about the chain", []

@@ -37,6 +37,8 @@ PURPOSES: dict[NetworkTransferKind, Purpose] = {
     "sweep": "sweep",
     "gas": "gas",
 }
+WAITS_FOR_EXPORT = "it waits to be exported and signed"
+IN_NO_BLOCK = "in no block yet; a new export has a higher fee if gas has become more expensive"
 NOT_ITS_TURN = "another payout is being signed"
 CONTINUE_AFTER = timedelta(seconds=15)
 """When another worker continues what one has begun: longer than the signer and the node take to answer."""
@@ -98,7 +100,7 @@ class ChainPayouts:
     async def state(self, order_id: UUID) -> PayoutState:
         """What became of an order. `absent`: no bytes of it were given out."""
         payout = await store.get(self.db, order_id)
-        if payout is None or payout.status in {"waiting", "reserved"}:
+        if payout is None or (payout.status in {"waiting", "reserved"} and payout.exported_at is None):
             return PayoutState("absent")
         if payout.status == "failed":
             return PayoutState("failed", "payout_declined", payout.tx_hash)
@@ -111,13 +113,15 @@ class ChainPayouts:
 
         Raises `CannotPrepare`, `NodeError` and `SignerUnavailable`.
         """
+        if self.signer.is_offline:
+            raise CannotPrepare(WAITS_FOR_EXPORT)
         async with self._turn, self.connected() as node:
             payout = await self._get(payout.id)  # as it is now, after the ones before it
             if payout.status == "waiting":
                 payout = await self._reserve(node, payout, now)
             if payout.status != "reserved":
                 return payout
-            answer = await self.signer.sign(self._request(payout))
+            answer = await self.signer.sign(request_of(payout))
             if isinstance(answer, SigningRefused):
                 await self._give_back(payout, answer, now)
                 raise CannotPrepare(answer.message)
@@ -138,6 +142,9 @@ class ChainPayouts:
 
     async def replace(self, node: EvmNode, payout: ChainPayout, now: datetime) -> None:
         """Sign the same transfer with the same nonce and a higher fee. Raises `NodeError` and `SignerUnavailable`."""
+        if self.signer.is_offline:
+            await store.check_later(self.db, payout.id, now + CONTINUE_AFTER, IN_NO_BLOCK)
+            return
         last = (await store.list_transactions(self.db, payout.id))[-1].terms
         price, rise = await sending.read_price(node), self.network.settings.replacement_rise_percent + 100
         fee = max(price.fee_per_gas, -(-last.fee_per_gas * rise // 100))
@@ -146,7 +153,7 @@ class ChainPayouts:
             await store.check_later(self.db, payout.id, now + CONTINUE_AFTER, "gas is too expensive")
             return
         terms = GasTerms(last.gas, fee, min(tip, fee))
-        answer = await self.signer.sign(msgspec.structs.replace(self._request(payout), terms=terms))
+        answer = await self.signer.sign(msgspec.structs.replace(request_of(payout), terms=terms))
         if isinstance(answer, SigningRefused):
             log.warning("payout_not_replaced", part=payout.rail, detail=str(payout.id), reason=answer.message)
             await store.check_later(self.db, payout.id, now + CONTINUE_AFTER, answer.message)
@@ -244,22 +251,6 @@ class ChainPayouts:
             amount_units=to_units(order.amount_minor, decimals, asset.decimals),
         )
 
-    def _request(self, payout: ChainPayout) -> SignTransfer:
-        if payout.nonce is None or payout.terms is None:
-            raise AssertionError("the nonce is reserved first")
-        order = TransferOrder(
-            order_id=payout.id,
-            purpose=PURPOSES[payout.kind],
-            network=payout.rail,
-            chain_id=payout.chain_id,
-            asset=payout.currency,
-            contract=payout.contract,
-            receiver=payout.receiver,
-            amount=str(payout.amount_units),
-            index=payout.deposit_index,
-        )
-        return SignTransfer(order, payout.nonce, payout.terms)
-
     def _fee_minor(self, payout: ChainPayout) -> int:
         """The fee in the payout's currency, rounded up. Fees of tokens are paid in the coin, so not in their currency."""
         if payout.contract is not None:
@@ -275,6 +266,24 @@ class ChainPayouts:
         if payout is None:
             raise AssertionError("payouts are never deleted")
         return payout
+
+
+def request_of(payout: ChainPayout) -> SignTransfer:
+    """What the signer is asked for a payout that has a nonce."""
+    if payout.nonce is None or payout.terms is None:
+        raise AssertionError("the nonce is reserved first")
+    order = TransferOrder(
+        order_id=payout.id,
+        purpose=PURPOSES[payout.kind],
+        network=payout.rail,
+        chain_id=payout.chain_id,
+        asset=payout.currency,
+        contract=payout.contract,
+        receiver=payout.receiver,
+        amount=str(payout.amount_units),
+        index=payout.deposit_index,
+    )
+    return SignTransfer(order, payout.nonce, payout.terms)
 
 
 async def _reserve(

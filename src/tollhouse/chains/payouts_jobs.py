@@ -15,7 +15,7 @@ from tollhouse.platform.log import log
 from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.json_rpc import NodeError
-from tollhouse.signer.client import SignerClient, SignerUnavailable
+from tollhouse.signer.client import OfflineSigner, SignerClient, SignerUnavailable
 
 BATCH_SIZE = 50
 LEASE = timedelta(seconds=60)
@@ -43,11 +43,15 @@ def payouts_of(services: Services, network: EvmNetwork) -> ChainPayouts | None:
     """The payouts of a network, which its provider has from now on. None without a signer or a node."""
     settings, current = network.settings, network.payouts
     node_url = rail_settings.current_secret(settings.node_url, settings.node_url_file)
-    if settings.signer_socket is None or node_url is None:
+    if node_url is None or not network.pays_out:
         return None
-    if isinstance(current, ChainPayouts) and current.reaches(services.db, node_url, Path(settings.signer_socket)):
+    if settings.offline_wallet is not None:
+        signer = OfflineSigner(settings.offline_wallet, settings.chain_id)
+    else:
+        signer = SignerClient(Path(settings.signer_socket or ""))
+    if isinstance(current, ChainPayouts) and current.reaches(services.db, node_url, signer.socket):
         return current
-    payouts = ChainPayouts(services.db, services.catalogue, network, node_url, SignerClient(Path(settings.signer_socket)))
+    payouts = ChainPayouts(services.db, services.catalogue, network, node_url, signer)
     network.payouts = payouts
     return payouts
 

@@ -42,7 +42,8 @@ class NewChainPayout(Struct, frozen=True, kw_only=True):
 class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
     """A stored payout. `terms` are those that its nonce was reserved with; `tx_hash` and `fee_wei` are of its block.
 
-    `refused_by_action_id` is the action of the operator who wants it refused: it is not signed then.
+    `refused_by_action_id` is the action of the operator who wants it refused: it is not signed then. `exported_at` is when
+    its nonce was given out in a file: it may be signed since then.
     """
 
     status: NetworkPayoutState
@@ -53,6 +54,7 @@ class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
     tx_hash: str | None
     fee_wei: int | None
     refused_by_action_id: UUID | None
+    exported_at: datetime | None
     created_at: datetime
     updated_at: datetime
 

@@ -29,7 +29,7 @@ from tollhouse.signer.messages import GasTerms, SignedTransfer
 OPEN_MAX = 1_000
 COLUMNS = """p.id, p.kind, p.rail, p.mode, p.chain_id, p.currency, p.contract, p.receiver, p.amount_units,
            p.deposit_index, p.status, p.reason, p.wallet, p.nonce, p.gas, p.fee_per_gas, p.tip_per_gas, p.tx_hash, p.fee_wei,
-           p.refused_by_action_id,
+           p.refused_by_action_id, p.exported_at,
            p.created_at, p.updated_at"""
 INSERT = """
     INSERT INTO chain_payouts (id, kind, rail, mode, chain_id, currency, contract, receiver, amount_units,
@@ -83,7 +83,7 @@ SIGNED = """
 """
 TRANSACTIONS = """
     SELECT number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at, sent_at FROM chain_transactions
-    WHERE payout_id = $1 ORDER BY number
+    WHERE payout_id = $1 ORDER BY fee_per_gas, number
 """
 SENT = "UPDATE chain_transactions SET sent_at = $3 WHERE payout_id = $1 AND number = $2"
 CHECK_LATER = (
@@ -150,18 +150,18 @@ async def insert(db: Pool | Tx, new: NewChainPayout, now: datetime) -> None:
 async def get(db: Pool | Tx, payout_id: UUID) -> ChainPayout | None:
     """The payout of an order; None where it never came to its rail."""
     row = await db.fetchrow(GET, payout_id)
-    return None if row is None else _payout(row)
+    return None if row is None else payout_of(row)
 
 
 async def lock(tx: Tx, payout_id: UUID) -> ChainPayout | None:
     """The same, locked until the transaction ends."""
     row = await tx.fetchrow(LOCK, payout_id)
-    return None if row is None else _payout(row)
+    return None if row is None else payout_of(row)
 
 
 async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timedelta, limit: int) -> list[ChainPayout]:
     """Payouts of a rail that are due to be continued or looked up, leased to this caller."""
-    return [_payout(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
+    return [payout_of(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
 
 
 async def wait(db: Pool | Tx, payout_id: UUID, reason: str, waits_for: WaitsFor, now: datetime) -> None:
@@ -213,7 +213,7 @@ async def add_transaction(tx: Tx, payout_id: UUID, signed: SignedTransfer, now: 
 
 
 async def list_transactions(db: Pool | Tx, payout_id: UUID) -> list[ChainTransaction]:
-    """The signed bytes of a payout, oldest first."""
+    """The signed bytes of a payout, the ones that replace the others last."""
     return [
         ChainTransaction(row["number"], row["tx_hash"], row["raw"], _terms(row), row["signed_at"], row["sent_at"])
         for row in await db.fetch(TRANSACTIONS, payout_id)
@@ -225,7 +225,7 @@ async def record_sent(db: Pool, payout_id: UUID, number: int, now: datetime) -> 
     await db.execute(SENT, payout_id, number, now)
 
 
-async def check_later(db: Pool, payout_id: UUID, at: datetime, reason: str | None = None) -> None:
+async def check_later(db: Pool | Tx, payout_id: UUID, at: datetime, reason: str | None = None) -> None:
     """Look at an open payout again at this time."""
     await db.execute(CHECK_LATER, payout_id, at, reason)
 
@@ -339,7 +339,8 @@ async def _mine(
     return await db.execute(MINE, payout_id, status, *block, reason, now, check_at, *in_ledger) == 1
 
 
-def _payout(row: Row) -> ChainPayout:
+def payout_of(row: Row) -> ChainPayout:
+    """The payout of a row with `COLUMNS`."""
     return ChainPayout(
         id=row["id"],
         kind=row["kind"],
@@ -359,6 +360,7 @@ def _payout(row: Row) -> ChainPayout:
         tx_hash=row["tx_hash"],
         fee_wei=None if row["fee_wei"] is None else int(row["fee_wei"]),
         refused_by_action_id=row["refused_by_action_id"],
+        exported_at=row["exported_at"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )

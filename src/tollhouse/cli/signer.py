@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import App, Parameter
-from msgspec import Struct
 
 from tollhouse.cli.options import stderr
 from tollhouse.platform import private_files
 from tollhouse.platform.failure import Failure
 from tollhouse.signer import journal
-from tollhouse.signer.messages import SignedTransfer, SigningRefused, SignTransfer
+from tollhouse.signer.messages import SignedBatch, SignedTransfer, SigningRefused, UnsignedBatch
 from tollhouse.signer.policy import SigningPolicy, read_policy
 
 if TYPE_CHECKING:
@@ -24,19 +23,6 @@ if TYPE_CHECKING:
 app = App(name="signer", help="Run the process that has the private keys of EVM networks. See docs/signer.md.")
 
 Settings = Annotated[Path, Parameter(name="--settings", env_var="TOLLHOUSE_SIGNER_FILE", help="The signer's TOML file.")]
-
-
-class UnsignedBatch(Struct, frozen=True, forbid_unknown_fields=True):
-    """Transfers to sign on a machine without network."""
-
-    transfers: tuple[SignTransfer, ...]
-
-
-class SignedBatch(Struct, frozen=True):
-    """What was signed, and what was not."""
-
-    signed: tuple[SignedTransfer, ...]
-    refused: tuple[SigningRefused, ...]
 
 
 @app.command

@@ -35,6 +35,8 @@ Action = Literal[
     "bitcoin_batch_imported",
     "bitcoin_batch_replaced",
     "bitcoin_batch_canceled",
+    "network_payouts_exported",
+    "network_payouts_imported",
     "payout_approved",
     "payout_refused",
     "payout_to_be_refused",

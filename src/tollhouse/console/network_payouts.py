@@ -17,6 +17,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import NotFound
+from tollhouse.outgoing import pauses_store
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
 from tollhouse.refunds import actions as refund_actions
@@ -24,6 +25,7 @@ from tollhouse.signer.client import SignerUnavailable
 from tollhouse.withdrawals import sending
 
 REASON = "refused by an operator"
+EXPORTED = "The payout was exported and may be signed. It cannot be refused."
 REQUESTS_AT_ONCE = 50
 
 
@@ -48,6 +50,9 @@ async def ensure_unsigned(services: Services, payout_id: UUID) -> None:
     found = None if network is None else payouts_jobs.payouts_of(services, network)
     if found is None:
         raise OperatorRefusedError("There is no such payout on a network with a signer.")
+    if found.signer.is_offline:
+        await _ensure_not_exported(services, payout_id)
+        return
     try:
         signed = await found.signer.find_signed(payout_id)
     except SignerUnavailable:
@@ -64,6 +69,8 @@ async def mark_refused(work: Work, payout_id: UUID, context: OperatorContext) ->
     payout = await store.lock(work.tx, payout_id)
     if payout is None or payout.deposit_index is not None:
         raise NotFound
+    if payout.exported_at is not None:
+        raise OperatorRefusedError(EXPORTED)
     if payout.status != "waiting":
         raise OperatorRefusedError("The payout does not wait any more. It cannot be refused.")
     env = await store.get_env(work.tx, payout_id)
@@ -104,3 +111,15 @@ async def refuse(work: Work, payout_id: UUID, context: OperatorContext) -> Decid
         await refund_actions.fail(work, env, payout_id, "refund_declined")
     action = await actions.record_action(work, context, "payout_refused", env, subject_id=payout_id)
     return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action.action_id)
+
+
+async def _ensure_not_exported(services: Services, payout_id: UUID) -> None:
+    """Raise `OperatorRefusedError` where a payout may be signed offline, as far as this database knows.
+
+    One that was restored does not know what was exported since its backup, and pauses payouts.
+    """
+    payout = await store.get(services.db, payout_id)
+    if payout is not None and payout.exported_at is not None:
+        raise OperatorRefusedError(EXPORTED)
+    if await pauses_store.are_paused(services.db):
+        raise OperatorRefusedError("Payouts are paused. Only when they are resumed is it known what was exported.")

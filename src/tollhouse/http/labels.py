@@ -187,6 +187,8 @@ AUDIT_EVENTS = (
     "bitcoin batch exported",
     "bitcoin batch imported",
     "bitcoin batch replaced",
+    "network payouts exported",
+    "network payouts imported",
     "payout approved",
     "payout refused",
     "payout to be refused",

@@ -43,7 +43,7 @@ SECRET_BYTES_MAX = 4_096
 STRIPE_API_URL = "https://api.stripe.com"
 STRIPE_TEST_KEYS = ("sk_test_", "rk_test_")
 
-ContractAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
+EvmAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 CurrencyCode = Annotated[str, Meta(pattern="^[A-Z0-9]{2,12}$")]
 Network = Literal["main", "test", "testnet4", "signet", "regtest"]
 """Bitcoin's networks, as a node names them."""
@@ -54,7 +54,7 @@ Digits = Annotated[str, Meta(pattern=r"^[0-9]{1,20}(\.[0-9]{1,36})?$")]
 class TokenSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """An ERC-20 token: its contract, and the decimals that this counts in."""
 
-    contract: ContractAddress
+    contract: EvmAddress
     decimals: Annotated[int, Meta(ge=0, le=36)]
 
 
@@ -63,7 +63,8 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
 
     `node_url` and `xpub` are needed by the worker only. `xpub` is the extended public key whose children are the deposit
     addresses (BIP 44: m/44'/60'/0'/0). A payment is final as the chain says, or with a number of confirmations.
-    `signer_socket` is that of `tollhouse signer`; without one nothing is paid out. A payout that is in no block after
+    `signer_socket` is that of `tollhouse signer`. With `offline_wallet`, the address of a wallet whose signer has no
+    connection, operators export and import files instead. Without both nothing is paid out. A payout in no block after
     `replace_after_s` is replaced by one whose fee is `replacement_rise_percent` higher, up to `fee_per_gas_max_gwei`.
     Deposits of the currencies in `sweep_above` are collected from addresses that have at least this much, while gas costs
     at most `sweep_fee_per_gas_max_gwei`; `sweep_reserve` of the coin stays at the address.
@@ -79,6 +80,7 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 4
     tip_age_max_s: Annotated[int, Meta(ge=1)] = 600
     signer_socket: str | None = None
+    offline_wallet: EvmAddress | None = None
     fee_per_gas_max_gwei: Annotated[int, Meta(ge=1, le=1_000_000)] = 200
     replace_after_s: Annotated[int, Meta(ge=10)] = 300
     replacement_rise_percent: Annotated[int, Meta(ge=10, le=100)] = 12
@@ -200,6 +202,8 @@ def _evm_errors(rail: EvmSettings) -> Iterator[str]:
         yield f"{rail.coin} is the coin of the network and cannot be a token"
     for currency in sorted(rail.sweep_above.keys() - {rail.coin, *rail.tokens}):
         yield f"sweep_above has {currency}, which the rail does not carry"
+    if rail.signer_socket is not None and rail.offline_wallet is not None:
+        yield "signer_socket and offline_wallet are both set"
     if rail.sweep_above and rail.signer_socket is None:
         yield "sweep_above needs signer_socket"
     contracts = [token.contract.lower() for token in rail.tokens.values()]

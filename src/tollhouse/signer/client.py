@@ -37,6 +37,9 @@ class SignerUnavailable(Exception):
 class SignerClient:
     """Calls the signer. Inside `async with`, which may be nested, all calls share a connection."""
 
+    is_offline = False
+    """Whether it can never be asked to sign."""
+
     def __init__(self, socket: Path) -> None:
         self.socket = socket
         self._users, self._turn = 0, asyncio.Lock()
@@ -102,3 +105,20 @@ class SignerClient:
         if self._connection is not None:
             self._connection[1].close()
         self._connection = None
+
+
+class OfflineSigner(SignerClient):
+    """In place of a signer without a connection: its wallet is known by the settings."""
+
+    is_offline = True
+
+    def __init__(self, wallet: str, chain_id: int) -> None:
+        super().__init__(Path(wallet))
+        self.wallet, self.chain_id = wallet, chain_id
+
+    async def describe_wallet(self, network: str) -> WalletFacts | SigningRefused:  # noqa: ARG002 - as the class above
+        """The wallet of the settings. What the signer has signed is not known."""
+        return WalletFacts(self.wallet, self.chain_id, 0, self.wallet)
+
+    async def _exchange(self, request: SignerRequest) -> SignerResponse:  # noqa: ARG002 - the same
+        raise ConnectionError

@@ -135,6 +135,19 @@ class SigningRefused(Struct, frozen=True, tag_field="is", tag="refused"):
     message: str
 
 
+class UnsignedBatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """Transfers to sign on a machine without network."""
+
+    transfers: tuple[SignTransfer, ...]
+
+
+class SignedBatch(Struct, frozen=True):
+    """What was signed, and what was not."""
+
+    signed: tuple[SignedTransfer, ...]
+    refused: tuple[SigningRefused, ...] = ()
+
+
 SignerRequest = SignTransfer | FindSigned | DescribeWallet | DeriveAddresses
 SignerResponse = SignedTransfer | FoundSigned | WalletFacts | DepositAddresses | SigningRefused
 REQUESTS = msgspec.json.Decoder(SignerRequest)

@@ -43,8 +43,8 @@ class EvmNetwork(ChainNetwork):
 
     @property
     def pays_out(self) -> bool:
-        """With a signer."""
-        return self.settings.signer_socket is not None
+        """With a signer, or a wallet whose signer has no connection."""
+        return self.settings.signer_socket is not None or self.settings.offline_wallet is not None
 
     async def start_payment(self, attempt: Attempt) -> Instructions:
         """The attempt's address, the exact amount, and both as an EIP-681 URI."""
