@@ -137,7 +137,9 @@ RELEASE_COINS = "UPDATE bitcoin_batch_coins SET released_at = $2 WHERE batch_id 
 # All open ones, then the newest others.
 SUMMARIES = """
     SELECT b.id, b.rail, b.status, n.payouts, n.amount_minor, t.fee_minor, coalesce(b.txid, t.txid) AS txid, b.confirmations,
-           coalesce(t.number, 0) AS drafts, t.raw IS NOT NULL AS is_signed, b.is_draft_due, b.void_at IS NOT NULL AS is_void,
+           coalesce(t.number, 0) AS drafts,
+           EXISTS (SELECT FROM bitcoin_transactions s WHERE s.batch_id = b.id AND s.raw IS NOT NULL) AS is_signed,
+           b.is_draft_due, b.void_at IS NOT NULL AS is_void,
            b.reason, b.created_at
     FROM bitcoin_batches b
     CROSS JOIN LATERAL (SELECT count(*) AS payouts, coalesce(sum(p.amount_minor), 0)::bigint AS amount_minor

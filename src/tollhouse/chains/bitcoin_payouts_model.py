@@ -126,3 +126,13 @@ class BatchSummary(Struct, frozen=True, kw_only=True):
     is_void: bool
     reason: str | None
     created_at: Timestamp
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has drafts that can be signed and replaced."""
+        return self.status in {"drafted", "signed", "broadcast"}
+
+    @property
+    def is_cancelable(self) -> bool:
+        """Whether nothing of it can be sent, as far as is known."""
+        return self.status == "requested" or (self.is_open and (self.is_void or not self.is_signed))

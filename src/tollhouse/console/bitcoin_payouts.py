@@ -4,13 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
+from msgspec import Struct
+
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import Decided
 from tollhouse.chains import bitcoin_batches as batches
 from tollhouse.chains import bitcoin_batches_store as batches_store
 from tollhouse.chains import bitcoin_payouts_store as store
-from tollhouse.chains.bitcoin_payouts_model import BatchSummary, BitcoinPayout, WaitingPayout
+from tollhouse.chains.bitcoin_payouts_model import BatchSummary, BitcoinPayout, BitcoinPayoutStatus, WaitingPayout
+from tollhouse.chains.payouts_model import PayoutOrderKind
 from tollhouse.console import actions
 from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.services import Services, Work
@@ -29,6 +32,23 @@ from tollhouse.withdrawals import sending
 OPEN_MAX, BATCHES_SHOWN = 1_000, 50
 RATE_DECIMALS, RATE_MAX = 3, 10_000_000
 """Rates are written in satoshis per virtual byte, and stored per 1000."""
+
+
+class BatchOutput(Struct, frozen=True):
+    """A receiver of a batch. The amount is as people write it."""
+
+    payout_id: UUID
+    kind: PayoutOrderKind
+    address: str
+    amount: str
+    status: BitcoinPayoutStatus
+
+
+class ShownBatch(Struct, frozen=True):
+    """A batch with its receivers."""
+
+    summary: BatchSummary
+    outputs: tuple[BatchOutput, ...]
 
 
 def find_network(services: Services, name: str | None = None) -> BitcoinNetwork:
@@ -69,6 +89,26 @@ async def list_exportable(
         return await exports.filter_exportable(tx, waiting, context.reviewer, context.at)
 
     return (await services.db.transact(read))[: batches.PAYOUTS_MAX]
+
+
+async def list_all_exportable(services: Services, context: OperatorContext) -> Sequence[OutgoingTransfer]:
+    """The same on all rails."""
+    networks = [one for one in services.rails.bitcoin_networks if one.pays_out]
+    return [one for network in networks for one in await list_exportable(services, network, context)]
+
+
+async def find_batch(services: Services, batch_id: UUID) -> ShownBatch | None:
+    """A batch with its receivers, in the order of its outputs."""
+    found = await batches_store.list_summaries(services.db, services.catalogue, 1, batch_id)
+    if not found:
+        return None
+    outputs = [
+        BatchOutput(
+            one.id, one.kind, one.address, services.catalogue.format_amount(one.amount_minor, one.currency), one.status
+        )
+        for one in await store.list_of_batch(services.db, batch_id)
+    ]
+    return ShownBatch(found[0], tuple(outputs))
 
 
 async def export(

@@ -73,7 +73,10 @@ class PayoutsState(Struct, frozen=True, kw_only=True):
 
 
 class RailState(Struct, frozen=True, kw_only=True):
-    """A rail. `block_age` is that of the newest block now; `payouts` is None where they are not configured."""
+    """A rail. `block_age` is that of the newest block now; `payouts` is None where they are not configured.
+
+    `is_exported`: operators export the payouts.
+    """
 
     name: str
     kind: RailKind
@@ -87,6 +90,7 @@ class RailState(Struct, frozen=True, kw_only=True):
     free_addresses: int | None = None
     account: str | None = None
     payouts: PayoutsState | None = None
+    is_exported: bool = False
 
 
 async def list_rails(services: Services, now: datetime) -> list[RailState]:
@@ -118,6 +122,7 @@ def _state(provider: Provider, measured: MeasuredRail | None, catalogue: Catalog
         final_block=facts.get("final"),
         free_addresses=facts.get("free_addresses"),
         payouts=_payouts(provider, measured, catalogue, now) if provider.pays_out else None,
+        is_exported=provider.is_exported,
     )
 
 

@@ -4,6 +4,7 @@ from tollhouse.console import (
     accounting_pages,
     application_pages,
     bank_jobs,
+    bitcoin_payout_pages,
     delivery_pages,
     jobs,
     mail_pages,
@@ -47,6 +48,7 @@ SLICE = Slice(
         *position_pages.OPERATIONS,
         *rail_balance_pages.OPERATIONS,
         *rail_pages.OPERATIONS,
+        *bitcoin_payout_pages.OPERATIONS,
     ),
     jobs=(
         Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),

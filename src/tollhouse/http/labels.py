@@ -57,6 +57,7 @@ STATUSES = (
     "skipped",
     "succeeded",
     "suspended",
+    "batched",
     "requested",
     "drafted",
     "signed",

@@ -34,7 +34,11 @@ STATUSES_DONE = (
 MARKS: dict[str, StatusMark] = {
     **dict.fromkeys(STATUSES_DONE, DONE),
     **dict.fromkeys(
-        ("exported", "invited", "pending", "prepared", "processing", "reserved", "under_review", "waiting"), RUNNING
+        (
+            *("batched", "broadcast", "drafted", "exported", "invited", "pending", "prepared", "processing", "requested"),
+            *("reserved", "signed", "under_review", "waiting"),
+        ),
+        RUNNING,
     ),
     **dict.fromkeys(("needs_response", "open", "partially_completed", "refund_required"), NEEDS_PEOPLE),
     **dict.fromkeys(("in_review", "pending_review", "required"), StatusMark("warn", "clock")),

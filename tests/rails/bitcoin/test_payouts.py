@@ -5,14 +5,21 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from btclib.tx import Tx
+from btclib.tx import Tx as BitcoinTx
 from btclib_wallet.psbt import Psbt
 
 from tests.command import Outcome, tollhouse
+from tests.payments.bank import refund
 from tests.rails.bitcoin.paying import FINAL, BitcoinPayer
+from tests.rails.bitcoin.receiving import PRICE
 from tests.rails.bitcoin.wallet import ACCOUNT, FINGERPRINT, THEIRS, sign
-from tollhouse.approvals.model import OperatorRefusedError
+from tests.running import CATALOGUE
+from tollhouse.approvals.model import OperatorRefusedError, Reviewer
+from tollhouse.kernel import clock
+from tollhouse.platform.db import Tx
 from tollhouse.rails.bitcoin import keys
+from tollhouse.refunds import jobs as refund_jobs
+from tollhouse.refunds import review as reviewing
 
 OTHER = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"
 ACTIONS = "SELECT action FROM operator_actions WHERE subject_id = $1 ORDER BY at, id"
@@ -136,7 +143,7 @@ async def test_an_import_that_was_stored_is_sent_with_the_same_bytes(payer: Bitc
     await payer.advance()
     assert draft.txid in payer.core.mempool
     assert set(payer.core.sent) == {draft.txid}
-    assert Tx.parse(draft.raw or b"").id.hex() == draft.txid
+    assert BitcoinTx.parse(draft.raw or b"").id.hex() == draft.txid
     payer.core.mine(FINAL)
     await payer.advance()
     assert (await payer.batch(batch_id)).status == "confirmed"
@@ -198,3 +205,37 @@ async def test_operators_export_and_import_on_the_command_line(payer: BitcoinPay
     for command in ("approve", "refuse"):
         words = ("--reason", "A mistake.") if command == "refuse" else ()
         assert "Cancel the batch first" in (await operator(command, str(made.id), *words)).talk
+
+
+async def test_the_share_of_a_refund_is_an_expense(payer: BitcoinPayer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A withdrawal pays its own; an operator has approved the receiver of the refund."""
+    monkeypatch.setitem(payer.actor.service.rails.providers, (payer.name, "live"), payer.network)
+    method_id = f"{payer.name}:BTC"
+    monkeypatch.setitem(CATALOGUE.methods, method_id, payer.services.catalogue.methods[method_id])
+    made, to = await payer.bought()
+    payer.core.pay((to, PRICE))
+    payer.core.mine(2)
+    await payer.look()
+    asked = await refund(payer.actor, {"id": str(made.id)}, mode="live", receiver=THEIRS)
+    refund_id = UUID(asked.ok(201).body["id"])
+
+    async def approve(tx: Tx) -> None:
+        await reviewing.approve(tx, await reviewing.lock(tx, refund_id), Reviewer("olga"), None, clock.now())
+
+    await payer.services.db.transact(approve)
+    withdrawn = await payer.withdraw("0.0004")
+    await refund_jobs.submit_refunds(payer.services)
+    batch_id = await payer.export()
+    await payer.import_signed(batch_id)
+    await payer.advance()
+    payer.core.mine(FINAL)
+    before = await payer.booked("expense:network_fee")
+    await payer.advance()
+    [draft] = await payer.drafts(batch_id)
+    assert await payer.statuses([refund_id, withdrawn.id]) == ["completed", "completed"]
+    share = draft.fee_minor // 2
+    assert (await payer.batch(batch_id)).expensed_fee_minor == draft.fee_minor - share
+    assert await payer.booked("expense:network_fee") - before == draft.fee_minor - share
+    await payer.services.db.execute("UPDATE refunds SET next_look_at = now() - interval '1 s' WHERE id = $1", refund_id)
+    await refund_jobs.submit_refunds(payer.services)
+    assert (await payer.payment(made.id)).status == "refunded"
