@@ -938,13 +938,15 @@ CREATE TABLE public.bank_entry_parts (
     decisions integer DEFAULT 0 NOT NULL,
     other_bic text,
     other_address jsonb,
+    provider_payout_id uuid,
     CONSTRAINT bank_entry_parts_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT bank_entry_parts_check CHECK (((outcome <> ALL (ARRAY['payment'::text, 'payment_return'::text])) OR (reference IS NOT NULL))),
     CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
     CONSTRAINT bank_entry_parts_check2 CHECK (((outcome <> 'dismissed'::text) OR (decided_at IS NOT NULL))),
     CONSTRAINT bank_entry_parts_check3 CHECK ((((decided_at IS NULL) = (decided_by IS NULL)) AND ((decided_at IS NULL) = (decided_because IS NULL)))),
-    CONSTRAINT bank_entry_parts_decided CHECK (((outcome <> ALL (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text])) OR (decided_at IS NOT NULL))),
-    CONSTRAINT bank_entry_parts_outcome_check CHECK ((outcome = ANY (ARRAY['payment'::text, 'payment_return'::text, 'payout'::text, 'payout_return'::text, 'unmatched'::text, 'dismissed'::text, 'fee'::text, 'written_off'::text])))
+    CONSTRAINT bank_entry_parts_decided CHECK (((outcome <> ALL (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text, 'provider_payout'::text])) OR (decided_at IS NOT NULL))),
+    CONSTRAINT bank_entry_parts_outcome_check CHECK ((outcome = ANY (ARRAY['payment'::text, 'payment_return'::text, 'payout'::text, 'payout_return'::text, 'unmatched'::text, 'dismissed'::text, 'fee'::text, 'written_off'::text, 'provider_payout'::text]))),
+    CONSTRAINT bank_entry_parts_provider_payout CHECK (((outcome = 'provider_payout'::text) = (provider_payout_id IS NOT NULL)))
 );
 CREATE FUNCTION public.row_digest(public.bank_entry_parts) RETURNS bytea
     LANGUAGE sql STABLE
@@ -4080,6 +4082,7 @@ CREATE INDEX bank_entry_parts_by_decision ON public.bank_entry_parts USING btree
 CREATE INDEX bank_entry_parts_of_order ON public.bank_entry_parts USING btree (lower(end_to_end_id)) WHERE (end_to_end_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_of_payment ON public.bank_entry_parts USING btree (reference) WHERE (outcome = 'payment'::text);
 CREATE INDEX bank_entry_parts_of_payout ON public.bank_entry_parts USING btree (payout_id) WHERE (payout_id IS NOT NULL);
+CREATE UNIQUE INDEX bank_entry_parts_provider_payouts ON public.bank_entry_parts USING btree (provider_payout_id) WHERE (provider_payout_id IS NOT NULL);
 CREATE INDEX bank_entry_parts_unmatched ON public.bank_entry_parts USING btree (id) WHERE (outcome = 'unmatched'::text);
 CREATE INDEX bank_imports_active ON public.bank_imports USING btree (id) WHERE (ended_at IS NULL);
 CREATE INDEX bank_payouts_exported ON public.bank_payouts USING btree (batch_id) WHERE (status = 'exported'::text);
@@ -4175,6 +4178,7 @@ CREATE INDEX provider_balance_transactions_converted ON public.provider_balance_
 CREATE INDEX provider_balance_transactions_intent ON public.provider_balance_transactions USING btree (payment_intent) WHERE (payment_intent IS NOT NULL);
 CREATE INDEX provider_balance_transactions_object ON public.provider_balance_transactions USING btree (object_id) WHERE (object_id IS NOT NULL);
 CREATE INDEX provider_balance_transactions_open ON public.provider_balance_transactions USING btree (rail, mode, created_at) WHERE (settled_at IS NULL);
+CREATE INDEX provider_balance_transactions_payouts ON public.provider_balance_transactions USING btree (currency, amount_minor) WHERE (kind = 'payout'::text);
 CREATE INDEX provider_events_due ON public.provider_events USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX provider_events_old ON public.provider_events USING btree (received_at);
 CREATE INDEX rail_floats_of_rail ON public.rail_floats USING btree (rail, mode, currency);
@@ -4269,7 +4273,7 @@ CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_pa
 CREATE TRIGGER chain_payouts_keep_exported BEFORE UPDATE ON public.chain_payouts FOR EACH ROW WHEN ((old.exported_at IS NOT NULL)) EXECUTE FUNCTION public.chain_payouts_keep_exported();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
-CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
+CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text, 'provider_payout'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');
 CREATE TRIGGER digested AFTER INSERT ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_batch');
 CREATE TRIGGER digested AFTER INSERT ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_entry');
@@ -4298,12 +4302,12 @@ CREATE TRIGGER never_another BEFORE UPDATE ON public.bitcoin_outputs FOR EACH RO
 CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.bank_reports FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
-CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_batch_coins FOR EACH ROW WHEN (((((((((((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.number IS DISTINCT FROM new.number)) OR (old.rail IS DISTINCT FROM new.rail)) OR (old.mode IS DISTINCT FROM new.mode)) OR (old.txid IS DISTINCT FROM new.txid)) OR (old.vout IS DISTINCT FROM new.vout)) OR (old.amount_minor IS DISTINCT FROM new.amount_minor)) OR (old.chain IS DISTINCT FROM new.chain)) OR (old.derivation_index IS DISTINCT FROM new.derivation_index)) OR ((old.released_at IS NOT NULL) AND (old.released_at IS DISTINCT FROM new.released_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
-CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_batch_payouts FOR EACH ROW WHEN (((((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.payout_id IS DISTINCT FROM new.payout_id)) OR (old.number IS DISTINCT FROM new.number)) OR ((old.released_at IS NOT NULL) AND (old.released_at IS DISTINCT FROM new.released_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
-CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_transactions FOR EACH ROW WHEN ((((((((((((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.number IS DISTINCT FROM new.number)) OR (old.rail IS DISTINCT FROM new.rail)) OR (old.mode IS DISTINCT FROM new.mode)) OR (old.txid IS DISTINCT FROM new.txid)) OR (old.psbt IS DISTINCT FROM new.psbt)) OR (old.rate IS DISTINCT FROM new.rate)) OR (old.fee_minor IS DISTINCT FROM new.fee_minor)) OR (old.change_minor IS DISTINCT FROM new.change_minor)) OR (old.drafted_at IS DISTINCT FROM new.drafted_at)) OR ((old.raw IS NOT NULL) AND ((old.raw IS DISTINCT FROM new.raw) OR (old.signed_at IS DISTINCT FROM new.signed_at))))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_batch_coins FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.number IS DISTINCT FROM new.number) OR (old.rail IS DISTINCT FROM new.rail) OR (old.mode IS DISTINCT FROM new.mode) OR (old.txid IS DISTINCT FROM new.txid) OR (old.vout IS DISTINCT FROM new.vout) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.chain IS DISTINCT FROM new.chain) OR (old.derivation_index IS DISTINCT FROM new.derivation_index) OR ((old.released_at IS NOT NULL) AND (old.released_at IS DISTINCT FROM new.released_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_batch_payouts FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.payout_id IS DISTINCT FROM new.payout_id) OR (old.number IS DISTINCT FROM new.number) OR ((old.released_at IS NOT NULL) AND (old.released_at IS DISTINCT FROM new.released_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.bitcoin_transactions FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.number IS DISTINCT FROM new.number) OR (old.rail IS DISTINCT FROM new.rail) OR (old.mode IS DISTINCT FROM new.mode) OR (old.txid IS DISTINCT FROM new.txid) OR (old.psbt IS DISTINCT FROM new.psbt) OR (old.rate IS DISTINCT FROM new.rate) OR (old.fee_minor IS DISTINCT FROM new.fee_minor) OR (old.change_minor IS DISTINCT FROM new.change_minor) OR (old.drafted_at IS DISTINCT FROM new.drafted_at) OR ((old.raw IS NOT NULL) AND (old.raw IS DISTINCT FROM new.raw)) OR ((old.raw IS NOT NULL) AND (old.signed_at IS DISTINCT FROM new.signed_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE OF payout_id, number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.currency_scales FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
-CREATE TRIGGER never_changed BEFORE UPDATE ON public.provider_balance_transactions FOR EACH ROW WHEN (((old.settled_at IS NOT NULL) OR ((((((((((((((old.id IS DISTINCT FROM new.id) OR (old.rail IS DISTINCT FROM new.rail)) OR (old.mode IS DISTINCT FROM new.mode)) OR (old.external_id IS DISTINCT FROM new.external_id)) OR (old.kind IS DISTINCT FROM new.kind)) OR (old.category IS DISTINCT FROM new.category)) OR (old.source IS DISTINCT FROM new.source)) OR (old.payment_intent IS DISTINCT FROM new.payment_intent)) OR (old.object_id IS DISTINCT FROM new.object_id)) OR (old.currency IS DISTINCT FROM new.currency)) OR (old.amount_minor IS DISTINCT FROM new.amount_minor)) OR (old.fee_minor IS DISTINCT FROM new.fee_minor)) OR (old.created_at IS DISTINCT FROM new.created_at)) OR (old.available_at IS DISTINCT FROM new.available_at)))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON public.provider_balance_transactions FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.rail IS DISTINCT FROM new.rail) OR (old.mode IS DISTINCT FROM new.mode) OR (old.external_id IS DISTINCT FROM new.external_id) OR (old.kind IS DISTINCT FROM new.kind) OR (old.category IS DISTINCT FROM new.category) OR (old.source IS DISTINCT FROM new.source) OR (old.payment_intent IS DISTINCT FROM new.payment_intent) OR (old.object_id IS DISTINCT FROM new.object_id) OR (old.currency IS DISTINCT FROM new.currency) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.fee_minor IS DISTINCT FROM new.fee_minor) OR (old.created_at IS DISTINCT FROM new.created_at) OR (old.available_at IS DISTINCT FROM new.available_at) OR (old.settled_at IS NOT NULL))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.rail_floats FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.row_digests FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.scope_bits FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4410,6 +4414,8 @@ ALTER TABLE ONLY public.bank_entry_parts
     ADD CONSTRAINT bank_entry_parts_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES public.bank_entries(id);
 ALTER TABLE ONLY public.bank_entry_parts
     ADD CONSTRAINT bank_entry_parts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES public.bank_payouts(id);
+ALTER TABLE ONLY public.bank_entry_parts
+    ADD CONSTRAINT bank_entry_parts_provider_payout_id_fkey FOREIGN KEY (provider_payout_id) REFERENCES public.provider_balance_transactions(id);
 ALTER TABLE ONLY public.bank_import_entries
     ADD CONSTRAINT bank_import_entries_import_id_fkey FOREIGN KEY (import_id) REFERENCES public.bank_imports(id);
 ALTER TABLE ONLY public.bank_import_pieces

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tollhouse.approvals import rules
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import books, payouts, store
+from tollhouse.bank import books, payouts, provider_payouts_store, store
 from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Doing, Outcome
 from tollhouse.bank.observations import observe_transfer
 from tollhouse.bank.store import Placed, Waiting
@@ -26,8 +26,9 @@ DECISIONS: Mapping[Outcome, Doing] = {
     "dismissed": "transfer_dismissed",
     "fee": "transfer_recorded_as_fee",
     "written_off": "transfer_written_off",
+    "provider_payout": "transfer_assigned",
 }
-REOPENED: frozenset[Outcome] = frozenset({"dismissed", "fee", "written_off"})
+REOPENED: frozenset[Outcome] = frozenset({"dismissed", "fee", "written_off", "provider_payout"})
 """What concerns no merchant can be decided again."""
 
 
@@ -81,8 +82,27 @@ async def write_off(work: Work, part_id: UUID, ports: BankPorts, context: Operat
     return await _decide(work, part_id, waiting, Placed("written_off"), ports, context)
 
 
+async def receive(work: Work, part_id: UUID, source: str | None, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Record an unmatched credit as a payout of a card provider: the one with this ID there, or the only one of its amount.
+
+    Raises `BankRefusedError`.
+    """
+    waiting = await _hold_waiting(work.tx, part_id)
+    if waiting.side != "credit":
+        raise BankRefusedError("An outgoing transfer is not a payout from a card provider.")
+    amount = (waiting.currency, waiting.amount_minor)
+    expected = await provider_payouts_store.list_expected(work.tx, *amount, source)
+    if len(expected) > 1:
+        raise BankRefusedError("Several payouts of the provider have this amount. Name the one that arrived.")
+    for payout in expected:
+        await provider_payouts_store.lock(work.tx, payout.id)
+    if not expected or not await provider_payouts_store.list_expected(work.tx, *amount, expected[0].source):
+        raise BankRefusedError("No payout of a card provider that has not arrived yet has this amount.")
+    return await _decide(work, part_id, waiting, Placed("provider_payout", provider_payout=expected[0]), ports, context)
+
+
 async def reopen(work: Work, part_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
-    """Make a transfer unmatched again that was dismissed, written off or recorded as a fee. Raises `BankRefusedError`."""
+    """Make a transfer unmatched again whose decision concerned no merchant. Raises `BankRefusedError`."""
     decided = await _hold(work.tx, part_id)
     if decided.outcome not in REOPENED:
         raise BankRefusedError(

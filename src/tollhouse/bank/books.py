@@ -20,6 +20,7 @@ from tollhouse.ledger.model import (
     equity,
     expense,
     rail,
+    transit,
     unmatched,
 )
 from tollhouse.ledger.post import post, post_platform
@@ -60,7 +61,8 @@ async def post_decision(work: Work, part_id: UUID, waiting: Waiting, step: int, 
 
     What a returned payout lacks was kept by the banks on its way.
     """
-    kind, target = DECISIONS[placed.outcome]
+    provider = None if placed.provider_payout is None else placed.provider_payout.rail
+    kind, target = _decision(placed.outcome, provider)
     postings = (_posting(kind, waiting.side, waiting.currency, waiting.amount_minor, UNMATCHED, target),)
     if placed.fee_minor:
         postings += (Posting("bank_return_fee", waiting.currency, placed.fee_minor, FEE, IN_TRANSIT),)
@@ -69,9 +71,14 @@ async def post_decision(work: Work, part_id: UUID, waiting: Waiting, step: int, 
 
 async def post_reopening(work: Work, part_id: UUID, decided: Waiting, step: int) -> None:
     """Undo the posting of a decision: the transfer is unmatched again."""
-    _, target = DECISIONS[decided.outcome]
+    _, target = _decision(decided.outcome, decided.provider)
     posting = _posting("bank_reopening", decided.side, decided.currency, decided.amount_minor, target, UNMATCHED)
     await post(work, JournalEntry("live", "bank_reopening", Source(TRANSFER, part_id, step), (posting,)))
+
+
+def _decision(outcome: Outcome, provider: str | None) -> tuple[BankPosting, Account]:
+    """What a decision posts, and where its money goes: to what the card provider has paid out, if it brings that."""
+    return DECISIONS[outcome] if provider is None else ("bank_assignment", transit(provider))
 
 
 def _journal_entry(new: NewEntry, account: Account) -> JournalEntry:

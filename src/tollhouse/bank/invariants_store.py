@@ -112,15 +112,18 @@ I15_WHERE = """
           FROM ledger_accounts a
           JOIN ledger_postings p ON a.id IN (p.debit_account_id, p.credit_account_id)
           JOIN ledger_transactions t ON t.id = p.transaction_id AND t.mode = p.mode
-          WHERE a.code IN ('rail:bank', 'unmatched:bank', 'equity:dismissed', 'expense:bank_fee', 'expense:bank_difference')
+          WHERE (a.code IN ('rail:bank', 'unmatched:bank', 'equity:dismissed', 'expense:bank_fee', 'expense:bank_difference')
+                 OR a.code LIKE 'transit:%')
             AND t.source_type IN ('bank_entry', 'bank_transfer') AND p.type <> 'bank_return_fee'
           UNION ALL
           SELECT e.currency,
                  CASE p.outcome WHEN 'unmatched' THEN 'unmatched:bank' WHEN 'dismissed' THEN 'equity:dismissed'
                       WHEN 'fee' THEN 'expense:bank_fee' WHEN 'written_off' THEN 'expense:bank_difference'
+                      WHEN 'provider_payout' THEN 'transit:' || b.rail
                       ELSE 'rail:bank' END,
                  0, CASE e.side WHEN 'credit' THEN p.amount_minor ELSE -p.amount_minor END
-          FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id) books
+          FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
+          LEFT JOIN provider_balance_transactions b ON b.id = p.provider_payout_id) books
     GROUP BY currency, code HAVING sum(booked) <> sum(shown)
 """
 # What the banks kept of a payout on its way back.

@@ -22,7 +22,17 @@ from tollhouse.rails.provider import Observation, Payer
 
 PayoutKind = Literal["refund", "withdrawal"]
 PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused"]
-Outcome = Literal["payment", "payment_return", "payout", "payout_return", "unmatched", "dismissed", "fee", "written_off"]
+Outcome = Literal[
+    "payment",
+    "payment_return",
+    "payout",
+    "payout_return",
+    "unmatched",
+    "dismissed",
+    "fee",
+    "written_off",
+    "provider_payout",
+]
 
 Doing = Literal[
     "statement_imported",
@@ -211,6 +221,7 @@ class ShownTransfer(Struct, frozen=True, kw_only=True):
     booked_on: date
     side: Side
     amount: str
+    amount_minor: int
     currency: str
     is_return: bool
     other_name: str | None

@@ -102,6 +102,7 @@ def _transfer(row: Row, catalogue: Catalogue) -> ShownTransfer:
         booked_on=row["booked_on"],
         side=row["side"],
         amount=catalogue.format_amount(row["amount_minor"], row["currency"]),
+        amount_minor=row["amount_minor"],
         currency=row["currency"],
         is_return=row["is_reversal"] or row["return_reason"] is not None,
         other_name=row["other_name"],

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import ListedTransfer, Outcome
+from tollhouse.bank.provider_payouts_store import ProviderPayout
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.db import Pool, Tx
@@ -47,31 +48,37 @@ UNMATCHED = """
 """
 HOLD_PART = """
     SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, e.booked_on, p.sent_at, p.other_iban,
-           p.other_name, p.end_to_end_id
-    FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id WHERE p.id = $1 FOR NO KEY UPDATE OF p
+           p.other_name, p.end_to_end_id, b.rail AS provider
+    FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
+    LEFT JOIN provider_balance_transactions b ON b.id = p.provider_payout_id
+    WHERE p.id = $1 FOR NO KEY UPDATE OF p
 """
 DECIDE = """
     UPDATE bank_entry_parts SET outcome = $2, reference = coalesce($3, reference), decided_by = $4, decided_because = $5,
-        decided_at = $6, payout_id = coalesce($7, payout_id), decisions = decisions + 1
+        decided_at = $6, payout_id = coalesce($7, payout_id), provider_payout_id = $8, decisions = decisions + 1
     WHERE id = $1 AND outcome = 'unmatched'
     RETURNING decisions
 """
 REOPEN = """
     UPDATE bank_entry_parts SET outcome = 'unmatched', decided_by = NULL, decided_because = NULL, decided_at = NULL,
-        decisions = decisions + 1
-    WHERE id = $1 AND outcome IN ('dismissed', 'fee', 'written_off')
+        provider_payout_id = NULL, decisions = decisions + 1
+    WHERE id = $1 AND outcome IN ('dismissed', 'fee', 'written_off', 'provider_payout')
     RETURNING decisions
 """
 
 
 class Placed(Struct, frozen=True):
-    """The outcome of a transfer. `reason` says why it is unmatched; `fee_minor` is what a returned payout lacks."""
+    """The outcome of a transfer. `reason` says why it is unmatched; `fee_minor` is what a returned payout lacks.
+
+    `provider_payout` is the payout of a card provider that it brings.
+    """
 
     outcome: Outcome
     reference: str | None = None
     payout_id: UUID | None = None
     reason: str | None = None
     fee_minor: int = 0
+    provider_payout: ProviderPayout | None = None
 
 
 class NewEntry(Struct, frozen=True):
@@ -96,6 +103,8 @@ class Waiting(Struct, frozen=True):
     other_iban: str | None
     other_name: str | None
     end_to_end_id: str | None
+    provider: str | None
+    """The rail of the card provider whose payout it brings."""
 
 
 async def find_statement(tx: Tx, statement: Statement) -> UUID | None:
@@ -159,7 +168,8 @@ async def hold_part(tx: Tx, part_id: UUID) -> Waiting | None:
 async def decide(tx: Tx, part_id: UUID, placed: Placed, context: OperatorContext, now: datetime) -> int | None:
     """Set the outcome of an unmatched transfer. Returns how many decisions it has had; None if it is not unmatched."""
     values = (placed.outcome, placed.reference, context.operator, context.reason or "", now, placed.payout_id)
-    return await tx.fetchval(DECIDE, part_id, *values)
+    provider_payout_id = None if placed.provider_payout is None else placed.provider_payout.id
+    return await tx.fetchval(DECIDE, part_id, *values, provider_payout_id)
 
 
 async def reopen(tx: Tx, part_id: UUID) -> int | None:

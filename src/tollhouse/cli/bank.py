@@ -112,8 +112,24 @@ def write_off(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None
 
 @statements.command
 def reopen(transfer_id: TransferArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
-    """Make a transfer unmatched again that was dismissed, written off or recorded as a fee."""
+    """Make a transfer unmatched again that was dismissed, written off, or recorded as a fee or a payout from a provider."""
     return act(lambda work, context: actions.reopen(work, transfer_id, BANK_PORTS, context), reason, by, as_json=as_json)
+
+
+@statements.command
+def receive(
+    transfer_id: TransferArgument,
+    payout: Annotated[str | None, Parameter(help="Its ID at the provider; by default the only one of this amount.")] = None,
+    /,
+    *,
+    reason: Reason,
+    by: By = None,
+    as_json: Json = False,
+) -> int:
+    """Record an unmatched credit as a payout from a card provider."""
+    return act(
+        lambda work, context: actions.receive(work, transfer_id, payout, BANK_PORTS, context), reason, by, as_json=as_json
+    )
 
 
 @statements.command(name="return")

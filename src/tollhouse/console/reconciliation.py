@@ -27,6 +27,8 @@ PATHS: Mapping[str, str] = {
     OPENING.code: "/operator/statements",
 }
 """Accounts between the bank and the merchants, and where their items are listed."""
+TRANSIT = "transit:"
+"""How the codes of accounts of payouts begin that card providers have sent to the bank."""
 
 
 async def reconcile(db: Pool) -> list[Reconciliation]:
@@ -56,5 +58,7 @@ def reconcile_currency(
         UNMATCHED.code: -open_items.get((currency, "unmatched"), nothing).amount_minor,
     }
     parts = [ReconciledPart(code, balances.pop(code, 0), path, listed.get(code)) for code, path in PATHS.items()]
+    transits = sorted(code for code in balances if code.startswith(TRANSIT))
+    parts += [ReconciledPart(code, balances.pop(code)) for code in transits]
     parts.append(ReconciledPart("", sum(balances.values()), "/operator/books"))
     return Reconciliation(currency, reconciled, parts, merchants_minor, open_items.get((currency, "exported"), nothing))

@@ -6,7 +6,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext
-from tollhouse.bank import actions, channel_store, imports, imports_store, shown_store
+from tollhouse.bank import actions, channel_store, imports, imports_store, provider_payouts_store, shown_store
 from tollhouse.bank.model import BankPorts, Decided
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
@@ -50,6 +50,8 @@ FIELDS = (
     "choice",
     "decision_why",
     "reopen_why",
+    "received",
+    "received_why",
 )
 SOON_S = 10
 """How long a request waits for the import of a small file. It continues without it."""
@@ -165,6 +167,17 @@ async def return_payout(request: Request, caller: Operator, transfer_id: UUID) -
     return await _decide(request, caller, transfer_id, action, "return_why", {"payout": payout}, wrong)
 
 
+@OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/receive", guard=operator_page)
+async def receive(request: Request, caller: Operator, transfer_id: UUID) -> Response:
+    """Record a transfer as a payout from the card provider."""
+    source = request.form().one("received") or ""
+
+    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
+        return actions.receive(work, transfer_id, source or None, BANK_PORTS, context)
+
+    return await _decide(request, caller, transfer_id, action, "received_why", {"received": source})
+
+
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/decide", guard=operator_page)
 async def decide(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Record a transfer as a fee of the bank, or write it off."""
@@ -179,7 +192,7 @@ async def decide(request: Request, caller: Operator, transfer_id: UUID) -> Respo
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/reopen", guard=operator_page)
 async def reopen(request: Request, caller: Operator, transfer_id: UUID) -> Response:
-    """Make a dismissed transfer, a fee or a write-off unmatched again."""
+    """Make a transfer unmatched again whose decision concerned no merchant."""
 
     def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
         return actions.reopen(work, transfer_id, BANK_PORTS, context)
@@ -258,6 +271,7 @@ async def _transfer(
     found = await shown_store.transfer(request.services.db, transfer_id, request.services.catalogue)
     if found is None:
         raise NotFound
+    waits = found.outcome == "unmatched" and found.side == "credit"
     return await render(
         request,
         caller,
@@ -265,8 +279,9 @@ async def _transfer(
         status,
         here="transfers",
         transfer=found,
-        suggestions=await suggest(request.services.db, found, request.services.catalogue)
-        if found.outcome == "unmatched" and found.side == "credit"
+        suggestions=await suggest(request.services.db, found, request.services.catalogue) if waits else [],
+        provider_payouts=await provider_payouts_store.list_expected(request.services.db, found.currency, found.amount_minor)
+        if waits
         else [],
         history=await find_action(request, done, transfer_id),
         done=done,

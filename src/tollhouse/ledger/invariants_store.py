@@ -222,6 +222,8 @@ I20_CHART = """
           ('bank_statement', 'bank_opening', 'bank', 'equity'), ('bank_statement', 'bank_opening', 'equity', 'bank'),
           ('bank_transfer', 'bank_assignment', 'unmatched', 'rail'),
           ('bank_transfer', 'bank_assignment', 'rail', 'unmatched'),
+          ('bank_transfer', 'bank_assignment', 'unmatched', 'transit'),
+          ('bank_transfer', 'bank_reopening', 'transit', 'unmatched'),
           ('bank_transfer', 'bank_dismissal', 'unmatched', 'equity'),
           ('bank_transfer', 'bank_dismissal', 'equity', 'unmatched'),
           ('bank_transfer', 'bank_fee', 'unmatched', 'expense'), ('bank_transfer', 'bank_fee', 'expense', 'unmatched'),
