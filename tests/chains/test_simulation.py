@@ -17,7 +17,7 @@ from tests.chains import simulated_checks as checks
 from tests.chains.fake_node import answering
 from tests.chains.simulated_failures import asking
 from tests.chains.simulated_history import History
-from tests.chains.simulation import COIN_FLOAT, DEPTH, NAME, TOKEN_FLOAT, Simulation
+from tests.chains.simulation import COIN_FLOAT, DEPTH, NAME, TOKEN_FLOAT, Simulation, remembered_addresses
 from tests.chains.test_rail_balances import book
 from tests.payments.shop import approve_project
 from tests.running import Service, settings_for, warnings_only
@@ -51,6 +51,7 @@ async def test_every_payment_is_credited_once_and_every_payout_leaves_once(
         monkeypatch.setattr(clock, "now", lambda: simulation.now)
         with (
             warnings_only(),
+            remembered_addresses(monkeypatch),
             answering(simulation.node, monkeypatch),
             asking({simulation.signer.policy.socket: simulation.signer}, monkeypatch),
         ):
