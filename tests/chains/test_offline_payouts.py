@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -13,6 +14,7 @@ from tests.chains.paying import ETHER, MINOR, Payer
 from tests.chains.receiving import address
 from tests.chains.test_payouts import forget
 from tests.chains.test_rail_balances import Rail, rail
+from tests.command import Outcome
 from tests.console.commands import operator
 from tests.invariants import broken_invariants, last_id
 from tests.running import Service
@@ -30,7 +32,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.rails.configured import Rails
 from tollhouse.rails.evm import signed as signed_bytes
 from tollhouse.rails.provider import PayoutOrder
-from tollhouse.signer.messages import GasTerms, SignedTransfer, SignTransfer
+from tollhouse.signer.messages import GasTerms, SignedBatch, SignedTransfer, SignTransfer, UnsignedBatch
 from tollhouse.signer.wallet import Wallet
 
 __all__ = ["rail"]
@@ -263,7 +265,7 @@ async def test_a_restored_database_gets_what_was_signed_since(offline: Offline, 
     assert await payer.received_wei() == 3_000_000 * MINOR
 
 
-async def test_the_gate_holds_at_export(offline: Offline, alice: Actor, service: Service) -> None:
+async def test_the_gate_holds_at_export(offline: Offline, alice: Actor) -> None:
     [order] = await offline.orders(1_000_000)
     poor = (await offline.orders(900_000_000_000))[0]
     db, now = offline.payer.db, clock.now()
@@ -295,5 +297,28 @@ async def test_the_gate_holds_at_export(offline: Offline, alice: Actor, service:
     for change in (FORGET, "exported_at = NULL", "nonce = nonce + 1", "fee_per_gas = fee_per_gas - 1"):
         with pytest.raises(asyncpg.IntegrityConstraintViolationError):
             await db.execute(f"UPDATE chain_payouts SET {change} WHERE id = $1", order.id)  # noqa: S608 - of this test
-    ended = await operator(service, "network-payouts", "export", "/nowhere/file", "--yes")
-    assert (ended.status, "No rail with offline_wallet" in ended.talk) == (1, True)
+
+
+async def test_commands_write_and_read_the_files(offline: Offline, service: Service, tmp_path: Path) -> None:
+    """As operators run them."""
+    payer, settings = offline.payer, offline.network.settings
+    [order] = await offline.orders(123_000_000)
+    rails, unsigned, signed = (tmp_path / name for name in ("rails.toml", "unsigned.json", "signed.json"))
+    rails.write_text(
+        f'[{payer.name}]\nkind = "evm"\nchain_id = 31337\nnode_url = "{settings.node_url}"\n'
+        f'offline_wallet = "{settings.offline_wallet}"\n'
+    )
+
+    async def run(*words: object) -> Outcome:
+        return await operator(service, "network-payouts", *map(str, words), TOLLHOUSE_RAILS_FILE=str(rails))
+
+    done = await run("export", unsigned, "--yes", "--json")
+    assert (done.status, done.json["action"]) == (0, "network_payouts_exported")
+    assert f"{order.id} 1.23000000 ETH {payer.receiver} Total: 1.23000000 ETH" in done.talk
+    assert unsigned.stat().st_mode & 0o777 == 0o600
+    requests = msgspec.json.decode(unsigned.read_bytes(), type=UnsignedBatch).transfers
+    assert [one.order.order_id for one in requests] == [order.id]
+    signed.write_bytes(msgspec.json.encode(SignedBatch(tuple(offline.sign([*requests])))))
+    done = await run("import", signed)
+    assert (done.status, "1 payouts are new" in done.talk) == (0, True)
+    assert (await payer.stored(order)).status == "signed"

@@ -120,9 +120,9 @@ def _show(services: Services, shown: "Exportable") -> None:
     for one in shown.leaving:
         totals[one.currency] += one.amount_minor
         amount = services.catalogue.format_amount(one.amount_minor, one.currency)
-        stderr.print(f"{one.id}  {amount} {one.currency}  {one.receiver}", markup=False)
+        stderr.print(f"{one.id}  {amount} {one.currency}  {one.receiver}", markup=False, soft_wrap=True)
     for payout_id, reason in shown.drafted.left_out.items():
-        stderr.print(f"{payout_id}  left out: {reason}", markup=False)
+        stderr.print(f"{payout_id}  left out: {reason}", markup=False, soft_wrap=True)
     for currency, total_minor in sorted(totals.items()):
         stderr.print(f"Total: {services.catalogue.format_amount(total_minor, currency)} {currency}")
     stderr.print(f"{len(shown.leaving)} payouts are new, {len(shown.again)} were exported before and are not imported yet.")
