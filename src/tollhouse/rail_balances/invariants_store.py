@@ -54,6 +54,31 @@ I32_ACCOUNT = """
     WHERE rail IN (SELECT n.rail FROM networks n)
     GROUP BY rail, currency HAVING sum(booked) <> sum(made)
 """
+# The same of Bitcoin, whose rails carry one currency: outputs that were credited, less what was reversed.
+I32_BITCOIN = """
+    WITH rails AS (
+        SELECT rail FROM bitcoin_outputs WHERE mode = 'live' UNION SELECT rail FROM bitcoin_payouts WHERE mode = 'live')
+    SELECT format('%s: the ledger has %s, deposits and payouts in bitcoin make %s', rail, sum(booked), sum(made)) AS line
+    FROM (SELECT r.rail, CASE a.id WHEN p.debit_account_id THEN p.amount ELSE -p.amount END AS booked, 0 AS made
+          FROM rails r JOIN ledger_accounts a ON a.code = 'rail:' || r.rail AND a.mode = 'live'
+          JOIN ledger_postings p ON a.id IN (p.debit_account_id, p.credit_account_id)
+          UNION ALL
+          SELECT o.rail, 0, o.amount_minor FROM bitcoin_outputs o
+          WHERE o.mode = 'live' AND o.status IN ('confirmed', 'reversed')
+          UNION ALL
+          SELECT v.rail, 0, -v.amount_minor FROM payment_reversals v WHERE v.mode = 'live' AND v.status = 'reversed'
+          UNION ALL
+          SELECT p.rail, 0, -p.amount_minor - CASE p.kind WHEN 'withdrawal' THEN p.fee_minor ELSE 0 END
+          FROM bitcoin_payouts p
+          LEFT JOIN withdrawals w ON p.kind = 'withdrawal' AND w.id = p.id
+          LEFT JOIN refunds r ON p.kind = 'refund' AND r.id = p.id
+          WHERE p.mode = 'live' AND p.status = 'completed' AND (w.status = 'completed' OR r.status = 'succeeded')
+          UNION ALL
+          SELECT b.rail, 0, -b.expensed_fee_minor FROM bitcoin_batches b
+          WHERE b.mode = 'live' AND b.status = 'confirmed') parts
+    WHERE rail IN (SELECT n.rail FROM rails n)
+    GROUP BY rail HAVING sum(booked) <> sum(made)
+"""
 # Three measurements in a row: one alone can be read between two answers of a node. A rail that was removed is not measured.
 I32_MEASURED = """
     SELECT format('%s %s differs by %s since %s', m.rail, c.currency, max(l.difference), min(l.measured_at)) AS line
@@ -80,6 +105,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I32", "own money on a rail is in the ledger", I32_BOOKED, "operator_action"),
     Invariant("I32", "own money on a rail is booked by an operator", I32_BY_OPERATOR, "ledger"),
     Invariant("I32", "the ledger has what deposits and payouts make", I32_ACCOUNT, costly=True),
+    Invariant("I32", "the ledger has what deposits and payouts in bitcoin make", I32_BITCOIN, costly=True),
     Invariant("I32", "the parts of a measured balance make its difference", I32_SUMS, costly=True),
     Invariant("I32", "a rail has outside what the ledger has", I32_MEASURED),
 )

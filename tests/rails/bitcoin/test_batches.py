@@ -18,6 +18,7 @@ from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.ids import new_id
+from tollhouse.rail_balances.invariants_store import I32_BITCOIN
 from tollhouse.rails.provider import PayoutOrder
 
 COINS = "SELECT txid, vout FROM bitcoin_batch_coins WHERE batch_id = $1 ORDER BY number"
@@ -26,6 +27,11 @@ COIN_AGAIN = """
     INSERT INTO bitcoin_batch_coins
     SELECT batch_id, 9, rail, mode, txid, vout, amount_minor, chain, derivation_index FROM bitcoin_batch_coins
     WHERE batch_id = $1
+"""
+DEPOSIT = """
+    INSERT INTO bitcoin_outputs (rail, mode, txid, vout, address, amount_minor, status, confirmations, version, created_at,
+                                 updated_at)
+    VALUES ($1, 'live', repeat('ab', 32), 0, 'nobody', 7, 'confirmed', 2, 1, now(), now())
 """
 
 
@@ -203,6 +209,18 @@ async def test_the_database_refuses_what_must_not_be(payer: BitcoinPayer) -> Non
     ):
         with pytest.raises(asyncpg.PostgresError, match=constraint):
             await db.execute(sql, made.id)
+
+
+async def test_a_deposit_that_is_not_in_the_ledger_is_found(payer: BitcoinPayer) -> None:
+    """By comparing the ledger with deposits and payouts."""
+    async with payer.services.db.connection() as tx:
+        undone = tx.raw.transaction()
+        await undone.start()
+        assert [row for row in await tx.fetch(I32_BITCOIN) if row["line"].startswith(payer.name)] == []
+        await tx.execute(DEPOSIT, payer.name)
+        found = [row["line"] for row in await tx.fetch(I32_BITCOIN) if row["line"].startswith(payer.name)]
+        await undone.rollback()
+    assert found == [f"{payer.name}: the ledger has 500000, deposits and payouts in bitcoin make 500007"]
 
 
 async def test_paused_payouts_are_accepted_and_neither_exported_nor_imported(payer: BitcoinPayer) -> None:
