@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from msgspec import Struct
+
 from tollhouse.kernel.ids import Mode
-from tollhouse.platform.db import Row, Tx
+from tollhouse.platform.db import Pool, Row, Tx
 
 RECENT = timedelta(days=1)
 """How long a payment or dispute may be in the ledger or at the provider alone. Afterwards it is a difference."""
@@ -80,6 +82,34 @@ CONVERTED = """
           WHERE rail = $1 AND mode = $2 AND posted_currency IS NOT NULL) parts
     GROUP BY currency
 """
+
+# What is never settled, or not for a day: nothing here has caused it.
+UNEXPLAINED = """
+    SELECT b.rail, b.external_id, b.category, b.source, b.currency, b.amount_minor, b.fee_minor, b.created_at
+    FROM provider_balance_transactions b
+    WHERE b.mode = 'live' AND b.settled_at IS NULL
+      AND (b.kind = 'other' OR (b.kind IN ('payment', 'dispute', 'refund') AND b.created_at < $1))
+      AND NOT EXISTS (SELECT FROM refunds r WHERE b.kind = 'refund' AND r.id = b.object_id AND r.status = 'pending')
+    ORDER BY b.created_at DESC, b.id DESC LIMIT $2
+"""
+
+
+class UnexplainedTransaction(Struct, frozen=True):
+    """A balance transaction that nothing here has caused. `source` is the object at the provider."""
+
+    rail: str
+    external_id: str
+    category: str
+    source: str | None
+    currency: str
+    amount_minor: int
+    fee_minor: int
+    created_at: datetime
+
+
+async def list_unexplained(db: Pool, now: datetime, limit: int) -> list[UnexplainedTransaction]:
+    """The newest balance transactions that nothing here has caused."""
+    return [UnexplainedTransaction(*row.values()) for row in await db.fetch(UNEXPLAINED, now - RECENT, limit)]
 
 
 async def list_in_flight(tx: Tx, rail: str, mode: Mode, now: datetime) -> dict[str, dict[str, int]]:

@@ -7,16 +7,21 @@ from cyclopts import App, Parameter
 from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorContext
+from tollhouse.cards import balances_store
+from tollhouse.cards.balances_store import UnexplainedTransaction
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.cli.actions import By, Reason, UsageError, print_action, print_rows, read_signed, run_as
 from tollhouse.cli.options import Json
 from tollhouse.console import rail_floats
 from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
+from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.rail_balances import store
 from tollhouse.rail_balances.model import RailStatus
 
+UNEXPLAINED_SHOWN = 500
 app = App(name="rail-balances", help="Compare rails with the ledger, and book your own money on them.")
 RailArgument = Annotated[str, Parameter(help="The name of the rail in the rails file.")]
 CurrencyArgument = Annotated[str, Parameter(help="The currency code.")]
@@ -41,6 +46,20 @@ class RailBalanceRow(Struct, frozen=True):
     failure: str | None
 
 
+class UnexplainedRow(Struct, frozen=True):
+    """A balance transaction at a card provider. Amounts are decimal strings; `net` is less the fee."""
+
+    rail: str
+    id: str
+    category: str
+    source: str | None
+    currency: str
+    amount: str
+    fee: str
+    net: str
+    created_at: Timestamp
+
+
 @app.command(name="list")
 def list_balances(*, as_json: Json = False) -> int:
     """List what each rail has outside, what the ledger has, what is in flight, and the difference."""
@@ -49,6 +68,17 @@ def list_balances(*, as_json: Json = False) -> int:
         return [_row(one) for one in await store.list_latest(services.db)]
 
     return print_rows("rail_balances", read, as_json=as_json)
+
+
+@app.command(name="unexplained")
+def list_unexplained(*, as_json: Json = False) -> int:
+    """List what changed the balance at a card provider and has no cause here, newest first."""
+
+    async def read(services: Services) -> Sequence[UnexplainedRow]:
+        found = await balances_store.list_unexplained(services.db, clock.now(), UNEXPLAINED_SHOWN)
+        return [_unexplained(one, services.catalogue) for one in found]
+
+    return print_rows("balance_transactions", read, as_json=as_json)
 
 
 @app.command(name="float")
@@ -75,6 +105,23 @@ def change_float(
         )
 
     return print_action(run_as(change, reason, by), as_json=as_json)
+
+
+def _unexplained(one: UnexplainedTransaction, catalogue: Catalogue) -> UnexplainedRow:
+    def format_minor(minor: int) -> str:
+        return catalogue.format_amount(minor, one.currency)
+
+    return UnexplainedRow(
+        rail=one.rail,
+        id=one.external_id,
+        category=one.category,
+        source=one.source,
+        currency=one.currency,
+        amount=format_minor(one.amount_minor),
+        fee=format_minor(one.fee_minor),
+        net=format_minor(one.amount_minor - one.fee_minor),
+        created_at=stamp(one.created_at),
+    )
 
 
 def _row(one: RailStatus) -> RailBalanceRow:

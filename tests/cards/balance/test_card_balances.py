@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.cards.balance.books import Books
+from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import refund
@@ -91,8 +92,11 @@ async def test_refunds_disputes_and_payouts(books: Books) -> None:
 async def test_what_nobody_explains_is_a_difference(books: Books) -> None:
     """A transfer by hand, until an operator books it; a payment that has been at one of the two alone for a day."""
     before = await books.agreed()
-    books.balance.add("topup", 5_000, {"id": "tu_1", "object": "topup"})
+    books.balance.add("topup", 5_000, {"id": "tu_2", "object": "topup"})
     first = await books.status()
+    shown = await operator(books.shop.alice.service, "rail-balances", "unexplained", "--json")
+    [topup] = [one for one in shown.json["balance_transactions"] if one["source"] == "tu_2"]
+    assert (topup["rail"], topup["category"], topup["net"], topup["currency"]) == ("card", "topup", "50.00", "EUR")
     assert (first.balance.difference_units, first.differs_since) == (5_000, first.balance.measured_at)
     since = last_id()
     await books.status()
