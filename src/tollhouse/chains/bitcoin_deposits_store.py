@@ -29,7 +29,7 @@ UPDATE = """
 """
 
 
-async def list_outputs(db: Pool, rail: str, mode: Mode, txids: Sequence[str]) -> dict[Outpoint, DepositOutput]:
+async def list_outputs(db: Pool | Tx, rail: str, mode: Mode, txids: Sequence[str]) -> dict[Outpoint, DepositOutput]:
     """The outputs of these transactions, and all that are watched."""
     found = (DepositOutput(**dict(row)) for row in await db.fetch(LIST_OUTPUTS, rail, mode, list(txids)))
     return {one.outpoint: one for one in found}

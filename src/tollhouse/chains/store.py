@@ -113,7 +113,7 @@ async def list_addresses(db: Pool, rail: str, mode: Mode, first: int, limit: int
     return [AddressRow(row["derivation_index"], row["address"], row["shown"]) for row in rows]
 
 
-async def find_ours(db: Pool, rail: str, mode: Mode, addresses: Sequence[str]) -> dict[str, tuple[str, int]]:
+async def find_ours(db: Pool | Tx, rail: str, mode: Mode, addresses: Sequence[str]) -> dict[str, tuple[str, int]]:
     """Those of these addresses, in lower case, that are deposit addresses: reference and index by address."""
     rows = await db.fetch(FIND_OURS, rail, mode, list(addresses))
     return {row["address"]: (row["reference"], row["derivation_index"]) for row in rows}

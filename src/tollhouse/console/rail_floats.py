@@ -10,8 +10,8 @@ from tollhouse.kernel.text import Text
 from tollhouse.ledger.model import JournalEntry, Posting, Source, equity, rail
 from tollhouse.ledger.post import post_platform
 from tollhouse.rail_balances import store
+from tollhouse.rails.chain import ChainNetwork
 from tollhouse.rails.configured import MeasuredRail
-from tollhouse.rails.evm.provider import EvmNetwork
 
 SOURCE = "rail_float"
 
@@ -21,7 +21,7 @@ def ensure_measured(services: Services, rail_name: str, currency: str) -> None:
     found = services.rails.find(rail_name, "live")
     if not isinstance(found, MeasuredRail):
         raise OperatorRefusedError(Text("%(rail)s is no rail that is compared with the ledger.", rail=rail_name))
-    carried = found.assets if isinstance(found, EvmNetwork) else services.catalogue.currencies
+    carried = found.currencies if isinstance(found, ChainNetwork) else services.catalogue.currencies
     if currency not in carried:
         raise OperatorRefusedError(Text("%(rail)s does not carry %(currency)s.", rail=rail_name, currency=currency))
 

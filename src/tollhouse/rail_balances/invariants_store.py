@@ -75,7 +75,9 @@ I32_BITCOIN = """
           WHERE p.mode = 'live' AND p.status = 'completed' AND (w.status = 'completed' OR r.status = 'succeeded')
           UNION ALL
           SELECT b.rail, 0, -b.expensed_fee_minor FROM bitcoin_batches b
-          WHERE b.mode = 'live' AND b.status = 'confirmed') parts
+          WHERE b.mode = 'live' AND b.status = 'confirmed'
+          UNION ALL
+          SELECT f.rail, 0, f.amount_minor FROM rail_floats f WHERE f.mode = 'live') parts
     WHERE rail IN (SELECT n.rail FROM rails n)
     GROUP BY rail HAVING sum(booked) <> sum(made)
 """

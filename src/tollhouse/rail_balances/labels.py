@@ -7,12 +7,13 @@ from tollhouse.kernel.text import Translatable
 PLACES: Mapping[str, Translatable] = {
     "wallet": "Wallet that pays",
     "deposit_addresses": "Deposit addresses",
+    "other_addresses": "Change and other addresses of the account",
     "available": "Available at the provider",
     "pending": "Pending at the provider",
     "sweep_target": "Address where deposits are collected",
 }
 IN_FLIGHT: Mapping[str, Translatable] = {
-    "deposits_not_credited": "Final deposits that are not credited yet",
+    "deposits_not_credited": "Deposits on the chain that are not credited yet",
     "deposits_ignored": "Deposits below the smallest amount",
     "deposits_lost": "Credited deposits that left the chain",
     "payouts": "Payouts that are not in both yet",

@@ -8,6 +8,7 @@ from tollhouse.cards import balance_transactions
 from tollhouse.cards import balances as card_balances
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import balances as chain_balances
+from tollhouse.chains import bitcoin_balances
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import Mode
 from tollhouse.ledger.model import rail as rail_account
@@ -15,6 +16,7 @@ from tollhouse.platform.db import Tx
 from tollhouse.rail_balances import store
 from tollhouse.rail_balances.model import RailBalance
 from tollhouse.rails.balances import CannotMeasureError, OutsideBalances
+from tollhouse.rails.bitcoin.provider import BitcoinNetwork
 from tollhouse.rails.configured import MeasuredRail
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.provider import RailUnavailableError
@@ -23,7 +25,7 @@ from tollhouse.rails.stripe.cards import StripeCards
 from tollhouse.rails.stripe.client import StripeError
 
 TRIES = 5
-"""How often the balance at a provider is read until nothing changes it meanwhile."""
+"""How often the balance at a provider, or in a wallet, is read until nothing changes it meanwhile."""
 
 
 class RailBooks:
@@ -44,8 +46,13 @@ class RailBooks:
 
 async def measure_rail(services: Services, rail: MeasuredRail, now: datetime) -> list[RailBalance]:
     """Measure a rail and compare it with the ledger. Raises `CannotMeasureError` and `NodeError`."""
-    measure = _measure_network(services, rail) if isinstance(rail, EvmNetwork) else _measure_cards(services, rail, now)
-    outside, books = await measure
+    match rail:
+        case EvmNetwork():
+            outside, books = await _measure_network(services, rail)
+        case BitcoinNetwork():
+            outside, books = await _measure_bitcoin(services, rail)
+        case StripeCards():
+            outside, books = await _measure_cards(services, rail, now)
     return compare(rail.name, rail.mode, outside, books, services.catalogue, now)
 
 
@@ -54,6 +61,19 @@ async def _measure_network(services: Services, network: EvmNetwork) -> tuple[Out
         on_chain = await chain_balances.read_books(tx, network)
         books = await RailBooks.read(tx, network.name, network.mode)
     return await chain_balances.measure(services.db, services.catalogue, network, on_chain), books
+
+
+async def _measure_bitcoin(services: Services, network: BitcoinNetwork) -> tuple[OutsideBalances, RailBooks]:
+    async with bitcoin_balances.opened(services.db, network) as node:
+        for _ in range(TRIES):
+            coins = await bitcoin_balances.read_coins(node)
+            async with services.db.connection() as tx, tx.snapshot():
+                known = await bitcoin_balances.read_books(tx, network, coins)
+                books = await RailBooks.read(tx, network.name, network.mode)
+            outside = await bitcoin_balances.measure(node, coins, known)
+            if outside is not None:
+                return outside, books
+    raise CannotMeasureError("blocks arrived while the wallet was read")
 
 
 async def _measure_cards(services: Services, cards: StripeCards, now: datetime) -> tuple[OutsideBalances, RailBooks]:

@@ -17,7 +17,7 @@ from tollhouse.rails.stripe.cards import StripeCards
 
 SANDBOX = Sandbox()
 FollowedNetwork = EvmNetwork | BitcoinNetwork
-MeasuredRail = EvmNetwork | StripeCards
+MeasuredRail = EvmNetwork | BitcoinNetwork | StripeCards
 """A rail that can be asked what it has, and is compared with the ledger."""
 
 

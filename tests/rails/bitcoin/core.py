@@ -245,6 +245,17 @@ class Core:
             return None
         return {"bestblock": self.blocks[-1].hash, "confirmations": self.place(txid)[0], "coinbase": False}
 
+    def _listunspent(self, minconf: int) -> list[Entry]:
+        self._ensure_wallet()
+        taken = {one for txid in self.txs if self.place(txid)[0] >= 0 for one in self._spent(txid)}
+        return [
+            {"txid": txid, "vout": vout, "address": address, "amount": _btc(amount_minor), "confirmations": confirmations}
+            for txid, outputs in self._received().items()
+            if (confirmations := self.place(txid)[0]) >= (MATURE + 1 if self.txs[txid].is_coinbase else minconf)
+            for vout, address, amount_minor in outputs
+            if f"{txid}:{vout}" not in taken
+        ]
+
     def _estimatesmartfee(self, blocks: int) -> Any:
         if self.fee_rate is None:
             return {"errors": ["Insufficient data or no feerate found"], "blocks": blocks}

@@ -108,6 +108,15 @@ class UnspentOutput(Struct, frozen=True):
     confirmations: int
 
 
+class WalletCoin(Struct, frozen=True):
+    """An output of the wallet that is in a block, in BTC."""
+
+    txid: str
+    vout: int
+    amount: Decimal
+    address: str | None = None
+
+
 class FeeEstimate(Struct, frozen=True):
     """The fee rate in BTC per 1000 virtual bytes; None while the node does not know."""
 
@@ -219,6 +228,10 @@ class BitcoinNode:
         calls = [RpcCall("gettxout", (txid, vout, False)) for txid, vout in outpoints]
         outcomes = await self._rpc.batch(UnspentOutput, calls)
         return {one for one, outcome in zip(outpoints, outcomes, strict=True) if outcome is not None}
+
+    async def coins(self) -> list[WalletCoin]:
+        """The outputs of the wallet in blocks, without mined ones that are too young, and what the mempool spends."""
+        return await self._call(list[WalletCoin], "listunspent", 1)
 
     async def fee_rate(self, blocks: int) -> int | None:
         """The rate in satoshis per 1000 virtual bytes with which a transaction is in a block within `blocks`, if known."""
