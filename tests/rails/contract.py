@@ -270,7 +270,7 @@ class RailContract:
         (await alice.get(f"/payment-links/{link['id']}", mode=mode)).ok()
         (await visit(link, alice)).ok()
 
-    def test_a_receiver_that_cannot_be_paid_is_named_so(self) -> None:
+    async def test_a_receiver_that_cannot_be_paid_is_named_so(self) -> None:
         for receiver in self.impossible_receivers:
             assert self.provider.receiver_error(receiver)
         if self.receiver is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from tests.chains.receiving import new_xpub
 from tests.invariants import broken_invariants, last_id
 from tests.payments.shop import approve_project
 from tests.rails.contract import RailContract
-from tests.running import CATALOGUE, Service
+from tests.running import CATALOGUE, Service, settings_for
 from tollhouse.catalogue import extension
 from tollhouse.chains import deposits_store, health, jobs, payout_health
 from tollhouse.chains.model import BlockId, Cursor, Deposit
@@ -30,6 +31,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.outgoing import gate
+from tollhouse.platform import embedded
 from tollhouse.rails.evm.blocks import Header, Tip
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.provider import Attempt, Observation
@@ -45,11 +47,11 @@ from tollhouse.transactions.model import Transaction
 NAME, HEAD, FINAL = "evm", 1_000, 2_000
 EUROS, DOLLARS = (f"0x{digit * 40}" for digit in "ed")
 """Contracts of tokens that count in cents."""
-METHOD = f"""
-[methods."{NAME}:EUR"]
+METHOD = """
+[methods."{name}:EUR"]
 name = "Euro token"
 type = "crypto"
-rail = "{NAME}"
+rail = "{name}"
 confirmation = "minutes"
 """
 REPORTED = """
@@ -81,16 +83,23 @@ def make_network(folder: Path) -> EvmNetwork:
     return EvmNetwork(NAME, settings)
 
 
-def make_signer(folder: Path) -> Signer:
+def make_signer(folder: Path, name: str = NAME, contract: str = EUROS) -> Signer:
     """A signer that pays refunds in euros."""
     euros = AssetPolicy(
-        contract=EUROS, decimals=2, per_transfer="50", per_day="5000", others_per_transfer="50", others_per_day="5000"
+        contract=contract, decimals=2, per_transfer="50", per_day="5000", others_per_transfer="50", others_per_day="5000"
     )
     network = NetworkPolicy(chain_id=CHAIN_ID, assets={"EUR": euros}, fees_per_day="1")
-    policy = SigningPolicy(socket=folder / "s", journal=folder / "j", mnemonic_file=folder / "m", networks={NAME: network})
+    policy = SigningPolicy(socket=folder / "s", journal=folder / "j", mnemonic_file=folder / "m", networks={name: network})
     wallet = Wallet(create_mnemonic(policy.mnemonic_file))
     create_journal(policy.journal, wallet.address)
     return Signer(policy, wallet, SigningJournal(policy.journal))
+
+
+@pytest.fixture(scope="module")
+def service(server: embedded.Server) -> Iterator[Service]:
+    """A service whose worker does not look at the rail as well."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -112,26 +121,36 @@ async def services(
     service: Service, services: Services, alice: Actor, network: EvmNetwork, signer: Signer, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Services]:
     """Services with the rail, which is available, and its signer. Alice may sell for real money."""
-    first_id, stop = last_id(), asyncio.Event()
-    monkeypatch.setitem(service.rails.providers, (NAME, "live"), network)
-    method = extension.read(METHOD.encode()).methods[f"{NAME}:EUR"]
-    monkeypatch.setitem(CATALOGUE.methods, f"{NAME}:EUR", method)
-    await approve_project(alice, "live")
+    first_id = last_id()
     chain = FakeChain(Random(1))  # noqa: S311 - the same each time
     chain.mint(None, signer.wallet.address, 10**18)
     chain.mint(EUROS, signer.wallet.address, 10**6)
-    payouts = make_payouts(services.db, services.catalogue, network, signer.policy.socket)
     with answering(FakeNode(chain, network.settings.node_url or ""), monkeypatch):
-        async with asyncio.TaskGroup() as group:
-            group.create_task(serve(signer, signer.policy.socket, stop))
-            while not await is_listening(payouts.signer, NAME):
-                await asyncio.sleep(0.01)
-            await jobs.watch_once(services, network, clock.now())
-            await payout_health.measure(payouts, clock.now())
-            await health.refresh(services)
+        async with offered(service, services, alice, network, signer, monkeypatch):
             yield services
-            stop.set()
     assert await broken_invariants(service.dsn, first_id) == []
+
+
+@asynccontextmanager
+async def offered(
+    service: Service, services: Services, actor: Actor, network: EvmNetwork, signer: Signer, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[None]:
+    """The rail is available, its signer runs, and the actor may sell for real money."""
+    stop, method_id = asyncio.Event(), f"{network.name}:EUR"
+    monkeypatch.setitem(service.rails.providers, (network.name, "live"), network)
+    method = extension.read(METHOD.format(name=network.name).encode()).methods[method_id]
+    monkeypatch.setitem(CATALOGUE.methods, method_id, method)
+    await approve_project(actor, "live")
+    payouts = make_payouts(services.db, services.catalogue, network, signer.policy.socket)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve(signer, signer.policy.socket, stop))
+        while not await is_listening(payouts.signer, network.name):
+            await asyncio.sleep(0.01)
+        await jobs.watch_once(services, network, clock.now())
+        await payout_health.measure(payouts, clock.now())
+        await health.refresh(services)
+        yield
+        stop.set()
 
 
 class TestEvmNetwork(RailContract):
