@@ -7,14 +7,13 @@ from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import bitcoin_payouts, store
-from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
+from tollhouse.console.layout import ActionQuery, find_action, read_payout_and_reason, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
-from tollhouse.kernel import messages
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
@@ -52,11 +51,7 @@ async def export(request: Request, caller: Operator) -> Response:
 @OPERATIONS.add("POST", "/operator/bitcoin-payouts/refuse", guard=operator_page)
 async def refuse(request: Request, caller: Operator) -> Response:
     """Refuse a payout that waits. The money is returned to the merchant."""
-    payout_id = parse_id(request.form().one("refused") or "")
-    reason, error = read_reason(request)
-    field_errors: dict[str, Translatable] = {"reason": error} if error else {}
-    if payout_id is None:
-        field_errors["refused"] = messages.A_CHOICE
+    payout_id, reason, field_errors = read_payout_and_reason(request, "refused")
     if field_errors or payout_id is None:
         return await _payouts(request, caller, 422, chosen=payout_id, reason=reason, field_errors=field_errors)
     context = OperatorContext(caller.email, request.now, reason)

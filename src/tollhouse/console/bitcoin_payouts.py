@@ -16,6 +16,7 @@ from tollhouse.chains.bitcoin_payouts_model import BatchSummary, BitcoinPayout, 
 from tollhouse.chains.payouts_model import PayoutOrderKind
 from tollhouse.console import actions
 from tollhouse.console.model import OperatorAction, OperatorRefusedError
+from tollhouse.console.refused_payouts import give_back
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import stamp
@@ -26,8 +27,6 @@ from tollhouse.outgoing import exports, gate
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.refunds import actions as refund_actions
-from tollhouse.withdrawals import sending
 
 OPEN_MAX, BATCHES_SHOWN = 1_000, 50
 RATE_DECIMALS, RATE_MAX = 3, 10_000_000
@@ -170,12 +169,7 @@ async def refuse(work: Work, payout_id: UUID, context: OperatorContext) -> Decid
         )
     # Nothing below this line may refuse.
     await store.fail(work.tx, payout_id, work.now)
-    if payout.kind == "withdrawal":
-        await sending.fail(work, env, payout_id, "payout_declined")
-    else:
-        await refund_actions.fail(work, env, payout_id, "refund_declined")
-    action = await actions.record_action(work, context, "payout_refused", env, subject_id=payout_id)
-    return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action.action_id)
+    return await give_back(work, env, payout.kind, payout_id, context)
 
 
 async def _lock_waiting(tx: Tx, payout_id: UUID) -> tuple[BitcoinPayout, MerchantEnv]:

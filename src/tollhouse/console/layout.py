@@ -11,6 +11,7 @@ from tollhouse.console.model import REASON_RULE, HistoryEntry, is_reason
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.model import Operator
+from tollhouse.kernel import messages
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.text import Translatable
 
@@ -43,6 +44,16 @@ async def find_resumption(request: Request, action_id: str) -> list[HistoryEntry
     parsed = parse_id(action_id)
     found = None if parsed is None else await store.action(request.services.db, parsed)
     return [] if found is None or found.action.action != "payouts_resumed" else [found]
+
+
+def read_payout_and_reason(request: Request, field: str) -> tuple[UUID | None, str, dict[str, Translatable]]:
+    """The payout that a form refuses, by the name of its field, and the reason; and the error messages of both."""
+    payout_id = parse_id(request.form().one(field) or "")
+    reason, error = read_reason(request)
+    field_errors: dict[str, Translatable] = {"reason": error} if error else {}
+    if payout_id is None:
+        field_errors[field] = messages.A_CHOICE
+    return payout_id, reason, field_errors
 
 
 def read_reason(request: Request, field: str = "reason") -> tuple[str, Translatable]:

@@ -136,7 +136,7 @@ class ProjectSummary(Struct, frozen=True):
 class HistoryEntry(Struct, frozen=True):
     """An action in the history with the name of the merchant, operator or application it concerns.
 
-    `order_kind` is that of a payout on a network; None for a payout by bank.
+    `order_kind` is that of a payout by any rail but the bank; None for a payout by bank.
     """
 
     action: OperatorAction

@@ -12,17 +12,15 @@ from tollhouse.chains import payouts_store as store
 from tollhouse.chains.payouts_model import OpenChainPayout, Sweep
 from tollhouse.console import actions, refused_payouts_store
 from tollhouse.console.model import OperatorAction, OperatorRefusedError
+from tollhouse.console.refused_payouts import give_back
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import NotFound
 from tollhouse.outgoing import pauses_store
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
-from tollhouse.refunds import actions as refund_actions
 from tollhouse.signer.client import SignerUnavailable
-from tollhouse.withdrawals import sending
 
 REASON = "refused by an operator"
 EXPORTED = "The payout was exported and may be signed. It cannot be refused."
@@ -105,12 +103,7 @@ async def refuse(work: Work, payout_id: UUID, context: OperatorContext) -> Decid
     await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
     # Nothing below this line may refuse.
     await store.fail_waiting(work.tx, payout_id, REASON, work.now)
-    if payout.kind == "withdrawal":
-        await sending.fail(work, env, payout_id, "payout_declined")
-    else:
-        await refund_actions.fail(work, env, payout_id, "refund_declined")
-    action = await actions.record_action(work, context, "payout_refused", env, subject_id=payout_id)
-    return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action.action_id)
+    return await give_back(work, env, payout.kind, payout_id, context)
 
 
 async def _ensure_not_exported(services: Services, payout_id: UUID) -> None:

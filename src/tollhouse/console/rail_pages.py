@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.console import network_payouts, refused_payouts_store, store
-from tollhouse.console.layout import ActionQuery, read_reason, render
+from tollhouse.console.layout import ActionQuery, read_payout_and_reason, render
 from tollhouse.console.model import OperatorRefusedError
 from tollhouse.console.rails import list_rails
 from tollhouse.http.operations import PAGES, Operations
@@ -15,7 +15,6 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, see_other
 from tollhouse.identity.model import Operator
 from tollhouse.identity.operators import operator_page
-from tollhouse.kernel import messages
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.text import Translatable
 
@@ -31,11 +30,7 @@ async def rails(request: Request, caller: Operator, query: ActionQuery) -> Respo
 @OPERATIONS.add("POST", "/operator/rails/refuse", guard=operator_page)
 async def refuse(request: Request, caller: Operator) -> Response:
     """Let the worker refuse a payout that waits and was never signed."""
-    payout_id = parse_id(request.form().one("payout") or "")
-    reason, error = read_reason(request)
-    field_errors: dict[str, Translatable] = {"reason": error} if error else {}
-    if payout_id is None:
-        field_errors["payout"] = messages.A_CHOICE
+    payout_id, reason, field_errors = read_payout_and_reason(request, "payout")
     if field_errors or payout_id is None:
         return await _rails(request, caller, 422, chosen=payout_id, reason=reason, field_errors=field_errors)
     context = OperatorContext(caller.email, request.now, reason)

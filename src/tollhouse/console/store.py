@@ -55,9 +55,9 @@ ACTION_COLUMNS = """a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject
            a.at, a.client_id, a.on_command_line"""
 # Ids are in order of time.
 ACTIONS = f"""
-    SELECT {ACTION_COLUMNS}, m.business_name, o.email, c.name AS application, p.kind AS order_kind
+    SELECT {ACTION_COLUMNS}, m.business_name, o.email, c.name AS application, t.kind AS order_kind
     FROM operator_actions a
-    LEFT JOIN chain_payouts p ON p.id = a.subject_id
+    LEFT JOIN outgoing_transfers t ON t.id = a.subject_id AND t.rail <> 'bank'
     LEFT JOIN merchants m ON m.id = a.merchant_id
     LEFT JOIN oauth_clients c ON c.id = a.client_id
     LEFT JOIN operators o ON a.merchant_id IS NULL AND o.id = a.subject_id

@@ -59,7 +59,10 @@ async def test_operators_pay_out_on_their_pages(payer: BitcoinPayer, monkeypatch
         (await olga.form(f"{PATH}/refuse", {"refused": str(first.id), "reason": "Blocked"})).ok(409)
         done = (await olga.form(f"{PATH}/refuse", {"refused": str(second.id), "reason": "Blocked"})).ok(303).location
         assert "Done: payout refused" in await shown(olga, done)
-        assert f"{PATH}/{batch_id}" in await shown(olga, "/operator/history")
+        history = await shown(olga, "/operator/history")
+        assert f"{PATH}/{batch_id}" in history
+        assert f'href="/operator/withdrawals/{second.id}"' in history
+        (await olga.send("GET", f"/operator/withdrawals/{second.id}")).ok()
         assert PATH in await shown(olga, "/operator/rails")
         (await olga.send("GET", f"{PATH}/{first.id}")).ok(404)
     assert (await payer.withdrawal(second.id)).status == "failed"

@@ -1,0 +1,25 @@
+"""How a payout that waits on a network is refused, whatever the network."""
+
+from uuid import UUID
+
+from tollhouse.approvals.model import OperatorContext
+from tollhouse.bank.model import Decided
+from tollhouse.chains.payouts_model import NetworkTransferKind
+from tollhouse.console import actions
+from tollhouse.http.services import Work
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.refunds import actions as refund_actions
+from tollhouse.withdrawals import sending
+
+
+async def give_back(
+    work: Work, env: MerchantEnv, kind: NetworkTransferKind, payout_id: UUID, context: OperatorContext
+) -> Decided:
+    """End the withdrawal or refund of a payout that has failed, and record who refused it. The money goes back."""
+    if kind == "withdrawal":
+        await sending.fail(work, env, payout_id, "payout_declined")
+    else:
+        await refund_actions.fail(work, env, payout_id, "refund_declined")
+    action = await actions.record_action(work, context, "payout_refused", env, subject_id=payout_id)
+    return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action.action_id)
