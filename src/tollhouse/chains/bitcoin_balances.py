@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from msgspec import Struct
 
 from tollhouse.chains import bitcoin_balances_store as balances_store
-from tollhouse.chains import store
+from tollhouse.chains import bitcoin_nodes, store
 from tollhouse.chains.bitcoin_balances_store import BatchBooks, BitcoinBooks
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.balances import CannotMeasureError, OutsideBalance, OutsideBalances
@@ -19,7 +19,6 @@ from tollhouse.rails.bitcoin.deposits import Outpoint
 from tollhouse.rails.bitcoin.keys import InvalidKeyError
 from tollhouse.rails.bitcoin.node import BitcoinNode, ChainState, WalletCoin, WalletTransaction, satoshis
 from tollhouse.rails.bitcoin.provider import CURRENCY, BitcoinNetwork
-from tollhouse.rails.settings import current_secret
 
 DECIMALS = 8
 """Of bitcoin, down to a satoshi."""
@@ -35,18 +34,13 @@ class WalletCoins(Struct, frozen=True):
 @asynccontextmanager
 async def opened(db: Pool, network: BitcoinNetwork) -> AsyncIterator[BitcoinNode]:
     """The node with its wallet. Raises `CannotMeasureError` unless it has all addresses, and `NodeError`."""
-    url = current_secret(network.settings.node_url, network.settings.node_url_file)
     try:
         account = network.account()
     except InvalidKeyError:
         account = None
-    if url is None or account is None:
+    if bitcoin_nodes.url_of(network) is None or account is None:
         raise CannotMeasureError("node_url and xpub are needed by the worker")
-    async with BitcoinNode(url, network.settings.wallet) as node:
-        state = await node.state()
-        if state.chain != network.settings.network or state.initialblockdownload:
-            raise CannotMeasureError("the node is part of another network, or has not downloaded the chain")
-        await node.open_wallet()
+    async with bitcoin_nodes.opened(network) as (node, _):
         if await node.is_scanning():
             raise CannotMeasureError("the wallet of the node reads old blocks")
         watched = await node.watched_up_to(keys.descriptor(account, keys.DEPOSITS))

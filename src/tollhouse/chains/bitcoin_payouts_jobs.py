@@ -1,11 +1,10 @@
 """The background jobs of payouts in bitcoin: batches are drafted, sent and watched, and what can be paid is measured."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
 from tollhouse.chains import bitcoin_batches_store as store
+from tollhouse.chains import bitcoin_nodes
 from tollhouse.chains import bitcoin_payouts_store as payouts_store
 from tollhouse.chains import payouts_store as health_store
 from tollhouse.chains.bitcoin_drafts import SATOSHIS_PER_VBYTE, TARGET_BLOCKS
@@ -14,10 +13,9 @@ from tollhouse.chains.bitcoin_sending import BatchSender
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform.log import log
-from tollhouse.rails.bitcoin.node import BitcoinNode, ChainState
+from tollhouse.rails.bitcoin.node import BitcoinNode
 from tollhouse.rails.bitcoin.provider import CURRENCY, BitcoinNetwork
-from tollhouse.rails.json_rpc import NodeError, NodeResponseError
-from tollhouse.rails.settings import secret
+from tollhouse.rails.json_rpc import NodeError
 
 BATCH_SIZE = 20
 LEASE = timedelta(seconds=60)
@@ -39,7 +37,7 @@ async def advance_once(services: Services, network: BitcoinNetwork, now: datetim
     if not due:
         return
     try:
-        async with _open(network) as (node, state):
+        async with bitcoin_nodes.opened(network) as (node, state):
             sender = BatchSender(services, network, node, state.blocks, now)
             for batch in due:
                 await sender.advance(batch)
@@ -60,7 +58,7 @@ async def measure_once(services: Services, network: BitcoinNetwork, now: datetim
     waiting, waiting_minor = await payouts_store.sum_waiting(db, name, mode)
     facts: dict[str, Any] = {"balances": {CURRENCY: str(available_minor)}, "waiting": waiting}
     try:
-        async with _open(network) as (node, _):
+        async with bitcoin_nodes.opened(network) as (node, _):
             reason = await _measure_fee(network, node, facts)
     except NodeError as error:
         reason = str(error)
@@ -73,7 +71,7 @@ async def measure_once(services: Services, network: BitcoinNetwork, now: datetim
 def accepting(services: Services) -> list[BitcoinNetwork]:
     """The rails that pay out, whose providers accept orders in this process from now on."""
     found = [one for one in services.rails.bitcoin_networks if one.pays_out and one.settings.xpub is not None]
-    found = [one for one in found if secret(one.settings.node_url, one.settings.node_url_file) is not None]
+    found = [one for one in found if bitcoin_nodes.url_of(one) is not None]
     for network in found:
         if network.payouts is None:
             network.payouts = BitcoinPayouts(services.db, network)
@@ -89,17 +87,3 @@ async def _measure_fee(network: BitcoinNetwork, node: BitcoinNode, facts: dict[s
     fee_minor = -(-rate * USUAL_VBYTES // SATOSHIS_PER_VBYTE)
     facts["fees"] = {CURRENCY: {"currency": CURRENCY, "amount_minor": fee_minor}}
     return "the network fee is more than the maximum" if rate > network.settings.fee_rate_max * SATOSHIS_PER_VBYTE else None
-
-
-@asynccontextmanager
-async def _open(network: BitcoinNetwork) -> AsyncIterator[tuple[BitcoinNode, ChainState]]:
-    """The node with its wallet, if it follows the right chain. Raises `NodeError`."""
-    url = secret(network.settings.node_url, network.settings.node_url_file)
-    if url is None:
-        raise AssertionError("only rails with a node pay out")
-    async with BitcoinNode(url, network.settings.wallet) as node:
-        state = await node.state()
-        if state.chain != network.settings.network or state.initialblockdownload:
-            raise NodeResponseError("the node is part of another network, or has not downloaded the chain")
-        await node.open_wallet()
-        yield node, state

@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from tollhouse.chains import offline_store
 from tollhouse.chains import payouts_store as store
-from tollhouse.chains.payouts import CannotPrepare, ChainPayouts, request_of
+from tollhouse.chains.payouts import CannotPrepare, ChainPayouts, ensure_affordable, raised_terms, request_of
 from tollhouse.chains.payouts_model import ChainPayout
 from tollhouse.outgoing import store as outgoing_store
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.provider import EvmNetwork
-from tollhouse.rails.evm.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, PayingWallet, WouldRevert
+from tollhouse.rails.evm.sending import ChainTransfer, GasPrice, PayingWallet, WouldRevert
 from tollhouse.rails.evm.signed import DecodedTransaction, UnreadableTransaction, read
 from tollhouse.signer.messages import GasTerms, SignedTransfer, SignTransfer
 
@@ -45,8 +45,7 @@ async def draft(payouts: ChainPayouts, waiting: Sequence[OutgoingTransfer]) -> E
     gas, left_out = dict[UUID, int](), dict[UUID, str]()
     async with payouts.connected() as node:
         price = await sending.read_price(node)
-        if price.fee_per_gas > network.settings.fee_per_gas_max_gwei * WEI_PER_GWEI:
-            raise CannotPrepare(f"gas costs {price.fee_per_gas // WEI_PER_GWEI} gwei, more than the maximum", "gas_price")
+        ensure_affordable(price, network)
         states: dict[str | None, PayingWallet] = {}
         for contract in (None, *(asset.contract for asset in network.assets.values() if asset.contract)):
             states[contract] = await sending.read_wallet(node, wallet, contract)
@@ -97,14 +96,9 @@ async def reserve(
         terms = GasTerms(drafted.gas[payout_id], price.fee_per_gas, price.tip_per_gas)
         await store.reserve(tx, payout, wallet, drafted.next_nonce, terms, now, now)
         await offline_store.mark_exported(tx, payout, now)
-    rise = network.settings.replacement_rise_percent + 100
-    fee_max = network.settings.fee_per_gas_max_gwei * WEI_PER_GWEI
     for payout in await offline_store.list_too_cheap(tx, network.name, network.mode, price.usual_per_gas):
-        if payout.terms is not None:
-            fee = max(price.fee_per_gas, -(-payout.terms.fee_per_gas * rise // 100))
-            tip = max(price.tip_per_gas, -(-payout.terms.tip_per_gas * rise // 100))
-            if fee <= fee_max:
-                await offline_store.raise_fee(tx, payout, GasTerms(payout.terms.gas, fee, min(tip, fee)), now)
+        if payout.terms is not None and (terms := raised_terms(payout.terms, price, network)) is not None:
+            await offline_store.raise_fee(tx, payout, terms, now)
     return [request_of(one) for one in await offline_store.list_unsigned(tx, network.name, network.mode)]
 
 

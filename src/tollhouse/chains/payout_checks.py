@@ -67,7 +67,7 @@ async def _bring_into_block(
         await store.unmine(payouts.db, payout.id, now)
         log.warning("payout_reorganized", part=payout.rail, detail=str(payout.id))
     await store.check_later(payouts.db, payout.id, now + timedelta(seconds=settings.poll_interval_s), payout.reason)
-    if await sending.count_sent(node, payout.wallet or "", hex(max(final, 0))) > (payout.nonce or 0):
+    if await sending.count_sent(node, payout.wallet or "", hex(final)) > (payout.nonce or 0):
         # Perhaps this node is behind the one that had no receipt. If it stays so, somebody else has used the key.
         log.error("payout_nonce_used_elsewhere", part=payout.rail, detail=str(payout.id))
         return

@@ -146,13 +146,10 @@ class ChainPayouts:
             await store.check_later(self.db, payout.id, now + CONTINUE_AFTER, IN_NO_BLOCK)
             return
         last = (await store.list_transactions(self.db, payout.id))[-1].terms
-        price, rise = await sending.read_price(node), self.network.settings.replacement_rise_percent + 100
-        fee = max(price.fee_per_gas, -(-last.fee_per_gas * rise // 100))
-        tip = max(price.tip_per_gas, -(-last.tip_per_gas * rise // 100))
-        if fee > self._fee_max:
+        terms = raised_terms(last, await sending.read_price(node), self.network)
+        if terms is None:
             await store.check_later(self.db, payout.id, now + CONTINUE_AFTER, "gas is too expensive")
             return
-        terms = GasTerms(last.gas, fee, min(tip, fee))
         answer = await self.signer.sign(msgspec.structs.replace(request_of(payout), terms=terms))
         if isinstance(answer, SigningRefused):
             log.warning("payout_not_replaced", part=payout.rail, detail=str(payout.id), reason=answer.message)
@@ -195,8 +192,7 @@ class ChainPayouts:
             raise CannotPrepare("node, signer and rails file disagree about the chain")
         transfer = ChainTransfer(wallet.address, payout.receiver, payout.contract, payout.amount_units)
         price = await sending.read_price(node)
-        if price.fee_per_gas > self._fee_max:
-            raise CannotPrepare(f"gas costs {price.fee_per_gas // WEI_PER_GWEI} gwei, more than the maximum", "gas_price")
+        ensure_affordable(price, self.network)
         await self._ensure_float(payout, wallet.address, state, 0)
         terms = _terms(await sending.estimate_gas(node, transfer), price)
         await self._ensure_float(payout, wallet.address, state, terms.cost)
@@ -257,15 +253,29 @@ class ChainPayouts:
             return 0
         return fee_minor(payout.fee_wei or 0, payout.currency, self.catalogue)
 
-    @property
-    def _fee_max(self) -> int:
-        return self.network.settings.fee_per_gas_max_gwei * WEI_PER_GWEI
-
     async def _get(self, payout_id: UUID) -> ChainPayout:
         payout = await store.get(self.db, payout_id)
         if payout is None:
             raise AssertionError("payouts are never deleted")
         return payout
+
+
+def ensure_affordable(price: GasPrice, network: EvmNetwork) -> None:
+    """Raise `CannotPrepare` where gas costs more than the rail pays."""
+    if price.fee_per_gas > _fee_max(network):
+        raise CannotPrepare(f"gas costs {price.fee_per_gas // WEI_PER_GWEI} gwei, more than the maximum", "gas_price")
+
+
+def raised_terms(last: GasTerms, price: GasPrice, network: EvmNetwork) -> GasTerms | None:
+    """The terms of a replacement: enough for the network to take it, and for the price of now. None if that is too much."""
+    rise = network.settings.replacement_rise_percent + 100
+    fee = max(price.fee_per_gas, -(-last.fee_per_gas * rise // 100))
+    tip = max(price.tip_per_gas, -(-last.tip_per_gas * rise // 100))
+    return None if fee > _fee_max(network) else GasTerms(last.gas, fee, min(tip, fee))
+
+
+def _fee_max(network: EvmNetwork) -> int:
+    return network.settings.fee_per_gas_max_gwei * WEI_PER_GWEI
 
 
 def request_of(payout: ChainPayout) -> SignTransfer:

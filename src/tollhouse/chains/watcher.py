@@ -21,6 +21,7 @@ from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.evm.blocks import BlockReader, BlockTransfer, Header, Tip, is_linked
+from tollhouse.rails.evm.node import final_number
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.evm.units import to_minor
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError
@@ -83,7 +84,7 @@ class Watcher(Struct, frozen=True):
         """The number of the newest final block."""
         finality = self.network.settings.finality
         if finality != "finalized":
-            return max(tip.head.height - finality + 1, 0)
+            return final_number(tip.head.height, finality)
         if tip.finalized is None:
             raise ChainMismatchError("the network has no finalized blocks; set finality to a number of confirmations")
         return tip.finalized.height

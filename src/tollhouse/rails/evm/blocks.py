@@ -11,7 +11,17 @@ from typing import Any, Literal, cast
 from msgspec import Struct, field
 
 from tollhouse.rails.evm.erc20 import TRANSFER_TOPIC, balance_call
-from tollhouse.rails.evm.node import QUANTITY, EvmNode, Hash, HexAddress, HexData, Quantity, number_of
+from tollhouse.rails.evm.node import (
+    QUANTITY,
+    EvmNode,
+    Hash,
+    HexAddress,
+    HexData,
+    Quantity,
+    final_number,
+    newest_of,
+    number_of,
+)
 from tollhouse.rails.evm.provider import Asset
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, RpcCall
 
@@ -137,10 +147,9 @@ class BlockReader:
         One batch, so one node: another one, which is on a branch that was left, can have other blocks of these numbers.
         """
         numbers = range(first, min(last, first + HEADERS_AT_ONCE - 1) + 1)
-        newest = "finalized" if finality == "finalized" else "latest"
-        calls = [RpcCall("eth_getBlockByNumber", (number, False)) for number in (*map(hex, numbers), newest)]
+        calls = [RpcCall("eth_getBlockByNumber", (number, False)) for number in (*map(hex, numbers), newest_of(finality))]
         *found, top = await self._node.batch(Header, calls)
-        final = -1 if top is None else top.height if finality == "finalized" else max(top.height - finality + 1, 0)
+        final = -1 if top is None else final_number(top.height, finality)
         headers = [header for header in found if header is not None]
         if [header.height for header in headers] != [*numbers] or final < numbers[-1]:
             return []

@@ -1,6 +1,6 @@
 """A node of an EVM network: what its JSON-RPC writes as text, and numbers."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from msgspec import Meta
 
@@ -21,6 +21,16 @@ class EvmNode(JsonRpcNode):
     async def quantity(self, method: str, *params: Any) -> int:
         """The number that a call returns. Raises `NodeError`."""
         return number_of(await self.call(QUANTITY, method, *params))
+
+
+def newest_of(finality: Literal["finalized"] | int) -> str:
+    """The name of the block from which `final_number` counts."""
+    return "finalized" if finality == "finalized" else "latest"
+
+
+def final_number(newest: int, finality: Literal["finalized"] | int) -> int:
+    """The number of the newest final block, from that of the block `newest_of`."""
+    return newest if finality == "finalized" else max(newest - finality + 1, 0)
 
 
 def number_of(quantity: str) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 from msgspec import Meta, Struct
 
 from tollhouse.rails.evm.erc20 import TRANSFER_TOPIC, balance_call, transfer_data, word
-from tollhouse.rails.evm.node import HEX_DATA, EvmNode, Quantity, number_of
+from tollhouse.rails.evm.node import HEX_DATA, EvmNode, Quantity, final_number, newest_of, number_of
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, RpcCall
 
 WEI_PER_GWEI = 10**9
@@ -189,9 +189,8 @@ async def find_receipts(node: EvmNode, tx_hashes: Sequence[str]) -> list[SentRec
 
 async def final_block(node: EvmNode, finality: Literal["finalized"] | int) -> int:
     """The number of the newest block that is final: as the chain says, or by confirmations. Raises `NodeError`."""
-    if finality == "finalized":
-        return number_of((await node.call(FeeHeader, "eth_getBlockByNumber", "finalized", False)).number)
-    return await node.quantity("eth_blockNumber") - finality + 1
+    newest = await node.call(FeeHeader, "eth_getBlockByNumber", newest_of(finality), False)
+    return final_number(number_of(newest.number), finality)
 
 
 async def final_above(node: EvmNode, receipt: SentReceipt, finality: Literal["finalized"] | int) -> int | None:
@@ -199,14 +198,13 @@ async def final_above(node: EvmNode, receipt: SentReceipt, finality: Literal["fi
 
     Both from one node: another one can be on a branch that was left. Raises `NodeError`.
     """
-    newest = "finalized" if finality == "finalized" else "latest"
-    calls = [RpcCall("eth_getBlockByNumber", (number, False)) for number in (receipt.block_number, newest)]
+    calls = [RpcCall("eth_getBlockByNumber", (number, False)) for number in (receipt.block_number, newest_of(finality))]
     header, top = await node.batch(FeeHeader, calls)
     if header is None or header.hash != receipt.block_hash:
         return None
     if top is None:
         raise NodeResponseError("the newest block is missing")
-    return number_of(top.number) if finality == "finalized" else number_of(top.number) - finality + 1
+    return final_number(number_of(top.number), finality)
 
 
 def _says(error: NodeCallError, words: Sequence[str]) -> bool:
