@@ -10,12 +10,13 @@ from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.stripe.balance import BalanceTransaction, BalanceTransactionKind
 
-# The first reading begins before the first payment of the rail.
+# The first reading begins before the first payment of the rail, which is looked for once.
 BEGIN = """
     INSERT INTO provider_balance_cursors (rail, mode, read_until, next_read_at)
     SELECT $1, $2, coalesce((SELECT min(c.created_at) FROM card_payments c
                              JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (c.merchant_id, c.mode, c.transaction_id)
                              WHERE t.rail = $1 AND c.mode = $2), $3), $3
+    WHERE NOT EXISTS (SELECT FROM provider_balance_cursors WHERE (rail, mode) = ($1, $2))
     ON CONFLICT (rail, mode) DO NOTHING
 """
 GET_READ_UNTIL = "SELECT read_until FROM provider_balance_cursors WHERE rail = $1 AND mode = $2"
@@ -39,22 +40,24 @@ INSERT = """
               created_at, available_at)
     ON CONFLICT (rail, mode, external_id) DO NOTHING
 """
-# What has its posting, or never will: payments that were reported, refunds and disputes that have ended here. Fees and
-# payouts are posted with this. A refund that failed posts nothing; what the provider says of it adds up to zero.
-LOCK_SETTLED = """
-    SELECT b.id, b.rail, b.mode, b.kind, b.currency, b.amount_minor, b.fee_minor,
-           coalesce(o.currency, r.currency) AS posted_currency, coalesce(
-               CASE b.kind WHEN 'payment' THEN o.amount_minor
-                           WHEN 'dispute' THEN CASE WHEN b.amount_minor < 0 THEN -v.amount_minor ELSE v.amount_minor END END,
-               CASE WHEN r.status = 'succeeded' THEN -r.amount_minor END) AS posted_minor
-    FROM provider_balance_transactions b
+# What caused a balance transaction here: the payment `o`, the reversal `v` of a dispute, the refund `r`.
+CAUSES = """provider_balance_transactions b
     LEFT JOIN rail_observations o
         ON b.kind IN ('payment', 'dispute')
            AND (o.rail, o.mode, o.external_ref, o.outcome) = (b.rail, b.mode, b.payment_intent, 'confirmed')
     LEFT JOIN payment_reversals v
         ON b.kind = 'dispute' AND (v.merchant_id, v.mode, v.rail, v.external_ref, v.reversal_ref)
                                   = (o.merchant_id, o.mode, b.rail, b.payment_intent, b.source)
-    LEFT JOIN refunds r ON b.kind = 'refund' AND (r.id, r.mode, r.rail) = (b.object_id, b.mode, b.rail)
+    LEFT JOIN refunds r ON b.kind = 'refund' AND (r.id, r.mode, r.rail) = (b.object_id, b.mode, b.rail)"""
+# What has its posting, or never will: payments that were reported, refunds and disputes that have ended here. Fees and
+# payouts are posted with this. A refund that failed posts nothing; what the provider says of it adds up to zero.
+LOCK_SETTLED = f"""
+    SELECT b.id, b.rail, b.mode, b.kind, b.currency, b.amount_minor, b.fee_minor,
+           coalesce(o.currency, r.currency) AS posted_currency, coalesce(
+               CASE b.kind WHEN 'payment' THEN o.amount_minor
+                           WHEN 'dispute' THEN CASE WHEN b.amount_minor < 0 THEN -v.amount_minor ELSE v.amount_minor END END,
+               CASE WHEN r.status = 'succeeded' THEN -r.amount_minor END) AS posted_minor
+    FROM {CAUSES}
     WHERE b.rail = $1 AND b.mode = $2 AND b.settled_at IS NULL
       AND CASE b.kind
           WHEN 'payment' THEN o.transaction_id IS NOT NULL

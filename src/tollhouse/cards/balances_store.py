@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from tollhouse.cards.balance_store import CAUSES
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.db import Pool, Row, Tx
 
@@ -13,17 +14,10 @@ RECENT = timedelta(days=1)
 
 # Of balance transactions that are not settled, those that have a cause here. Their fees are not posted yet. Their amounts
 # may be: payments, refunds and disputes are posted by whoever reports them, and settled a little later.
-OPEN = """
+OPEN = f"""
     SELECT b.kind, b.currency, sum(CASE WHEN posted THEN 0 ELSE b.amount_minor END)::bigint AS amount_minor,
            sum(b.fee_minor)::bigint AS fee_minor
-    FROM provider_balance_transactions b
-    LEFT JOIN rail_observations o
-        ON b.kind IN ('payment', 'dispute')
-           AND (o.rail, o.mode, o.external_ref, o.outcome) = (b.rail, b.mode, b.payment_intent, 'confirmed')
-    LEFT JOIN payment_reversals v
-        ON b.kind = 'dispute' AND (v.merchant_id, v.mode, v.rail, v.external_ref, v.reversal_ref)
-                                  = (o.merchant_id, o.mode, b.rail, b.payment_intent, b.source)
-    LEFT JOIN refunds r ON b.kind = 'refund' AND (r.id, r.mode, r.rail) = (b.object_id, b.mode, b.rail)
+    FROM {CAUSES}
     CROSS JOIN LATERAL (SELECT CASE b.kind
         WHEN 'payment' THEN o.transaction_id IS NOT NULL
         WHEN 'refund' THEN coalesce(r.status = 'succeeded', false)
