@@ -13,14 +13,17 @@ from tollhouse.chains import addresses, bitcoin_looks
 from tollhouse.http.services import Services
 
 
-@pytest.fixture
-async def receiver(
-    alice: Actor, services: Services, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> AsyncIterator[BitcoinReceiver]:
-    """A rail that was seen once. Few addresses are derived ahead and verified, for each takes a millisecond."""
+@pytest.fixture(autouse=True)
+def few_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few addresses are derived ahead and verified, for each takes a millisecond."""
     monkeypatch.setattr(addresses, "FREE_MIN", 8)
     monkeypatch.setattr(bitcoin_looks, "VERIFIED_AT_ONCE", 4)
     monkeypatch.setattr(bitcoin_looks, "WATCHED_AHEAD", 50)
+
+
+@pytest.fixture
+async def receiver(alice: Actor, services: Services, request: pytest.FixtureRequest) -> AsyncIterator[BitcoinReceiver]:
+    """A rail that was seen once."""
     since = last_id()
     core = Core()
     async with serving(core) as url:
@@ -31,11 +34,8 @@ async def receiver(
 
 
 @pytest.fixture
-async def payer(alice: Actor, services: Services, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BitcoinPayer]:
+async def payer(alice: Actor, services: Services) -> AsyncIterator[BitcoinPayer]:
     """A rail that pays out. Alice has 0.005 BTC of three payments, which is what the wallet has."""
-    monkeypatch.setattr(addresses, "FREE_MIN", 8)
-    monkeypatch.setattr(bitcoin_looks, "VERIFIED_AT_ONCE", 4)
-    monkeypatch.setattr(bitcoin_looks, "WATCHED_AHEAD", 50)
     since = last_id()
     core = Core()
     async with serving(core) as url:
