@@ -11,7 +11,6 @@ import pytest
 
 from tests.cast import Actor
 from tests.chains.paying import ETHER, MINOR, Payer
-from tests.chains.receiving import address
 from tests.chains.test_payouts import forget
 from tests.chains.test_rail_balances import Rail, rail
 from tests.command import Outcome
@@ -151,12 +150,7 @@ async def test_the_rail_agrees_with_the_ledger_all_the_time(rail: Rail) -> None:
     assert payouts.signer.is_offline
     await payout_health.measure(payouts, clock.now())
     await payout_health.refresh(rail.services)
-    await rail.put(1_000_000_000)
-    await rail.put(1_000_000_000, "USDC")
-    paid = await rail.receiver.offer()
-    await rail.chain.sent(address(paid), 3 * ETHER // 2)
-    await rail.receiver.settle()
-    await rail.receiver.settle()
+    await rail.fund()
     asked = await rail.withdraw("0.5")
     context = OperatorContext("olga@example.com", clock.now(), None, on_command_line=True)
     shown = await offline_payouts.preview(payouts, context)

@@ -79,6 +79,15 @@ class Rail:
         rail_floats.ensure_measured(self.services, self.name, currency)
         await book(self.services, self.name, known, amount_minor)
 
+    async def fund(self) -> None:
+        """Book the money in the wallet, and let a customer pay 1.5 ether."""
+        await self.put(1_000_000_000)
+        await self.put(1_000_000_000, "USDC")
+        paid = await self.receiver.offer()
+        await self.chain.sent(address(paid), 3 * ETHER // 2)
+        await self.receiver.settle()
+        await self.receiver.settle()
+
     async def withdraw(self, amount: str) -> Withdrawal:
         """A withdrawal that was sent to the network."""
         env, new = (
@@ -143,12 +152,7 @@ async def test_deposits_are_in_flight_until_they_are_credited(rail: Rail, monkey
 async def test_payouts_are_in_flight_between_their_block_and_the_ledger(rail: Rail) -> None:
     """Whichever of the two is first."""
     since = last_id()
-    await rail.put(1_000_000_000)
-    await rail.put(1_000_000_000, "USDC")
-    paid = await rail.receiver.offer()
-    await rail.chain.sent(address(paid), 3 * ETHER // 2)
-    await rail.receiver.settle()
-    await rail.receiver.settle()
+    await rail.fund()
     asked = await rail.withdraw("0.5")
     assert (await rail.balance()).in_flight == {}
     await rail.payer.settle()
