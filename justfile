@@ -2,9 +2,8 @@
 
 set positional-arguments
 
-# Everything that must hold: format, lint, layers, then types beside all tests, which leave some of the processor idle.
-check: lint layers
-    basedpyright --warnings & types=$!; just test; tests=$?; wait $types && exit $tests
+# Everything that must hold: format, lint, types, layers, then all tests.
+check: lint types layers test
 
 # Format and lint.
 lint:
