@@ -43,6 +43,6 @@ async def remove_logo(request: Request, caller: Person, mode: str) -> Response:
 
 
 async def _refused(request: Request, caller: Person, mode: str, error: ApiError) -> Response:
-    current = await actions.get(request.services, caller.env(mode), request.now)
+    current = await actions.get(request.services, caller.env(mode))
     form = form_of(current, request.services.catalogue)
     return await settings_page(request, caller, current, form, form_errors_of(error, (FIELD,)))

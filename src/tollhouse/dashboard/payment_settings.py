@@ -65,7 +65,7 @@ class PaymentSettingsForm(Struct, frozen=True):
 @OPERATIONS.add("GET", "/{mode}/settings/payments", guard=signed_in_page)
 async def payment_settings(request: Request, caller: Person, mode: str) -> Response:
     """Show the payment settings."""
-    current = await actions.get(request.services, caller.env(mode), request.now)
+    current = await actions.get(request.services, caller.env(mode))
     notice = NOTICES.get(flash_message(request.query), "")
     return await settings_page(request, caller, current, form_of(current, request.services.catalogue), notice=notice)
 
@@ -75,7 +75,7 @@ async def save_payment_settings(request: Request, caller: Person, mode: str) -> 
     """Save the settings unless they changed. A form that is posted twice is saved once."""
     env = caller.env(mode)
     form = _read_form(request.form(), request.services.catalogue)
-    current = await actions.get(request.services, env, request.now)
+    current = await actions.get(request.services, env)
     try:
         new = _to_settings(form, current, request.services.catalogue)
         await request.transact(lambda work: actions.save(work, env, new))
@@ -88,7 +88,7 @@ async def save_payment_settings(request: Request, caller: Person, mode: str) -> 
 
 async def _changed(request: Request, person: Person, env: MerchantEnv, form: PaymentSettingsForm) -> Response:
     """The response to a stale form. The same form posted twice is no conflict."""
-    current = await actions.get(request.services, env, request.now)
+    current = await actions.get(request.services, env)
     catalogue = request.services.catalogue
     saved = form_of(current, catalogue)
     same_version = msgspec.structs.replace(form, version=saved.version)

@@ -8,6 +8,7 @@ from tollhouse.platform.db import Pool, Row, Tx
 COLUMNS = """version, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
            late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at,
            additional_currencies, settlement"""
+SIGNS_WEBHOOKS = "SELECT FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'active'"
 SETTINGS = f"SELECT {COLUMNS} FROM merchant_settings WHERE merchant_id = $1 AND mode = $2"
 # $3 is the version that was read; 1 without a row. Both branches are compare-and-set.
 SAVE = """
@@ -33,6 +34,11 @@ SAVE = """
 async def get(db: Pool | Tx, env: MerchantEnv) -> Row | None:
     """The stored settings, if any."""
     return await db.read_row(SETTINGS, env.merchant_id, env.mode)
+
+
+async def has_signing_secret(db: Pool | Tx, env: MerchantEnv) -> bool:
+    """Whether a secret signs the webhooks of this environment."""
+    return await db.fetchrow(SIGNS_WEBHOOKS, env.merchant_id, env.mode) is not None
 
 
 async def save(tx: Tx, env: MerchantEnv, version: int, facts: Sequence[object]) -> int | None:

@@ -1,7 +1,6 @@
 """Reading and saving the settings of an environment."""
 
 from collections.abc import Mapping
-from datetime import datetime
 
 import msgspec
 
@@ -9,10 +8,9 @@ from tollhouse.audit import record
 from tollhouse.audit.changes import changes
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.methods import Method
-from tollhouse.environments import logos_store, payment_settings
+from tollhouse.environments import logos_store, payment_settings, settings_store
 from tollhouse.environments.logos_model import digest_of, shown_url
 from tollhouse.environments.payment_settings import MethodChoice, PaymentSettings
-from tollhouse.events import secrets
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import stamp_or_none
@@ -22,9 +20,9 @@ from tollhouse.platform.db import Pool, Tx
 from tollhouse.settings.model import NewSettings, SettingsChanged, SettingsView
 
 
-async def get(services: Services, env: MerchantEnv, now: datetime) -> SettingsView:
+async def get(services: Services, env: MerchantEnv) -> SettingsView:
     """The current settings."""
-    return await _view(services.db, env, await payment_settings.of(services.db, env), now, services)
+    return await _view(services.db, env, await payment_settings.of(services.db, env), services)
 
 
 async def save(work: Work, env: MerchantEnv, new: NewSettings) -> SettingsView:
@@ -33,7 +31,7 @@ async def save(work: Work, env: MerchantEnv, new: NewSettings) -> SettingsView:
         raise ValidationFailed(*field_errors)
     before = await payment_settings.of(work.tx, env)
     saved = await replace(work, env, before, new.settings(work.services.settings.base_url))
-    return await _view(work.tx, env, saved, work.now, work.services)
+    return await _view(work.tx, env, saved, work.services)
 
 
 async def replace(work: Work, env: MerchantEnv, before: PaymentSettings, new: PaymentSettings) -> PaymentSettings:
@@ -63,10 +61,8 @@ async def replace(work: Work, env: MerchantEnv, before: PaymentSettings, new: Pa
     return saved
 
 
-async def _view(
-    db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, now: datetime, services: Services
-) -> SettingsView:
-    secret = await secrets.get_state(db, env, now)
+async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, services: Services) -> SettingsView:
+    has_secret = await settings_store.has_signing_secret(db, env)
     methods = _methods_of(env, services.catalogue)
     logo_url = shown_url(settings.branding.logo_url, services.settings.base_url)
     return SettingsView(
@@ -86,7 +82,7 @@ async def _view(
         version=settings.version,
         updated_at=stamp_or_none(settings.updated_at),
         supported_payment_methods=[method.method_id for method in methods],
-        webhook_signing_secret_configured=secret.has_secret,
+        webhook_signing_secret_configured=has_secret,
         mode=env.mode,
         livemode=env.livemode,
     )

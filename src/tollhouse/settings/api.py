@@ -1,7 +1,5 @@
 """The settings of the Integration API."""
 
-from datetime import datetime
-
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services, Work
 from tollhouse.identity.guards import scope
@@ -14,9 +12,9 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/settings", guard=scope("settings:read"))
-async def read_settings(caller: Caller, now: datetime, services: Services) -> SettingsView:
+async def read_settings(caller: Caller, services: Services) -> SettingsView:
     """Retrieve the settings. They are those of the current environment."""
-    return await actions.get(services, caller.env, now)
+    return await actions.get(services, caller.env)
 
 
 @INTEGRATION_OPERATIONS.add("PUT", "/settings", guard=scope("settings:write"), errors=(ValidationFailed, SettingsChanged))
