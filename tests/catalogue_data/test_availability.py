@@ -8,7 +8,7 @@ from tollhouse.catalogue.methods import UnavailableReason
 from tollhouse.environments.availability import NO_REQUIREMENTS, MethodRequirements, Offer, offers
 from tollhouse.environments.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 
 OFF = PaymentSettings(payment_methods=(MethodChoice("sandbox:EUR", enabled=False), MethodChoice("sepa:EUR", enabled=False)))
 

@@ -20,9 +20,10 @@ from tollhouse.catalogue import extension
 from tollhouse.chains import health, jobs, payouts_jobs, sweeps_jobs
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.configured import SANDBOX, Rails
+from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.evm.derivation import AddressDeriver
 from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.rails.registry import Rails
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 from tollhouse.refunds import jobs as refund_jobs
 from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
@@ -101,7 +102,7 @@ class Simulation:
     @property
     def network(self) -> EvmNetwork:
         """The network as the worker that follows it has it."""
-        return self.workers[0].rails.chains[0]
+        return self.workers[0].rails.of(EvmNetwork)[0]
 
     def endanger(self) -> None:
         """Let everything fail now and then; how often changes from time to time."""
@@ -157,7 +158,7 @@ class Simulation:
         )
 
     async def _watch(self, services: Services) -> None:
-        await jobs.watch_once(services, services.rails.chains[0], clock.now())
+        await jobs.watch_once(services, services.rails.of(EvmNetwork)[0], clock.now())
 
     async def _run(self, chosen: Sequence[tuple[Services, Job]]) -> None:
         """These at once. Where one is killed, so is everything of these processes; others start in their place."""

@@ -28,9 +28,9 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.ids import new_id
-from tollhouse.rails.configured import Rails
 from tollhouse.rails.evm import signed as signed_bytes
 from tollhouse.rails.provider import PayoutOrder
+from tollhouse.rails.registry import Rails
 from tollhouse.signer.messages import GasTerms, SignedBatch, SignedTransfer, SignTransfer, UnsignedBatch
 from tollhouse.signer.wallet import Wallet
 

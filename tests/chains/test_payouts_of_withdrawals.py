@@ -25,7 +25,7 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.post import post
 from tollhouse.rails.chain import Measured
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 from tollhouse.signer.client import SignerUnavailable
 from tollhouse.signer.messages import SignedTransfer, SigningRefused
 from tollhouse.signer.policy import AssetPolicy, NetworkPolicy

@@ -70,7 +70,7 @@ async def measure_once(services: Services, network: BitcoinNetwork, now: datetim
 
 def accepting(services: Services) -> list[BitcoinNetwork]:
     """The rails that pay out, whose providers accept orders in this process from now on."""
-    found = [one for one in services.rails.bitcoin_networks if one.pays_out and one.settings.xpub is not None]
+    found = [one for one in services.rails.of(BitcoinNetwork) if one.pays_out and one.settings.xpub is not None]
     found = [one for one in found if bitcoin_nodes.url_of(one) is not None]
     for network in found:
         if network.payouts is None:

@@ -6,13 +6,14 @@ from tollhouse.chains import payout_health, store
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
 from tollhouse.rails.chain import Measured
+from tollhouse.rails.configured import following
 
 REFRESH_EVERY_S = 2
 
 
 async def refresh(services: Services) -> None:
     """Read what the workers of the rails measured last."""
-    for network in services.rails.following:
+    for network in following(services.rails):
         found = await store.get_health(services.db, network.name, network.mode)
         if found is not None:
             available, facts, checked_at = found

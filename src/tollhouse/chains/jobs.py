@@ -15,7 +15,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform.log import log
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.rails.configured import FollowedNetwork
+from tollhouse.rails.configured import FollowedNetwork, following
 from tollhouse.rails.evm.blocks import BlockReader
 from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.provider import EvmNetwork
@@ -35,7 +35,7 @@ _PROGRESS: "WeakKeyDictionary[FollowedNetwork, Progress]" = WeakKeyDictionary()
 
 async def watch(services: Services) -> None:
     """Follow each chain whose turn it is, unless another worker does."""
-    for network in services.rails.following:
+    for network in following(services.rails):
         progress = _PROGRESS.setdefault(network, Progress())
         if time.monotonic() >= progress.next_look:
             progress.next_look = int(time.monotonic()) + network.settings.poll_interval_s

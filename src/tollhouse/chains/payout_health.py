@@ -8,6 +8,7 @@ from tollhouse.chains.network_fees import fee_minor
 from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
+from tollhouse.rails.configured import following
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.sending import WEI_PER_GWEI, GasPrice
 from tollhouse.rails.json_rpc import NodeError
@@ -76,5 +77,5 @@ async def _fees(payouts: ChainPayouts, wallet: str, price: GasPrice) -> dict[str
 
 async def refresh(services: Services) -> None:
     """Read what the worker measured last."""
-    for network in services.rails.following:
+    for network in following(services.rails):
         network.payouts_measured = await store.get_health(services.db, network.name, network.mode)

@@ -25,7 +25,7 @@ RUN_S_MAX = 35
 
 async def advance_payouts(services: Services) -> None:
     """Bring the payouts of every network that has a signer on by one step."""
-    for network in services.rails.chains:
+    for network in services.rails.of(EvmNetwork):
         payouts = payouts_of(services, network)
         if payouts is not None:
             await _advance(services, network, payouts)
@@ -33,7 +33,7 @@ async def advance_payouts(services: Services) -> None:
 
 async def measure_payouts(services: Services) -> None:
     """Measure whether each network that has a signer can pay out."""
-    for network in services.rails.chains:
+    for network in services.rails.of(EvmNetwork):
         payouts = payouts_of(services, network)
         if payouts is not None:
             await payout_health.measure(payouts, clock.now())

@@ -17,7 +17,7 @@ from tollhouse.signer.client import SignerUnavailable
 
 async def collect_deposits(services: Services) -> None:
     """Collect on every network whose settings say above which amount."""
-    for network in services.rails.chains:
+    for network in services.rails.of(EvmNetwork):
         if network.settings.sweep_above:
             await collect_once(services, network, clock.now())
 

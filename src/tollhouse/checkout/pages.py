@@ -52,7 +52,8 @@ from tollhouse.payment_links.errors import LinkCanceled, LinkExpired, MethodUnav
 from tollhouse.payment_links.model import CheckoutPrice
 from tollhouse.payment_links.offers import LinkOffer, load_prices, offers_for
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.rails.configured import SANDBOX, Rails
+from tollhouse.rails.configured import SANDBOX
+from tollhouse.rails.registry import Rails
 from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
 from tollhouse.sandbox.simulator import Outcome, Simulated
 from tollhouse.transactions.model import FAILURES, Transaction

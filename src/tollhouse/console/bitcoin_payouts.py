@@ -52,7 +52,7 @@ class ShownBatch(Struct, frozen=True):
 
 def find_network(services: Services, name: str | None = None) -> BitcoinNetwork:
     """The rail of this name, or the only one. Raises `OperatorRefusedError` where none is configured."""
-    found = [one for one in services.rails.bitcoin_networks if one.pays_out and name in {None, one.name}]
+    found = [one for one in services.rails.of(BitcoinNetwork) if one.pays_out and name in {None, one.name}]
     if not found:
         raise OperatorRefusedError("No rail of Bitcoin with a fingerprint is configured. See docs/rails.md.")
     if len(found) > 1:
@@ -92,7 +92,7 @@ async def list_exportable(
 
 async def list_all_exportable(services: Services, context: OperatorContext) -> Sequence[OutgoingTransfer]:
     """The same on all rails."""
-    networks = [one for one in services.rails.bitcoin_networks if one.pays_out]
+    networks = [one for one in services.rails.of(BitcoinNetwork) if one.pays_out]
     return [one for network in networks for one in await list_exportable(services, network, context)]
 
 

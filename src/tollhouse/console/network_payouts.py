@@ -20,6 +20,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.outgoing import pauses_store
 from tollhouse.platform.db import Pool
 from tollhouse.platform.log import log
+from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.signer.client import SignerUnavailable
 
 REASON = "refused by an operator"
@@ -34,7 +35,7 @@ async def list_open(db: Pool, catalogue: Catalogue) -> Sequence[OpenChainPayout]
 
 async def list_sweeps(services: Services) -> Sequence[Sweep]:
     """Sweeps of deposit addresses and their gas, newest first."""
-    assets = {(one.name, asset.currency): asset for one in services.rails.chains for asset in one.assets.values()}
+    assets = {(one.name, asset.currency): asset for one in services.rails.of(EvmNetwork) for asset in one.assets.values()}
     return await sweeps_store.list_sweeps(services.db, services.catalogue, assets)
 
 
@@ -44,8 +45,8 @@ async def ensure_unsigned(services: Services, payout_id: UUID) -> None:
     The database alone cannot say so: it may have been restored from a backup.
     """
     payout = await store.get(services.db, payout_id)
-    network = None if payout is None else services.rails.chain(payout.rail, payout.mode)
-    found = None if network is None else payouts_jobs.payouts_of(services, network)
+    network = None if payout is None else services.rails.find(payout.rail, payout.mode)
+    found = payouts_jobs.payouts_of(services, network) if isinstance(network, EvmNetwork) else None
     if found is None:
         raise OperatorRefusedError("There is no such payout on a network with a signer.")
     if found.signer.is_offline:

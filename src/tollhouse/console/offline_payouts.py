@@ -36,7 +36,7 @@ class Exportable(Struct, frozen=True):
 
 def find_payouts(services: Services, rail: str | None) -> ChainPayouts:
     """The payouts of the rail of this name, or the only one, that is signed offline. Raises `OperatorRefusedError`."""
-    networks = [one for one in services.rails.chains if one.settings.offline_wallet and rail in {None, one.name}]
+    networks = [one for one in services.rails.of(EvmNetwork) if one.settings.offline_wallet and rail in {None, one.name}]
     if len(networks) > 1:
         raise OperatorRefusedError("Several rails have an offline wallet. Name one with --rail.")
     found = payouts_jobs.payouts_of(services, networks[0]) if networks else None

@@ -45,7 +45,7 @@ from tollhouse.orders.errors import (
 )
 from tollhouse.outgoing import limits
 from tollhouse.outgoing.errors import DailyLimitExceeded
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.errors import AmountBelowFees
 from tollhouse.withdrawals.methods import UnavailableReason

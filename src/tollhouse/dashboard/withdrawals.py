@@ -20,7 +20,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.text import Translatable
 from tollhouse.orders.errors import InvalidState
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.model import Withdrawal, WithdrawalStatus
 from tollhouse.withdrawals.store import WithdrawalsQuery

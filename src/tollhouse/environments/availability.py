@@ -9,7 +9,7 @@ from tollhouse.catalogue.methods import Method, UnavailableReason
 from tollhouse.environments.model import ProjectStatus
 from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 
 
 class Offer(Struct, frozen=True):

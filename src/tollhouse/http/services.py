@@ -13,7 +13,7 @@ from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.replica import Replica
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 
 T = TypeVar("T")
 

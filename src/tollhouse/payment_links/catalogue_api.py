@@ -28,7 +28,7 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.errors import InvalidProject
 from tollhouse.platform.db import Pool
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 
 OPERATIONS = Operations(INTEGRATION)
 

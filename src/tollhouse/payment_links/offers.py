@@ -14,7 +14,7 @@ from tollhouse.environments.availability import MethodRequirements, offers
 from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.platform.db import Pool
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 
 HIDDEN: frozenset[UnavailableReason] = frozenset({"not_in_environment", "disabled_by_merchant", "disabled_by_operator"})
 

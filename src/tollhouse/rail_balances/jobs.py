@@ -8,7 +8,7 @@ from tollhouse.kernel import clock
 from tollhouse.platform.log import log
 from tollhouse.rail_balances import measuring, store
 from tollhouse.rails.balances import CannotMeasureError
-from tollhouse.rails.configured import MeasuredRail
+from tollhouse.rails.configured import MeasuredRail, measured
 from tollhouse.rails.json_rpc import NodeError
 
 INTERVAL, RETRY_AFTER = timedelta(minutes=5), timedelta(minutes=1)
@@ -18,7 +18,7 @@ SHARE = 20
 
 async def measure_balances(services: Services) -> None:
     """Measure each rail that is due, unless another worker does."""
-    for rail in services.rails.measured:
+    for rail in measured(services.rails):
         if await store.claim(services.db, rail.name, rail.mode, clock.now(), INTERVAL):
             await measure(services, rail, clock.now())
 

@@ -10,8 +10,8 @@ from tollhouse.identity.model import MissingScope
 from tollhouse.outgoing import limits
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.rails.configured import Rails
 from tollhouse.rails.provider import Payer
+from tollhouse.rails.registry import Rails
 from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.transactions import store as transaction_store

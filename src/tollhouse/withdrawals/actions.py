@@ -28,7 +28,7 @@ from tollhouse.outgoing import gate, limits, recipients_store
 from tollhouse.outgoing.errors import RecipientNotActive
 from tollhouse.outgoing.model import DailyCount, OutgoingTransfer
 from tollhouse.platform.db import Tx
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 from tollhouse.withdrawals import changes, notify, store
 from tollhouse.withdrawals.model import CANCELABLE, Withdrawal, WithdrawalTerms
 from tollhouse.withdrawals.new_withdrawal import (

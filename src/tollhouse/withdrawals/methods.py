@@ -5,8 +5,8 @@ from typing import Literal
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.configured import Rails
 from tollhouse.rails.provider import RailError
+from tollhouse.rails.registry import Rails
 
 SANDBOX = "sandbox"
 UnavailableReason = RailError | Literal["not_in_environment", "disabled_by_operator", "currency_not_supported"]

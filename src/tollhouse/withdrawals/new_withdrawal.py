@@ -26,7 +26,7 @@ from tollhouse.orders.errors import AmountAboveMaximum
 from tollhouse.outgoing import limits
 from tollhouse.outgoing.errors import WithdrawalMethodUnavailable
 from tollhouse.platform.config import Settings
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
 from tollhouse.withdrawals.methods import unavailable_reason
 from tollhouse.withdrawals.model import WithdrawalTerms, terms_of

@@ -15,7 +15,7 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.orders.quotes import Quote
 from tollhouse.outgoing.recipients_model import SavedRecipient, WithdrawalSettings
-from tollhouse.rails.configured import Rails
+from tollhouse.rails.registry import Rails
 from tollhouse.withdrawals.methods import UnavailableReason, unavailable_reason
 from tollhouse.withdrawals.model import FAILURES, Withdrawal, WithdrawalBatch, WithdrawalTerms
 

@@ -12,8 +12,8 @@ from tollhouse.rails import settings
 from tollhouse.rails.bitcoin.keys import InvalidKeyError
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
 from tollhouse.rails.chain import HEALTH_EXPIRES_AFTER, Measured
-from tollhouse.rails.configured import Rails
 from tollhouse.rails.provider import Attempt
+from tollhouse.rails.registry import Rails
 
 FILE = f"""
 [bitcoin]
