@@ -826,6 +826,22 @@ CREATE FUNCTION public.payouts_are_paused() RETURNS boolean
     SELECT EXISTS (SELECT FROM payout_pauses WHERE resumed_at IS NULL)
         OR NOT EXISTS (SELECT FROM database_identity WHERE identity = current_database_identity())
 $$;
+CREATE FUNCTION public.projects_keep_approved() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.pending_changes IS NULL
+       AND NEW.name = coalesce(OLD.pending_changes ->> 'name', OLD.name)
+       AND NEW.website_url IS NOT DISTINCT FROM (CASE WHEN OLD.pending_changes ? 'website_url'
+               THEN OLD.pending_changes ->> 'website_url' ELSE OLD.website_url END)
+       AND NEW.description IS NOT DISTINCT FROM (CASE WHEN OLD.pending_changes ? 'description'
+               THEN OLD.pending_changes ->> 'description' ELSE OLD.description END)
+       OR EXISTS (SELECT FROM merchants WHERE id = OLD.merchant_id AND closed_at IS NOT NULL)
+    THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'an approved live project changes only by approval' USING ERRCODE = 'integrity_constraint_violation';
+END $$;
 CREATE FUNCTION public.quarter_hour(p_at timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ SELECT date_bin('15 minutes', p_at, '2000-01-01Z'::timestamptz) $$;
@@ -1218,7 +1234,7 @@ CREATE TABLE public.operator_actions (
     at timestamp with time zone NOT NULL,
     client_id text,
     on_command_line boolean DEFAULT false NOT NULL,
-    CONSTRAINT operator_actions_allowed CHECK (public.operator_action_allowed(action, (merchant_id IS NOT NULL), (reason IS NOT NULL))),
+    CONSTRAINT operator_actions_allowed CHECK ((public.operator_action_allowed(action, (merchant_id IS NOT NULL), (reason IS NOT NULL)) OR ((action = 'project_changes_approved'::text) AND (merchant_id IS NOT NULL)) OR ((action = 'project_changes_rejected'::text) AND (merchant_id IS NOT NULL) AND (reason IS NOT NULL)))),
     CONSTRAINT operator_actions_amount CHECK (
 CASE action
     WHEN 'position_limit_changed'::text THEN ((currency IS NOT NULL) AND COALESCE((amount_minor > 0), true))
@@ -2955,8 +2971,12 @@ CREATE TABLE public.projects (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     rejected_because text,
+    pending_changes jsonb,
+    changes_rejected_because text,
+    CONSTRAINT projects_changes_rejected CHECK (((changes_rejected_because IS NULL) OR (status = 'approved'::text))),
     CONSTRAINT projects_check CHECK (((rejected_because IS NULL) OR (status = 'rejected'::text))),
     CONSTRAINT projects_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT projects_pending_changes CHECK (((pending_changes IS NULL) OR ((mode = 'live'::text) AND (status = 'approved'::text) AND (changes_rejected_because IS NULL) AND (jsonb_typeof(pending_changes) = 'object'::text) AND (pending_changes <> '{}'::jsonb) AND ((((pending_changes - 'name'::text) - 'website_url'::text) - 'description'::text) = '{}'::jsonb) AND ((NOT (pending_changes ? 'name'::text)) OR (jsonb_typeof((pending_changes -> 'name'::text)) = 'string'::text))))),
     CONSTRAINT projects_status_check CHECK ((status = ANY (ARRAY['in_review'::text, 'approved'::text, 'rejected'::text])))
 );
 CREATE TABLE public.provider_balance_cursors (
@@ -4174,6 +4194,7 @@ CREATE INDEX payment_reversals_by_id ON public.payment_reversals USING btree (id
 CREATE INDEX payment_reversals_of_transaction ON public.payment_reversals USING btree (transaction_id);
 CREATE INDEX payout_pauses_open ON public.payout_pauses USING btree (paused_at) WHERE (resumed_at IS NULL);
 CREATE INDEX projects_to_review ON public.projects USING btree (updated_at) WHERE (status = 'in_review'::text);
+CREATE INDEX projects_with_changes_to_review ON public.projects USING btree (updated_at) WHERE (pending_changes IS NOT NULL);
 CREATE INDEX provider_balance_transactions_converted ON public.provider_balance_transactions USING btree (rail, mode) WHERE (posted_currency IS NOT NULL);
 CREATE INDEX provider_balance_transactions_intent ON public.provider_balance_transactions USING btree (payment_intent) WHERE (payment_intent IS NOT NULL);
 CREATE INDEX provider_balance_transactions_object ON public.provider_balance_transactions USING btree (object_id) WHERE (object_id IS NOT NULL);
@@ -4371,6 +4392,7 @@ CREATE TRIGGER payment_reversals_transition BEFORE UPDATE OF status ON public.pa
 CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.mode = 'live'::text)) EXECUTE FUNCTION public.conversion_positions_follow();
 CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();
 CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON public.bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION public.bank_entry_parts_require_posting();
+CREATE TRIGGER projects_keep_approved BEFORE UPDATE ON public.projects FOR EACH ROW WHEN (((old.mode = 'live'::text) AND (old.status = 'approved'::text) AND (((old.name IS DISTINCT FROM new.name) OR (old.website_url IS DISTINCT FROM new.website_url)) OR (old.description IS DISTINCT FROM new.description)))) EXECUTE FUNCTION public.projects_keep_approved();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER resumed_once BEFORE UPDATE ON public.payout_pauses FOR EACH ROW WHEN ((old.resumed_at IS NOT NULL)) EXECUTE FUNCTION public.ledger_refuse_change();

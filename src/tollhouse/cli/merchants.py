@@ -29,7 +29,7 @@ from tollhouse.kernel.ids import MerchantId, Mode
 merchants = App(
     name="merchants", help="List, suspend and reactivate merchants, and remove a user's two-factor authentication."
 )
-projects = App(name="projects", help="List, approve and reject projects.")
+projects = App(name="projects", help="List, approve and reject projects and their changes.")
 
 Email = Annotated[str, Parameter(name="--email", help="The email address the user signs in with.")]
 ProjectArgument = Annotated[UUID, Parameter(help="The project's ID.")]
@@ -66,13 +66,13 @@ def drop_second_factor(*, email: Email, reason: Reason, by: By = None, as_json: 
 
 @projects.command(name="list")
 def list_projects(*, status: ProjectStatus = None, as_json: Json = False) -> int:
-    """List projects, newest first."""
+    """List projects, newest first. `in_review` includes approved ones with pending changes."""
     return print_rows("projects", lambda services: store.projects(services.db, status=status or ""), as_json=as_json)
 
 
 @projects.command
 def approve(project_id: ProjectArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
-    """Approve a project. It can accept live payments."""
+    """Approve a project, which can then accept live payments, or the pending changes of an approved one."""
     return act(lambda work, context: actions.approve(work, project_id, context), reason, by, as_json=as_json)
 
 
@@ -80,6 +80,12 @@ def approve(project_id: ProjectArgument, /, *, reason: OptionalReason = None, by
 def reject(project_id: ProjectArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Reject a project. Its merchant sees the reason and can change the project to submit it again."""
     return act(lambda work, context: actions.reject(work, project_id, context), reason, by, as_json=as_json)
+
+
+@projects.command
+def reject_changes(project_id: ProjectArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
+    """Reject the pending changes of an approved project, which stays as it is. Its merchant sees the reason."""
+    return act(lambda work, context: actions.reject_changes(work, project_id, context), reason, by, as_json=as_json)
 
 
 def adjust(

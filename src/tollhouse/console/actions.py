@@ -49,6 +49,8 @@ AUDIT_EVENTS: dict[Action, AuditEventType] = {
     "merchant_reactivated": "account.reactivated",
     "project_approved": "project.approved",
     "project_rejected": "project.rejected",
+    "project_changes_approved": "project.changes_approved",
+    "project_changes_rejected": "project.changes_rejected",
     "balance_adjusted": "balance.adjusted",
     "withdrawal_approved": "withdrawal.approved",
     "withdrawal_rejected": "withdrawal.rejected",
@@ -87,9 +89,13 @@ async def reactivate(work: Work, merchant_id: MerchantId, context: OperatorConte
 
 
 async def approve(work: Work, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
-    """Approve a project, or record the first of two approvals. `seen` is the `updated_at` that the operator saw."""
+    """Approve a project or its pending changes, or record the first of two approvals.
+
+    `seen` is the `updated_at` that the operator saw.
+    """
     current = await store.lock_project(work.tx, project_id)
-    if current is None or current["status"] == "approved" or (seen is not None and current["updated_at"] != seen):
+    is_changed = current is None or (seen is not None and current["updated_at"] != seen)
+    if current is None or is_changed or (current["status"] == "approved" and not current["has_changes"]):
         raise await _project_error(work.tx, project_id, "approved")
     env = MerchantEnv(MerchantId(current["merchant_id"]), current["mode"])
     await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
@@ -98,9 +104,12 @@ async def approve(work: Work, project_id: UUID, context: OperatorContext, seen: 
     approvals = rules.approve(await store.approvals(work.tx, project_id, needed), context.reviewer)
     if not approvals.complete:
         return await record_action(work, context, "project_approval_given", env, subject_id=project_id)
-    if await projects_store.approve(work.tx, project_id, context.at, seen) is None:
+    has_changes = current["has_changes"]
+    approve_in_store = projects_store.approve_changes if has_changes else projects_store.approve
+    if await approve_in_store(work.tx, project_id, context.at, seen) is None:
         raise AssertionError("a locked project does not change")
-    return await record_action(work, context, "project_approved", env, subject_id=project_id)
+    action: Action = "project_changes_approved" if has_changes else "project_approved"
+    return await record_action(work, context, action, env, subject_id=project_id)
 
 
 async def reject(work: Work, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
@@ -111,6 +120,18 @@ async def reject(work: Work, project_id: UUID, context: OperatorContext, seen: d
     if env is None:
         raise await _project_error(work.tx, project_id, "rejected")
     return await record_action(work, context, "project_rejected", env, subject_id=project_id)
+
+
+async def reject_changes(
+    work: Work, project_id: UUID, context: OperatorContext, seen: datetime | None = None
+) -> OperatorAction:
+    """Reject the pending changes of a project; its merchant sees the reason, the project stays approved. `seen` as above."""
+    if context.reason is None:
+        raise OperatorRefusedError("Enter a reason for the rejection.")
+    env = await projects_store.reject_changes(work.tx, project_id, context.reason, context.at, seen)
+    if env is None:
+        raise await _project_error(work.tx, project_id)
+    return await record_action(work, context, "project_changes_rejected", env, subject_id=project_id)
 
 
 async def remove_second_factor(work: Work, email: str, context: OperatorContext) -> OperatorAction:
@@ -245,7 +266,7 @@ async def _merchant_error(tx: Tx, merchant_id: UUID, problem: Text) -> OperatorR
     return OperatorRefusedError(problem)
 
 
-async def _project_error(tx: Tx, project_id: UUID, target_status: str) -> OperatorRefusedError:
+async def _project_error(tx: Tx, project_id: UUID, target_status: str = "") -> OperatorRefusedError:
     status = await store.status_of(tx, project_id)
     if status is None:
         return SubjectNotFoundError(Text("There is no project %(project_id)s.", project_id=project_id))

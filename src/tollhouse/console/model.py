@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.approvals.model import OperatorRefusedError
+from tollhouse.environments.model import ProjectChanges
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
@@ -19,6 +20,8 @@ Action = Literal[
     "project_approval_given",
     "project_approved",
     "project_rejected",
+    "project_changes_approved",
+    "project_changes_rejected",
     "balance_adjusted",
     "operator_invited",
     "operator_joined",
@@ -129,6 +132,7 @@ class ProjectSummary(Struct, frozen=True):
     description: str | None
     status: str
     rejected_because: str | None
+    pending_changes: ProjectChanges | None
     created_at: Timestamp
     updated_at: Timestamp
 

@@ -34,7 +34,8 @@ TO_DO = """
                   WHERE rail = 'bank' AND mode = 'live' AND status = 'processing' AND submission = 'accepted'
                     AND next_look_at IS NOT NULL) accepted
             WHERE NOT EXISTS (SELECT FROM bank_payouts b WHERE b.id = accepted.id AND b.status <> 'prepared')) AS payouts
-    FROM (SELECT count(*) AS projects, min(updated_at) AS oldest_project_at FROM projects WHERE status = 'in_review') p,
+    FROM (SELECT count(*) AS projects, min(updated_at) AS oldest_project_at
+          FROM projects WHERE status = 'in_review' OR pending_changes IS NOT NULL) p,
          (SELECT count(*) AS withdrawals, min(created_at) AS oldest_withdrawal_at
           FROM withdrawals WHERE status = 'pending_review') w,
          (SELECT count(*) AS refunds, min(created_at) AS oldest_refund_at

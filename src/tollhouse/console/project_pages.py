@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from msgspec import UNSET, structs
 from starlette.responses import Response
 
 from tollhouse.approvals import rules
@@ -31,6 +32,7 @@ from tollhouse.platform.db import Tx
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
+FIELD_LABELS = {"name": "Name", "website_url": "Website", "description": "Description"}
 TOO_LATE = "No changes were made: the project was changed since you opened it. Its current state is shown below."
 Decide = Callable[[Work, UUID, OperatorContext, datetime], Awaitable[OperatorAction]]
 
@@ -86,6 +88,16 @@ async def reject(request: Request, caller: Operator, project_id: UUID) -> Respon
     return await _decide(request, caller, project_id, actions.reject, reason)
 
 
+@OPERATIONS.add("POST", "/operator/projects/{project_id}/reject-changes", guard=operator_page)
+async def reject_changes(request: Request, caller: Operator, project_id: UUID) -> Response:
+    """Reject the pending changes of an approved project; its merchant sees the reason."""
+    reason, error = read_reason(request, "changes_reason")
+    if error:
+        field_errors = {"changes_reason": error}
+        return await _project(request, caller, project_id, status=422, changes_reason=reason, field_errors=field_errors)
+    return await _decide(request, caller, project_id, actions.reject_changes, reason)
+
+
 async def _decide(request: Request, caller: Operator, project_id: UUID, decide: Decide, reason: str | None) -> Response:
     """Decide on the version of the project that the operator saw; fails if its merchant changed it since."""
     context, seen = OperatorContext(caller.email, request.now, reason), _seen(request)
@@ -118,6 +130,7 @@ async def _project(
     message: Translatable = "",
     remark: str = "",
     reason: str = "",
+    changes_reason: str = "",
     field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
     async def load(tx: Tx) -> tuple[ProjectSummary | None, Approvals]:
@@ -133,6 +146,8 @@ async def _project(
         status,
         here="projects",
         project=found,
+        needs_approval=found.status != "approved" or found.pending_changes is not None,
+        changes=_changes(found),
         approved_by=approvals.given,
         approved_by_me=Reviewer(caller.email).is_among(approvals.given),
         history=await store.actions_about(request.services.db, found.merchant_id, project_id, ACTIONS_SHOWN),
@@ -140,5 +155,18 @@ async def _project(
         message=message,
         remark=remark,
         reason=reason,
+        changes_reason=changes_reason,
         field_errors=field_errors or {},
     )
+
+
+def _changes(found: ProjectSummary) -> list[tuple[str, str | None, str | None]]:
+    """The label, the approved and the requested value of each member with a pending change."""
+    if found.pending_changes is None:
+        return []
+    requested = structs.asdict(found.pending_changes)
+    return [
+        (label, getattr(found, name), requested[name])
+        for name, label in FIELD_LABELS.items()
+        if requested[name] is not UNSET
+    ]

@@ -3,8 +3,11 @@
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from tollhouse.approvals.model import Approvals
 from tollhouse.console.model import HistoryEntry, Merchant, OperatorAction, ProjectSummary
+from tollhouse.environments.model import ProjectChanges
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
@@ -21,11 +24,12 @@ MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WH
 EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
 IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
 PROJECT_COLUMNS = """p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
-           p.rejected_because, p.created_at, p.updated_at"""
+           p.rejected_because, p.pending_changes, p.created_at, p.updated_at"""
 PROJECTS = f"""
     SELECT {PROJECT_COLUMNS}
     FROM projects p JOIN merchants m ON m.id = p.merchant_id
-    WHERE $1 = '' OR p.status = $1 ORDER BY p.created_at DESC, p.id DESC LIMIT $2 OFFSET $3
+    WHERE $1 = '' OR p.status = $1 OR ($1 = 'in_review' AND p.pending_changes IS NOT NULL)
+    ORDER BY p.created_at DESC, p.id DESC LIMIT $2 OFFSET $3
 """
 PROJECTS_OF_MERCHANT = f"""
     SELECT {PROJECT_COLUMNS}
@@ -37,7 +41,10 @@ PROJECT = f"""
     FROM projects p JOIN merchants m ON m.id = p.merchant_id WHERE p.id = $1
 """
 STATUS = "SELECT status FROM projects WHERE id = $1"
-LOCK_PROJECT = "SELECT merchant_id, mode, status, updated_at FROM projects WHERE id = $1 FOR NO KEY UPDATE"
+LOCK_PROJECT = """
+    SELECT merchant_id, mode, status, pending_changes IS NOT NULL AS has_changes, updated_at
+    FROM projects WHERE id = $1 FOR NO KEY UPDATE
+"""
 # Approvals count for the current version of the project: after a change by its merchant it must be approved again.
 APPROVALS = """
     SELECT a.operator, a.on_command_line FROM operator_actions a JOIN projects p ON p.id = a.subject_id
@@ -81,6 +88,7 @@ ACTIONS_OF_APPLICATION = f"""
     SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application, NULL AS order_kind
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id WHERE a.client_id = $1 ORDER BY a.id DESC LIMIT $2
 """
+CHANGES = msgspec.json.Decoder(ProjectChanges)
 
 
 async def merchants(
@@ -128,7 +136,7 @@ async def status_of(tx: Tx, project_id: UUID) -> str | None:
 
 
 async def lock_project(tx: Tx, project_id: UUID) -> Row | None:
-    """Lock a project. Returns its merchant, mode, status and time of the last change."""
+    """Lock a project. Returns its merchant, mode, status, whether it has pending changes, and the time of the last one."""
     return await tx.fetchrow(LOCK_PROJECT, project_id)
 
 
@@ -194,6 +202,7 @@ def _project(row: Row) -> ProjectSummary:
         row["description"],
         row["status"],
         row["rejected_because"],
+        None if row["pending_changes"] is None else CHANGES.decode(row["pending_changes"]),
         stamp(row["created_at"]),
         stamp(row["updated_at"]),
     )

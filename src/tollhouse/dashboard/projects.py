@@ -29,7 +29,12 @@ from tollhouse.settings.projects_api import ProjectBody
 
 OPERATIONS = Operations(PAGES)
 FIELDS = ("name", "website_url", "description")
-NOTICES = {"opened": "Project created.", "sent": "Project submitted for review.", "saved": "Project saved."}
+NOTICES = {
+    "opened": "Project created.",
+    "sent": "Project submitted for review.",
+    "saved": "Project saved.",
+    "changes_sent": "Changes submitted for review.",
+}
 ALREADY_CREATED = "This form has already created a project. Submit it again to create another one."
 CHANGED = "The project was changed in the meantime. Your entries are shown below. Save again to overwrite the changes."
 
@@ -112,7 +117,7 @@ async def project(request: Request, caller: Person, mode: str, project_id: UUID)
     """Show a project with its form."""
     env = caller.env(mode)
     current = await _current(request, env, project_id)
-    facts = current.facts
+    facts = current.requested_facts
     project_form = ProjectForm(facts.name, facts.website_url or "", facts.description or "")
     notice = NOTICES.get(flash_message(request.query), "")
     return _project(request, caller, current, project_form, notice=notice)
@@ -120,7 +125,7 @@ async def project(request: Request, caller: Person, mode: str, project_id: UUID)
 
 @OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page)
 async def change_project(request: Request, caller: Person, mode: str, project_id: UUID) -> Response:
-    """Save a project unless it changed. A rejected one is reviewed again."""
+    """Save a project unless it changed. A rejected one is reviewed again, changes of an approved live one are reviewed."""
     env = caller.env(mode)
     form = request.form()
     project_form, seen = _read_form(form), parse_time_or_date(form.one("seen") or "")
@@ -133,11 +138,13 @@ async def change_project(request: Request, caller: Person, mode: str, project_id
     async def change(work: Work) -> ReviewedProject | None:
         return None if seen is None else await projects.change_as_seen(work, env, project_id, facts, seen)
 
-    if await request.transact(change) is None:
-        current = await _current(request, env, project_id)
-        if current.facts != facts:
-            return _project(request, caller, current, project_form, FormErrors(CHANGED, status=409))
-    return see_other(f"/{env.mode}/projects/{project_id}?done=saved")
+    changed = await request.transact(change)
+    if changed is None:
+        changed = await _current(request, env, project_id)
+        if changed.requested_facts != facts:
+            return _project(request, caller, changed, project_form, FormErrors(CHANGED, status=409))
+    done = "saved" if changed.pending_changes is None else "changes_sent"
+    return see_other(f"/{env.mode}/projects/{project_id}?done={done}")
 
 
 async def _current(request: Request, env: MerchantEnv, project_id: UUID) -> ReviewedProject:

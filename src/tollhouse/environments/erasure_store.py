@@ -11,7 +11,8 @@ CLEAR_SETTINGS = """
     WHERE merchant_id = $1
 """
 CLEAR_PROJECTS = """
-    UPDATE projects SET name = 'Erased', website_url = NULL, description = NULL, rejected_because = NULL, updated_at = $2
+    UPDATE projects SET name = 'Erased', website_url = NULL, description = NULL, rejected_because = NULL, updated_at = $2,
+        pending_changes = NULL, changes_rejected_because = NULL
     WHERE merchant_id = $1
 """
 DELETE_LOGOS = "DELETE FROM logos WHERE merchant_id = $1"

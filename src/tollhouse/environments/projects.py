@@ -8,8 +8,9 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes, new_values
+from tollhouse.audit.event_types import AuditEventType
 from tollhouse.environments import store
-from tollhouse.environments.model import Project, ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.environments.model import Project, ProjectFacts, ProjectStatus, ReviewedProject, changes_between
 from tollhouse.http.paging import all_rows
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -37,7 +38,10 @@ async def open_first(tx: Tx, env: MerchantEnv, now: datetime) -> Project:
 
 
 async def change(work: Work, merchant_id: MerchantId, project_id: UUID, facts: ProjectFacts) -> ReviewedProject | None:
-    """Change a project; None if there is none. A rejected one is reviewed again."""
+    """Change a project; None if there is none. A rejected one is reviewed again.
+
+    Changes of an approved live project are kept until an operator approves them.
+    """
     current = await store.lock(work.tx, merchant_id, project_id)
     return None if current is None else await _change(work, MerchantEnv(merchant_id, current.mode), current, facts)
 
@@ -67,10 +71,25 @@ async def _open(tx: Tx, env: MerchantEnv, facts: ProjectFacts, now: datetime) ->
 
 
 async def _change(work: Work, env: MerchantEnv, current: ReviewedProject, facts: ProjectFacts) -> ReviewedProject | None:
+    if current.changes_are_reviewed:
+        return await _request_changes(work, env, current, facts)
     changed = await store.change(work.tx, env, current.id, facts, FIRST_STATUS[env.mode], work.now)
     if changed is not None:
         fields = changes(_audited_fields(current), _audited_fields(changed))
         await record.event(work, env, "project.changed", subject=current.id, name=facts.name, changed=fields)
+    return changed
+
+
+async def _request_changes(
+    work: Work, env: MerchantEnv, current: ReviewedProject, facts: ProjectFacts
+) -> ReviewedProject | None:
+    """Replace the pending changes by what differs from the approved facts, if it is anything."""
+    pending = changes_between(current.facts, facts)
+    changed = await store.keep_changes(work.tx, env, current.id, pending, work.now)
+    fields = changes(current.requested_facts, facts)
+    if changed is not None and fields:
+        event: AuditEventType = "project.changes_withdrawn" if pending is None else "project.changes_requested"
+        await record.event(work, env, event, subject=current.id, name=current.facts.name, changed=fields)
     return changed
 
 

@@ -5,7 +5,15 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.environments.model import PROJECT, REVIEWED_PROJECT, Project, ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.environments.model import (
+    PROJECT,
+    REVIEWED_PROJECT,
+    Project,
+    ProjectChanges,
+    ProjectFacts,
+    ProjectStatus,
+    ReviewedProject,
+)
 from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
@@ -42,19 +50,40 @@ LOCK = f"""
     SELECT {REVIEWED_PROJECT.columns} FROM projects
     WHERE merchant_id = $1 AND id = $2 FOR NO KEY UPDATE
 """
-# A rejected project gets its first status again; others keep theirs.
+# A rejected project gets its first status again; others keep theirs. An approved live one changes by approval only.
 CHANGE = f"""
     UPDATE projects SET name = $4, website_url = $5, description = $6, updated_at = $7, rejected_because = NULL,
         status = CASE WHEN status = 'rejected' THEN $8 ELSE status END
-    WHERE merchant_id = $1 AND mode = $2 AND id = $3
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND NOT (mode = 'live' AND status = 'approved')
     RETURNING {REVIEWED_PROJECT.columns}
+"""
+# Without changes (NULL), those that were pending are withdrawn.
+KEEP_CHANGES = f"""
+    UPDATE projects SET pending_changes = $4::jsonb, changes_rejected_because = NULL, updated_at = $5
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND mode = 'live' AND status = 'approved'
+    RETURNING {REVIEWED_PROJECT.columns}
+"""
+APPROVE_CHANGES = """
+    UPDATE projects
+    SET name = coalesce(pending_changes ->> 'name', name),
+        website_url = CASE WHEN pending_changes ? 'website_url' THEN pending_changes ->> 'website_url' ELSE website_url END,
+        description = CASE WHEN pending_changes ? 'description' THEN pending_changes ->> 'description' ELSE description END,
+        pending_changes = NULL, updated_at = $2
+    WHERE id = $1 AND pending_changes IS NOT NULL AND ($3::timestamptz IS NULL OR updated_at = $3)
+    RETURNING merchant_id, mode
+"""
+REJECT_CHANGES = """
+    UPDATE projects SET pending_changes = NULL, changes_rejected_because = $3, updated_at = $2
+    WHERE id = $1 AND pending_changes IS NOT NULL AND ($4::timestamptz IS NULL OR updated_at = $4)
+    RETURNING merchant_id, mode
 """
 APPROVE = """
     UPDATE projects SET status = 'approved', rejected_because = NULL, updated_at = $2
     WHERE id = $1 AND status <> 'approved' AND ($3::timestamptz IS NULL OR updated_at = $3) RETURNING merchant_id, mode
 """
 REJECT = """
-    UPDATE projects SET status = 'rejected', rejected_because = $3, updated_at = $2
+    UPDATE projects SET status = 'rejected', rejected_because = $3, updated_at = $2,
+        pending_changes = NULL, changes_rejected_because = NULL
     WHERE id = $1 AND status <> 'rejected' AND ($4::timestamptz IS NULL OR updated_at = $4) RETURNING merchant_id, mode
 """
 
@@ -121,6 +150,15 @@ async def change(
     return None if row is None else REVIEWED_PROJECT.read(row)
 
 
+async def keep_changes(
+    tx: Tx, env: MerchantEnv, project_id: UUID, pending: ProjectChanges | None, now: datetime
+) -> ReviewedProject | None:
+    """Replace the pending changes of an approved live project; None if there is none."""
+    encoded = None if pending is None else msgspec.json.encode(pending).decode()
+    row = await tx.fetchrow(KEEP_CHANGES, env.merchant_id, env.mode, project_id, encoded, now)
+    return None if row is None else REVIEWED_PROJECT.read(row)
+
+
 async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:
     """Approve a project unless it is approved or was changed since `seen`. Returns its environment, else None."""
     row = await tx.fetchrow(APPROVE, project_id, now, seen)
@@ -130,4 +168,16 @@ async def approve(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None
 async def reject(tx: Tx, project_id: UUID, reason: str, now: datetime, seen: datetime | None) -> MerchantEnv | None:
     """Reject a project unless it is rejected or was changed since `seen`. Returns its environment, else None."""
     row = await tx.fetchrow(REJECT, project_id, now, reason, seen)
+    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+
+
+async def approve_changes(tx: Tx, project_id: UUID, now: datetime, seen: datetime | None) -> MerchantEnv | None:
+    """Let the pending changes take effect unless they changed since `seen`. Returns the environment, else None."""
+    row = await tx.fetchrow(APPROVE_CHANGES, project_id, now, seen)
+    return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+
+
+async def reject_changes(tx: Tx, project_id: UUID, reason: str, now: datetime, seen: datetime | None) -> MerchantEnv | None:
+    """Drop the pending changes unless they changed since `seen`. Returns the environment, else None."""
+    row = await tx.fetchrow(REJECT_CHANGES, project_id, now, reason, seen)
     return None if row is None else MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])

@@ -162,6 +162,8 @@ AUDIT_EVENTS = (
     "project approval given",
     "project approved",
     "project rejected",
+    "project changes approved",
+    "project changes rejected",
     "balance adjusted",
     "operator invited",
     "operator joined",

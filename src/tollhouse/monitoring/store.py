@@ -37,7 +37,8 @@ OLDEST_UNDELIVERED = """
 MAILS = "SELECT min(next_attempt_at) AS due_at FROM mails WHERE next_attempt_at <= $1"
 # What waits for an operator, and since when the oldest does.
 WAITING = """
-    SELECT 'project' AS kind, count(*) AS count, min(updated_at) AS oldest_at FROM projects WHERE status = 'in_review'
+    SELECT 'project' AS kind, count(*) AS count, min(updated_at) AS oldest_at FROM projects
+    WHERE status = 'in_review' OR pending_changes IS NOT NULL
     UNION ALL
     SELECT 'withdrawal', count(*), min(created_at) FROM withdrawals WHERE status = 'pending_review'
     UNION ALL

@@ -79,9 +79,10 @@ async def close_merchant(
         for table, number in (await erasure_store.delete_user(tx, user["id"])).items():
             deleted[table] = deleted.get(table, 0) + number
     await api_keys_store.revoke_all(tx, merchant_id, work.now)
-    deleted["logos"] = await environments_store.erase(tx, merchant_id, work.now)
     deleted["withdrawal_recipients"] = await recipients_store.delete_of_merchant(tx, merchant_id)
     await webhooks_store.disable_all(tx, merchant_id, work.now)
     await business_store.close(tx, merchant_id, work.now)
+    # Approved projects are changed without review only if their merchant is closed.
+    deleted["logos"] = await environments_store.erase(tx, merchant_id, work.now)
     action = await record_action(work, context, "merchant_erased", merchant_id, subject_id=merchant_id)
     return action, {table: number for table, number in deleted.items() if number}

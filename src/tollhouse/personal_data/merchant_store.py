@@ -26,8 +26,9 @@ LOGOS = """
     FROM logos WHERE merchant_id = $1
 """
 PROJECTS = """
-    SELECT id, mode, name, website_url, description, status, rejected_because, created_at, updated_at FROM projects
-    WHERE merchant_id = $1 ORDER BY created_at, id
+    SELECT id, mode, name, website_url, description, status, rejected_because, pending_changes, changes_rejected_because,
+           created_at, updated_at
+    FROM projects WHERE merchant_id = $1 ORDER BY created_at, id
 """
 API_KEYS = "SELECT id, mode, name, created_at, revoked_at FROM api_keys WHERE merchant_id = $1 ORDER BY created_at, id"
 APPLICATIONS = """

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.environments import projects, store
 from tollhouse.environments.addresses import is_web_address
-from tollhouse.environments.model import ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.environments.model import ProjectChanges, ProjectFacts, ProjectStatus, ReviewedProject
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
@@ -74,13 +74,18 @@ class ProjectsQuery(ListQuery, frozen=True):
 
 
 class ReviewedProjectView(Struct, frozen=True, kw_only=True):
-    """A project with its review status."""
+    """A project with its review status.
+
+    `pending_changes` of an approved live project are in review. Until they are approved, the other members are in force.
+    """
 
     id: UUID
     object: Literal["project"] = "project"
     name: Annotated[str, example("Coffee")]
     status: Annotated[ProjectStatus, example("approved")]
     rejected_because: str | None
+    pending_changes: ProjectChanges | None
+    changes_rejected_because: str | None
     website_url: Annotated[str | None, example("https://shop.example")]
     description: str | None
     created_at: Timestamp
@@ -126,7 +131,10 @@ async def open_project(caller: Person, body: NewProject, work: Work) -> Reviewed
 
 @DASHBOARD_OPERATIONS.add("PUT", "/projects/{project_id}", guard=signed_in, errors=(ValidationFailed, NotFound))
 async def change_project(caller: Person, project_id: UUID, body: ProjectChange, work: Work) -> ReviewedProjectView:
-    """Update a project. One that was rejected is reviewed again."""
+    """Update a project. One that was rejected is reviewed again.
+
+    Changes of an approved live project are kept as `pending_changes` until an operator approves them.
+    """
     facts = body.facts()
     changed = await projects.change(work, caller.merchant_id, project_id, facts)
     if changed is None:
@@ -142,6 +150,8 @@ def _view(project: ReviewedProject) -> ReviewedProjectView:
         name=project.facts.name,
         status=project.status,
         rejected_because=project.rejected_because,
+        pending_changes=project.pending_changes,
+        changes_rejected_because=project.changes_rejected_because,
         website_url=project.facts.website_url,
         description=project.facts.description,
         created_at=stamp(project.created_at),
