@@ -1453,15 +1453,16 @@ CREATE TABLE public.transactions (
     CONSTRAINT transactions_check6 CHECK (((status <> 'failed'::text) OR ((failure_code IS NOT NULL) AND (received_minor = 0)))),
     CONSTRAINT transactions_check7 CHECK (((status <> 'expired'::text) OR (received_minor = 0))),
     CONSTRAINT transactions_check8 CHECK (((status <> 'refund_required'::text) OR ((refund_required_reason IS NOT NULL) AND (unapplied_minor > 0)))),
-    CONSTRAINT transactions_check9 CHECK (((status <> ALL (ARRAY['succeeded'::text, 'partially_refunded'::text, 'chargeback'::text])) OR ((succeeded_at IS NOT NULL) AND (credited_minor > 0)))),
     CONSTRAINT transactions_confirmations_check CHECK ((confirmations >= 0)),
     CONSTRAINT transactions_credited_minor_check CHECK ((credited_minor >= 0)),
+    CONSTRAINT transactions_credited_to_succeed CHECK (((status <> ALL (ARRAY['succeeded'::text, 'partially_refunded'::text])) OR ((succeeded_at IS NOT NULL) AND (credited_minor > 0)))),
+    CONSTRAINT transactions_disputed_once CHECK ((charged_back_minor <= received_minor)),
     CONSTRAINT transactions_fee_minor_check CHECK ((fee_minor >= 0)),
-    CONSTRAINT transactions_given_back_once CHECK ((((refunded_minor + returning_minor) + charged_back_minor) <= (received_minor - (unapplied_minor - returning_unapplied_minor)))),
     CONSTRAINT transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT transactions_received_minor_check CHECK ((received_minor >= 0)),
     CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text, 'balance_limit'::text]))),
     CONSTRAINT transactions_refunded_minor_check CHECK ((refunded_minor >= 0)),
+    CONSTRAINT transactions_refunded_once CHECK (((refunded_minor + returning_minor) <= (received_minor - (unapplied_minor - returning_unapplied_minor)))),
     CONSTRAINT transactions_returning_minor_check CHECK ((returning_minor >= 0)),
     CONSTRAINT transactions_returning_unapplied_minor_check CHECK ((returning_unapplied_minor >= 0)),
     CONSTRAINT transactions_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'processing'::text, 'succeeded'::text, 'failed'::text, 'expired'::text, 'refund_required'::text, 'partially_refunded'::text, 'refunded'::text, 'chargeback'::text]))),
@@ -1825,6 +1826,13 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'transactions', CONSTRAINT = 'transactions_follow_link';
     END IF;
     RETURN NULL;
+END $$;
+CREATE FUNCTION public.transactions_refuse_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'a refund gives back what the merchant keeps, or what awaits a decision'
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'transactions_given_back_once';
 END $$;
 CREATE FUNCTION public.transactions_require(p_merchant uuid, p_mode text, p_id uuid, p_version integer, p_link_id uuid, p_link_version integer) RETURNS void
     LANGUAGE plpgsql
@@ -4315,6 +4323,7 @@ CREATE TRIGGER digested AFTER INSERT ON public.webhook_events FOR EACH ROW EXECU
 CREATE TRIGGER digested AFTER INSERT ON public.withdrawals FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('withdrawal');
 CREATE TRIGGER follow_link AFTER INSERT ON public.transactions FOR EACH ROW WHEN ((new.status = 'pending'::text)) EXECUTE FUNCTION public.transactions_follow_link();
 CREATE TRIGGER fulfillments_transition BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER given_back_once BEFORE UPDATE ON public.transactions FOR EACH ROW WHEN (((new.returning_minor > old.returning_minor) AND (((new.refunded_minor + new.returning_minor) + new.charged_back_minor) > (new.received_minor - (new.unapplied_minor - new.returning_unapplied_minor))))) EXECUTE FUNCTION public.transactions_refuse_refund();
 CREATE TRIGGER keeps_batch BEFORE UPDATE OF batch_id, batch_row ON public.withdrawals FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.batch_row IS DISTINCT FROM new.batch_row))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER keeps_recipient BEFORE UPDATE OF recipient_id ON public.withdrawals FOR EACH ROW WHEN ((old.recipient_id IS DISTINCT FROM new.recipient_id)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();

@@ -6,7 +6,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
-from tests.payments.bank import attempt, sell
+from tests.payments.bank import attempt, bank_says, play, refund, sell
 from tests.payments.shop import open_link
 from tests.running import Service
 
@@ -127,6 +127,7 @@ async def test_selling_and_giving_back(look: Look, browser: Browser, service: Se
         await give_a_part_back(someone)
         await decide_about_money_that_waits(someone, alice)
         await see_a_chargeback(someone, alice)
+        await see_a_dispute_after_a_refund(someone, alice)
         await find_and_export(someone)
         await cancel_a_link(someone)
 
@@ -228,6 +229,21 @@ async def see_a_chargeback(someone: Visitor, alice: Actor) -> None:
     await page.fill("#product_description", "A ticket")
     await someone.click("Review and submit")
     await expect(page.get_by_role("definition").filter(has_text="A ticket")).to_be_visible()
+
+
+async def see_a_dispute_after_a_refund(someone: Visitor, alice: Actor) -> None:
+    """Its customer got the money back, and disputes the payment all the same."""
+    page = someone.page
+    payment = await sell(alice, amount="18.00", display_name="Concert")
+    back = (await refund(alice, payment)).ok(201).body
+    (await bank_says(alice, back, "succeed")).ok()
+    taken = (await play(alice, payment, "chargeback")).ok().body["chargeback"]
+    await page.goto(f"{alice.service.url}/test/disputes/{taken['id']}")
+    await someone.see("dispute-after-refund")
+    await page.get_by_role("link", name="Review and submit").click()
+    await expect(page.get_by_role("definition").filter(has_text=back["id"])).to_be_visible()
+    await someone.click("Submit evidence")
+    await expect(page.locator("main")).to_contain_text("Evidence submitted.")
 
 
 async def find_and_export(someone: Visitor) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 import asyncpg
+import msgspec
 import pytest
 
 from tests.cast import Actor
@@ -18,6 +19,7 @@ from tests.withdrawals.steps import TO_NINA
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
+from tollhouse.outgoing import gate
 from tollhouse.rails.provider import Observation, ObservedDispute, Payer
 from tollhouse.rails.sandbox import PAYER
 from tollhouse.refunds import reversals
@@ -52,6 +54,11 @@ async def paid(alice: Actor, services: Services, minor: int = 1_000, **changes: 
     payment_id, name = await attempted(alice, **changes), str(new_id())
     assert await report(services, payment_id, "confirmed", name, minor)
     return payment_id, name
+
+
+async def release(services: Services, back: dict[str, Any]) -> None:
+    """Let the gate release a refund, as the worker does before it submits it."""
+    await services.transact(lambda work: gate.release(work.tx, UUID(back["id"]), work.now), clock.now())
 
 
 async def state(alice: Actor, payment_id: str) -> tuple[str, int, int]:
@@ -128,12 +135,13 @@ async def test_reports_in_the_wrong_order(alice: Actor, services: Services) -> N
     assert not await report(services, str(new_id()), "reversed", third)
 
 
-async def test_what_was_spent_becomes_debt_and_what_was_refunded_a_loss(alice: Actor, services: Services) -> None:
+async def test_what_was_spent_or_refunded_becomes_debt(alice: Actor, services: Services) -> None:
     payment_id, name = await paid(alice, services)
     back = (await refund(alice, {"id": payment_id}, "4.00")).ok(201).body
     (await bank_says(alice, back, "succeed")).ok()
     assert await report(services, payment_id, "reversed", name)
-    assert (await purse(alice), await lost(alice, payment_id)) == ((0, 0, 0), 400)
+    assert (await purse(alice), await lost(alice, payment_id)) == ((0, 0, 400), 0)
+    assert (await state(alice, payment_id))[0] == "chargeback"
     assert await report(services, payment_id, "reinstated", name)
     assert (await purse(alice), await lost(alice, payment_id)) == ((600, 0, 0), 0)
     assert (await state(alice, payment_id))[0] == "partially_refunded"
@@ -142,10 +150,11 @@ async def test_what_was_spent_becomes_debt_and_what_was_refunded_a_loss(alice: A
     back = (await refund(alice, {"id": whole})).ok(201).body
     (await bank_says(alice, back, "succeed")).ok()
     assert await report(services, whole, "reversed", other)
-    assert ((await state(alice, whole))[0], await lost(alice, whole)) == ("refunded", 1_000)
-    assert (await fresh(alice, {"id": whole}))["chargeback"] is None
+    assert ((await state(alice, whole))[0], await lost(alice, whole)) == ("chargeback", 0)
+    assert (await fresh(alice, {"id": whole}))["chargeback"]["amount_minor"] == 1_000
+    assert await purse(alice) == (0, 0, 400)
     assert await report(services, whole, "reinstated", other)
-    assert await lost(alice, whole) == 0
+    assert ((await state(alice, whole))[0], await purse(alice)) == ("refunded", (600, 0, 0))
 
     spent, third = await paid(alice, services)
     assert await purse(alice) == (1_600, 0, 0)
@@ -175,11 +184,13 @@ async def test_unapplied_money_that_is_gone_no_longer_awaits_a_decision(alice: A
     back = (await refund(alice, {"id": payment_id})).ok(201).body
     (await bank_says(alice, back, "succeed")).ok()
     assert await report(services, payment_id, "reversed", second, reversal_ref="again")
-    assert (await state(alice, payment_id), await lost(alice, payment_id)) == (("refunded", 200, 0), 200)
+    assert (await state(alice, payment_id), await purse(alice)) == (("chargeback", 200, 0), (0, 0, 200))
     assert await report(services, payment_id, "reinstated", first)
-    assert await state(alice, payment_id) == ("refund_required", 1_200, 1_000)
+    assert await state(alice, payment_id) == ("chargeback", 1_200, 1_000)
     (await alice.post(f"/transactions/{payment_id}/accept", {})).ok()
-    assert await purse(alice) == (1_000, 0, 0)
+    assert await purse(alice) == (800, 0, 0)
+    assert await report(services, payment_id, "reinstated", second, reversal_ref="again")
+    assert ((await state(alice, payment_id))[0], await purse(alice)) == ("succeeded", (1_000, 0, 0))
     assert await report(services, payment_id, "reversed", first, reversal_ref="again")
     assert await purse(alice) == (0, 0, 0)
 
@@ -270,3 +281,87 @@ async def test_the_schema_keeps_what_a_reversal_took(alice: Actor, services: Ser
     ):
         with pytest.raises(asyncpg.IntegrityConstraintViolationError):
             await services.db.execute(statement, UUID(payment_id))
+
+
+async def test_a_dispute_after_a_refund_is_recorded_charged_and_has_the_refund_as_evidence(
+    alice: Actor, services: Services
+) -> None:
+    again, other = await paid(alice, services)
+    back = (await refund(alice, {"id": again})).ok(201).body
+    (await bank_says(alice, back, "succeed")).ok()
+    due = clock.now() + timedelta(days=7)
+    second = ObservedDispute(id="dp_2", reason="duplicate", evidence_due_at=due)
+    assert await report(services, again, "reversed", other, dispute=second)
+    won = msgspec.structs.replace(second, closed="won")
+    assert await report(services, again, "reversed", other, dispute=won)
+    assert (await purse(alice), (await state(alice, again))[0]) == ((0, 0, 0), "refunded")
+
+    payment_id, name = await paid(alice, services)
+    back = (await refund(alice, {"id": payment_id})).ok(201).body
+    (await bank_says(alice, back, "succeed")).ok()
+    assert (await purse(alice), (await state(alice, payment_id))[0]) == ((0, 0, 0), "refunded")
+    opened = ObservedDispute(id="dp_1", reason="fraudulent", evidence_due_at=due)
+    assert await report(services, payment_id, "reversed", name, 1_000, dispute=opened)
+    assert (await purse(alice), await lost(alice, payment_id)) == ((0, 0, 1_000), 0)
+    found = (await fresh(alice, {"id": payment_id}))["chargeback"]
+    dispute = (await alice.get(f"/disputes/{found['id']}")).ok().body
+    assert (dispute["status"], dispute["amount_minor"]) == ("needs_response", 1_000)
+    assert back["id"] in dispute["evidence"]["uncategorized_text"]
+    assert "10.00 EUR" in dispute["evidence"]["uncategorized_text"]
+    assert "was refunded" in await seen(alice, f"/test/disputes/{found['id']}")
+    (await alice.post(f"/disputes/{found['id']}/submit", None)).ok()
+    lost_dispute = msgspec.structs.replace(opened, closed="lost")
+    assert await report(services, payment_id, "reversed", name, 1_000, dispute=lost_dispute)
+    assert await purse(alice) == (0, 0, 1_000), "the customer has the money twice, and the merchant owes it"
+    assert (await refund(alice, {"id": payment_id})).refused("payment_charged_back")
+
+
+async def test_a_refund_on_its_way_during_a_dispute_continues_and_its_evidence_follows(
+    alice: Actor, services: Services
+) -> None:
+    for outcome, owed, draft in (("fail", 0, None), ("succeed", 400, "on 20")):
+        payment_id, name = await paid(alice, services)
+        back = (await refund(alice, {"id": payment_id}, "4.00")).ok(201).body
+        await release(services, back)
+        opened = ObservedDispute(id=f"dp_{outcome}", reason="fraudulent", evidence_due_at=clock.now() + timedelta(days=7))
+        assert await report(services, payment_id, "reversed", name, dispute=opened)
+        assert await purse(alice) == (0, 400, 400)
+        path = f"/disputes/{(await fresh(alice, {'id': payment_id}))['chargeback']['id']}"
+        assert "on its way" in (await alice.get(path)).ok().body["evidence"]["uncategorized_text"]
+        (await bank_says(alice, back, outcome)).ok()
+        text = (await alice.get(path)).ok().body["evidence"]["uncategorized_text"]
+        assert await purse(alice) == (0, 0, owed)
+        assert text is None if draft is None else draft in text and "on its way" not in text
+        (await alice.post(f"/transactions/{payment_id}/accept", {})).refused("invalid_state")
+
+
+async def test_a_refund_of_money_that_was_never_credited_is_charged_when_it_is_disputed(
+    alice: Actor, services: Services
+) -> None:
+    payment_id = await attempted(alice)
+    (await play(alice, {"id": payment_id}, "expire")).ok()
+    name = str(new_id())
+    assert await report(services, payment_id, "confirmed", name, 1_000)
+    back = (await refund(alice, {"id": payment_id})).ok(201).body
+    await release(services, back)
+    assert await report(services, payment_id, "reversed", name)
+    assert (await state(alice, payment_id), await purse(alice)) == (("chargeback", 1_000, 1_000), (0, 0, 1_000))
+    (await alice.post(f"/transactions/{payment_id}/accept", {})).refused("invalid_state")
+    (await bank_says(alice, back, "fail")).ok()
+    assert (await state(alice, payment_id), await purse(alice)) == (("chargeback", 1_000, 1_000), (0, 0, 1_000))
+    (await alice.post(f"/transactions/{payment_id}/accept", {})).ok()
+    assert await purse(alice) == (0, 0, 0), "the money that the refund did not take is the merchant's"
+    assert await report(services, payment_id, "reinstated", name)
+    assert (await state(alice, payment_id), await purse(alice)) == (("succeeded", 1_000, 0), (1_000, 0, 0))
+
+
+async def test_the_schema_bounds_refunds_by_what_is_kept_and_disputes_by_what_was_received(
+    alice: Actor, services: Services
+) -> None:
+    payment_id, name = await paid(alice, services)
+    for change in ("status = 'chargeback', charged_back_minor = 1001", "returning_minor = 1001", "refunded_minor = 1001"):
+        with pytest.raises(asyncpg.CheckViolationError):
+            await services.db.execute(f"UPDATE transactions SET {change} WHERE id = $1", UUID(payment_id))  # noqa: S608
+    assert await report(services, payment_id, "reversed", name, 700)
+    with pytest.raises(asyncpg.CheckViolationError, match="what the merchant keeps"):
+        await services.db.execute("UPDATE transactions SET returning_minor = 301 WHERE id = $1", UUID(payment_id))

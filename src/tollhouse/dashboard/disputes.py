@@ -34,6 +34,8 @@ from tollhouse.payment_links.choices import method_labels
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.refunds import chargeback_responses_store as responses
 from tollhouse.refunds.chargeback_notes_store import list_notes
+from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions.views import refund_view
 
 OPERATIONS = Operations(PAGES)
 ROOT = "/{mode}/disputes"
@@ -215,6 +217,8 @@ async def _dispute_page(
     found = await _get(request, env, dispute_id)
     saved = _texts_of(found)
     link = await link_store.get(services.db, env, found.payment_link_id)
+    payment = await transaction_store.get(services.db, env, found.transaction_id)
+    refunds = [] if payment is None else [one for one in payment.refunds if one.status != "failed"]
     return page(
         request,
         "dashboard/disputes/one.html",
@@ -226,6 +230,7 @@ async def _dispute_page(
         link=link,
         method=method_labels(services.catalogue).get(found.method_id, found.method_id),
         evidence=saved,
+        refunds=[refund_view(one, env, services.catalogue) for one in refunds],
         notes=await list_notes(services.db, dispute_id),
         typed=dict.fromkeys(MEMBERS, "") | (saved if typed is None else typed),
         unsaved=[] if typed is None else [(name, text) for name, text in typed.items() if text],

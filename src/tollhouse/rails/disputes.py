@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Literal, Protocol, runtime_checkable
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 EVIDENCE_CHARS_MAX, EVIDENCE_CHARS_TOTAL_MAX = 5_000, 50_000
@@ -31,6 +32,11 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cancellation_rebuttal: str | None = None
     duplicate_charge_explanation: str | None = None
     uncategorized_text: str | None = None
+
+
+def encode(evidence: Evidence) -> str:
+    """The evidence as JSON, without members that have no text."""
+    return msgspec.json.encode(evidence).decode()
 
 
 class DisputeOrder(Struct, frozen=True, kw_only=True):

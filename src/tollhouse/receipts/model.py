@@ -142,5 +142,5 @@ def _lines(paid: PaidPayment) -> Iterator[ReceiptLine]:
     if paid.charged_back_minor:
         yield ReceiptLine(labels.REVERSED, -paid.charged_back_minor, currency)
     if paid.refunded_minor or paid.charged_back_minor:
-        remaining_minor = paid.received_minor - paid.refunded_minor - paid.charged_back_minor
+        remaining_minor = max(0, paid.received_minor - paid.refunded_minor - paid.charged_back_minor)
         yield ReceiptLine(labels.REMAINING, remaining_minor, currency, is_total=True)

@@ -31,7 +31,7 @@ from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
-from tollhouse.refunds import store
+from tollhouse.refunds import refund_evidence, store
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.refunds.preview import RefundPreview, preview_refund
 from tollhouse.transactions import notify, priced, settlement, verdict
@@ -105,6 +105,7 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
         of_merchant = refund.amount_minor - refund.unapplied_minor
         captures = (HoldCapture("refund", of_merchant, out),)
         _, posted = await holds.capture(work, env, refund.hold_id, captures, extra_postings=extra_postings)
+    await refund_evidence.follow(work, current, changed)
     await notify.payment(work, "payment.refunded", changed, refund=refund)
     await _notify_balance(work, changed, refund, posted)
     return refund
@@ -139,6 +140,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     await _ensure_room(work.tx, current, refund_id)
     refund = await _end(work.tx, env, refund_id, "succeeded", "failed", "returned_by_bank", work.now)
     changed = await _change(work.tx, current, refund, "refund returned", work.now, refunded=-refund.amount_minor)
+    await refund_evidence.follow(work, current, changed)
     of_merchant = refund.amount_minor - refund.unapplied_minor
     to_merchant = (
         Posting("refund_reversal", refund.currency, of_merchant, rail(current.rail), available(env)) if of_merchant else None
@@ -220,6 +222,7 @@ async def _fail(work: Work, current: Transaction, refund_id: UUID, failure_code:
     """Fail a pending refund of a locked payment, whose transfer is closed. Returns both."""
     refund = await _end(work.tx, current.env, refund_id, "pending", "failed", failure_code, work.now)
     changed = await _change(work.tx, current, refund, f"{REFUND_FAILED}{failure_code}", work.now, freed=True)
+    await refund_evidence.follow(work, current, changed)
     await _give_back(work, changed, refund)
     return changed, refund
 

@@ -36,13 +36,15 @@ async def observe(work: Work, observation: Observation) -> bool:
 async def reverse_payment(work: Work, observation: Observation) -> bool:
     """Book a payment that the bank reversed for good, like a lost chargeback.
 
-    False if no payment has the reference or the merchant does not keep that much of it. Nothing changes then.
+    False if no payment has the reference or not so much can be charged back of it. Nothing changes then.
     """
     found = await transaction_store.find_by_reference(work.tx, NAME, "live", observation.reference)
     if found is None:
         return False
     current = await settlement.lock(work.tx, *found)
-    if current.currency != observation.currency or current.kept_minor < observation.amount_minor:
+    if current.currency != observation.currency:
+        return False
+    if await chargebacks.get_disputable(work.tx, current) < observation.amount_minor:
         return False
     try:
         await chargebacks.open_chargeback(work, *found, amount_minor=observation.amount_minor, reason=TAKEN_BACK)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.rails.disputes import DisputeOrder, Evidence
+from tollhouse.rails.disputes import DisputeOrder, Evidence, encode
 
 ChargebackResponse = Literal["needed", "submitted", "accepted", "expired", "none"]
 """`none`: the chargeback takes no response."""
@@ -19,6 +19,11 @@ SAVE_EVIDENCE = """
     UPDATE chargebacks c SET evidence = $5::jsonb, evidence_saved_at = $4
     WHERE c.merchant_id = $1 AND c.mode = $2 AND c.id = $3 AND c.status = 'open' AND c.response = 'needed'
       AND (c.respond_by IS NULL OR c.respond_by > time_of_environment($1, $2, $4))
+"""
+REPLACE_EVIDENCE = """
+    UPDATE chargebacks SET evidence = $5::jsonb, evidence_saved_at = CASE WHEN $5::jsonb <> '{}' THEN $6::timestamptz END
+    WHERE merchant_id = $1 AND mode = $2 AND transaction_id = $3 AND status = 'open' AND response = 'needed'
+      AND evidence = $4::jsonb
 """
 LOCK_EVIDENCE = """
     SELECT evidence_saved_at FROM chargebacks WHERE merchant_id = $1 AND mode = $2 AND id = $3 FOR NO KEY UPDATE
@@ -62,10 +67,15 @@ class DueResponse(Struct, frozen=True):
 
 async def save_evidence(tx: Tx, env: MerchantEnv, dispute_id: UUID, evidence: Evidence, now: datetime) -> bool:
     """Save a draft of the evidence. False if the dispute takes no response."""
-    saved = await tx.execute(
-        SAVE_EVIDENCE, env.merchant_id, env.mode, dispute_id, now, msgspec.json.encode(evidence).decode()
-    )
+    saved = await tx.execute(SAVE_EVIDENCE, env.merchant_id, env.mode, dispute_id, now, encode(evidence))
     return saved == 1
+
+
+async def replace_evidence(
+    tx: Tx, env: MerchantEnv, transaction_id: UUID, was: Evidence, becomes: Evidence, now: datetime
+) -> None:
+    """Replace this draft of the evidence of a payment's open disputes. One that the merchant has changed stays."""
+    await tx.execute(REPLACE_EVIDENCE, env.merchant_id, env.mode, transaction_id, encode(was), encode(becomes), now)
 
 
 async def lock_evidence(tx: Tx, env: MerchantEnv, dispute_id: UUID) -> LockedEvidence | None:

@@ -1,5 +1,6 @@
 """Chargebacks: the customer's bank takes the money back, even if that puts the balance into debt."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -15,13 +16,16 @@ from tollhouse.ledger.debts import Charge
 from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, available, income, rail
 from tollhouse.ledger.post import defer_post
 from tollhouse.orders.errors import InvalidState
-from tollhouse.refunds import actions, store
+from tollhouse.platform.db import Tx
+from tollhouse.refunds import actions, refund_evidence, store
 from tollhouse.refunds.errors import ChargedBack
 from tollhouse.refunds.store import AwaitedResponse
 from tollhouse.transactions import notify, priced, settlement, verdict
-from tollhouse.transactions.model import CREDITED, Chargeback, ChargebackStatus, Transaction
+from tollhouse.transactions.model import REFUNDABLE, Chargeback, ChargebackStatus, Refund, Transaction
 
 SOURCE = "chargeback"
+DISPUTABLE = REFUNDABLE | {"refunded"}
+"""The statuses of payments of which money was received."""
 RESPONSE_TIME = timedelta(days=14)
 """How long the merchant can respond to a chargeback."""
 
@@ -34,22 +38,27 @@ async def open_chargeback(
     amount_minor: int | None = None,
     reason: str = "fraudulent",
 ) -> Transaction:
-    """Open a chargeback of at most what the merchant keeps of the payment, plus the method's fee.
+    """Open a chargeback of at most what was received, plus the method's fee. By default of what the merchant keeps.
 
-    Released refunds continue and are excluded; unreleased ones fail. Raises `NotFound` and `InvalidState`.
+    What was refunded can be disputed, too: released refunds continue. Unreleased ones fail. Raises `NotFound` and
+    `InvalidState`.
     """
     current = await settlement.lock(work.tx, env, transaction_id)
     stoppable = await actions.list_unreleased(work.tx, current)
-    on_the_way = sum(one.amount_minor - one.unapplied_minor for one in stoppable)
-    if current.status not in CREDITED or current.kept_minor + on_the_way <= 0:
+    if current.status not in DISPUTABLE or _disputable_without(current, stoppable) <= 0:
         raise InvalidState(current.status_at(work.now))
     # Nothing below this line may refuse.
     current = await actions.stop(work, current, stoppable, ChargedBack.code)
-    taken_minor = min(amount_minor or current.kept_minor, current.kept_minor)
+    taken_minor = min(amount_minor or current.kept_minor or current.disputable_minor, current.disputable_minor)
     fee_minor = work.services.catalogue.fees_of(current.method_id).chargeback_minor
     awaited = awaited_response(work, current)
     changed, _ = await charge_back(work, current, taken_minor, reason, awaited, fee_minor=fee_minor)
     return changed
+
+
+async def get_disputable(tx: Tx, current: Transaction) -> int:
+    """What a chargeback of a locked payment would take at most, after it has stopped the unreleased refunds."""
+    return _disputable_without(current, await actions.list_unreleased(tx, current))
 
 
 def awaited_response(work: Work, current: Transaction, provider_reference: str | None = None) -> AwaitedResponse:
@@ -66,9 +75,10 @@ async def charge_back(
     *,
     fee_minor: int,
 ) -> tuple[Transaction, Chargeback]:
-    """Take this much of what the merchant keeps of a locked payment, and the fee. None of it may be in a pending refund.
+    """Take this much of a locked payment from the merchant, and the fee: `disputable_minor` at most.
 
-    A payment has one chargeback that is not won for each `provider_reference`.
+    What was refunded before is ready as evidence. A payment has one chargeback that is not won for each
+    `provider_reference`.
     """
     chargeback = Chargeback(
         id=new_id(),
@@ -79,7 +89,8 @@ async def charge_back(
         opened_at=work.now,
         closed_at=None,
     )
-    await store.insert_chargeback(work.tx, current, chargeback, awaited)
+    evidence = refund_evidence.of(current, work.services.catalogue)
+    await store.insert_chargeback(work.tx, current, chargeback, awaited, evidence)
     disputed = msgspec.structs.replace(
         current, charged_back_minor=current.charged_back_minor + amount_minor, chargeback=chargeback
     )
@@ -118,6 +129,11 @@ async def reinstate(work: Work, current: Transaction, chargeback_id: UUID) -> Tr
     """
     chargeback = await _get(work, current.env, chargeback_id)
     return current if chargeback.status == "won" else await _close(work, current, chargeback, "won")
+
+
+def _disputable_without(current: Transaction, stopped: Sequence[Refund]) -> int:
+    """What is disputable once these pending refunds have failed: their unapplied part awaits a decision again."""
+    return current.disputable_minor - sum(one.unapplied_minor for one in stopped)
 
 
 async def _get(work: Work, env: MerchantEnv, chargeback_id: UUID) -> Chargeback:

@@ -1,7 +1,7 @@
 """Applies what rails observe, also that confirmed money is gone again (`reversed`), and back (`reinstated`).
 
-Reversed money is taken from what awaits a decision, then from the merchant by a chargeback. What was given back to the
-customer before is the platform's loss. Every change locks the link first, so that reports of one payment follow each other.
+Reversed money is taken from what awaits a decision, then from the merchant by a chargeback, also if it was refunded before.
+Every change locks the link first, so that reports of one payment follow each other.
 """
 
 from datetime import datetime
@@ -98,7 +98,7 @@ async def _apply_reversal(work: Work, current: Transaction, observation: Observa
 async def _reverse(work: Work, beside: Transaction, expected: Reversal) -> tuple[Transaction, Reversal]:
     """Take the money of an expected reversal, whose transfer is confirmed. Returns the payment that had it.
 
-    Refunds that were released continue: their amounts have been given back. Unreleased ones fail.
+    Refunds that were released continue, and are evidence. Unreleased ones fail.
     """
     transfer = await store.find_transfer(work.tx, beside, expected.external_ref)
     if transfer is None:
@@ -107,7 +107,7 @@ async def _reverse(work: Work, beside: Transaction, expected: Reversal) -> tuple
     current = await actions.stop(work, current, await actions.list_unreleased(work.tx, current), ChargedBack.code)
     left_minor = min(expected.reported_minor or transfer.amount_minor, transfer.left_minor)
     unapplied_minor = min(left_minor, current.unapplied_refundable_minor)
-    charged_back_minor = min(left_minor - unapplied_minor, current.kept_minor)
+    charged_back_minor = min(left_minor - unapplied_minor, current.disputable_minor)
     if unapplied_minor:
         current = await _take_unapplied(work, current, unapplied_minor, expected.reason)
     chargeback_id = None

@@ -57,8 +57,8 @@ SET_RESPOND_BY = (
 class Reversal(Struct, frozen=True, kw_only=True):
     """A reversal of a transfer. `expected`: the transfer is not confirmed yet. `reported_minor` is 0 for all of it.
 
-    Taken from unapplied money (`unapplied_minor`), from the merchant by a chargeback (`charged_back_minor`), and from the
-    platform (`lost_minor`), because it had been given back before.
+    Taken from unapplied money (`unapplied_minor`), and from the merchant by a chargeback (`charged_back_minor`). Before
+    refunded payments were charged back, the platform bore what had been refunded (`lost_minor`).
     """
 
     id: UUID

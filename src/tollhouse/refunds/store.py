@@ -10,6 +10,7 @@ from tollhouse.http.paging import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.rails.disputes import Evidence, encode
 from tollhouse.rails.provider import RefundOrder
 from tollhouse.transactions.model import REFUND, Chargeback, Refund, Transaction
 
@@ -53,9 +54,11 @@ SCHEDULE_POLL = """
 """
 INSERT_CHARGEBACK = """
     INSERT INTO chargebacks (id, merchant_id, mode, transaction_id, currency, amount_minor, fee_minor, reason, status,
-                             opened_at, respond_by, provider_reference, response)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11,
-            CASE WHEN $10::timestamptz IS NULL THEN 'none' ELSE 'needed' END)
+                             opened_at, respond_by, provider_reference, response, evidence, evidence_saved_at)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10, $11, v.response, v.evidence,
+           CASE WHEN v.evidence <> '{}' THEN $9::timestamptz END
+    FROM (SELECT CASE WHEN $10::timestamptz IS NULL THEN 'none' ELSE 'needed' END,
+                 CASE WHEN $10::timestamptz IS NULL THEN '{}' ELSE $12::jsonb END) v (response, evidence)
 """
 GET_CHARGEBACK = """
     SELECT id, amount_minor, fee_minor, reason, status, opened_at, closed_at FROM chargebacks
@@ -152,12 +155,14 @@ async def schedule_poll(db: Pool, due: DueRefund, at: datetime, provider_referen
     await db.execute(SCHEDULE_POLL, due.env.merchant_id, due.env.mode, due.order.id, at, provider_reference)
 
 
-async def insert_chargeback(tx: Tx, transaction: Transaction, chargeback: Chargeback, awaited: AwaitedResponse) -> None:
-    """Insert a chargeback. A transaction has at most one with this reference that is not won."""
+async def insert_chargeback(
+    tx: Tx, transaction: Transaction, chargeback: Chargeback, awaited: AwaitedResponse, evidence: Evidence
+) -> None:
+    """Insert a chargeback with a draft of its evidence. A transaction has one with this reference that is not won."""
     env = transaction.env
     values = (chargeback.amount_minor, chargeback.fee_minor, chargeback.reason, chargeback.opened_at)
     whose = (env.merchant_id, env.mode, transaction.id, transaction.currency)
-    await tx.execute(INSERT_CHARGEBACK, chargeback.id, *whose, *values, *msgspec.structs.astuple(awaited))
+    await tx.execute(INSERT_CHARGEBACK, chargeback.id, *whose, *values, *msgspec.structs.astuple(awaited), encode(evidence))
 
 
 async def get_chargeback(tx: Tx, env: MerchantEnv, chargeback_id: UUID) -> Chargeback | None:

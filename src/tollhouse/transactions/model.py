@@ -197,10 +197,15 @@ class Transaction(Struct, frozen=True, kw_only=True):
 
     @property
     def kept_minor(self) -> int:
-        """What the merchant keeps: credited, minus refunds (pending ones included) and chargebacks."""
+        """What the merchant keeps: credited, minus refunds (pending ones included) and chargebacks, at least nothing."""
         given_back = self.refunded_minor - (self.received_minor - self.credited_minor - self.unapplied_minor)
         on_hold = self.returning_minor - self.returning_unapplied_minor
-        return self.credited_minor - given_back - on_hold - self.charged_back_minor
+        return max(0, self.credited_minor - given_back - on_hold - self.charged_back_minor)
+
+    @property
+    def disputable_minor(self) -> int:
+        """What a dispute can take from the merchant: received, also if it was refunded since; not what awaits a decision."""
+        return max(0, self.received_minor - self.unapplied_refundable_minor - self.charged_back_minor)
 
     @property
     def refundable_minor(self) -> int:
@@ -210,7 +215,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     @property
     def is_acceptable(self) -> bool:
         """Whether the merchant can accept the unapplied amount: no refund of it is pending, and the currency is right."""
-        waits = self.status in {"refund_required", *CREDITED} and self.unapplied_minor > 0
+        waits = self.status in {"refund_required", "chargeback", *CREDITED} and self.unapplied_minor > 0
         return waits and self.returning_unapplied_minor == 0 and self.refund_required_reason != "wrong_asset"
 
     def link_status_at(self, now: datetime) -> LinkStatus:

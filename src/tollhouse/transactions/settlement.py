@@ -112,7 +112,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     accepted = msgspec.structs.replace(accepted, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
     accepted = await change(work.tx, accepted, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
-    if current.status == "refund_required":
+    if not current.credited_minor:
         in_time = current.link_status_at(work.now) == "active"
         payment = Credited(current.id, priced.counted_minor(current, current.unapplied_minor), in_time=in_time)
         await _count(work, current, payment)

@@ -73,7 +73,7 @@ class PaymentActions(Actions):
     @rule(pick=PICK, part=PARTS)
     def charge_back(self, pick: int, part: int | None) -> None:
         self._prepare(PAID, pick, "succeed")
-        self._simulate(self._payment(pick, PAID), "chargeback", part)
+        self._simulate(self._payment(pick, PAID | {"refunded", "refund_required"}), "chargeback", part)
 
     @rule(pick=PICK, outcome=st.sampled_from(["chargeback_won", "chargeback_lost"]))
     def decide(self, pick: int, outcome: str) -> None:

@@ -102,10 +102,12 @@ class Books:
 
     def accept(self, payment: Payment) -> None:
         """The merchant takes what waits for its decision."""
-        waits = payment.status in {"refund_required", "succeeded", "partially_refunded"} and payment.unapplied > 0
+        waits = (
+            payment.status in {"refund_required", "succeeded", "partially_refunded", "chargeback"} and payment.unapplied > 0
+        )
         if not waits or payment.apart_returning:
             raise RefusedError("invalid_state")
-        taken, first = payment.unapplied, payment.status == "refund_required"
+        taken, first = payment.unapplied, not payment.credited
         fee = max(payment.fee, self.fees[payment.link.currency].of(payment.credited + taken))
         self.balances[payment.link.currency].be_paid(taken, fee - payment.fee)
         payment.fee, payment.credited, payment.unapplied = fee, payment.credited + taken, 0
@@ -233,14 +235,14 @@ class Books:
         payment.settle()
 
     def charge_back(self, payment: Payment, minor: int | None) -> None:
-        """The customer's bank takes back what the merchant kept, for a fee; refunds that no rail has accepted fail."""
+        """The customer's bank takes back what came, refunded or not, for a fee; refunds that no rail has accepted fail."""
         dropped = [one for one in self.refunds if one.payment is payment and one.status == "pending" and not one.accepted]
-        at_most = payment.kept + sum(refund.own for refund in dropped)
-        if payment.status not in {"succeeded", "partially_refunded"} or at_most <= 0:
+        at_most = payment.disputable - sum(refund.unapplied for refund in dropped)
+        if payment.status not in {"succeeded", "partially_refunded", "refunded", "refund_required"} or at_most <= 0:
             raise RefusedError("invalid_state")
         for refund in dropped:
             self.end_refund(refund, paid=False)
-        payment.charged_back = min(minor or payment.kept, payment.kept)
+        payment.charged_back = min(minor or payment.kept or payment.disputable, payment.disputable)
         payment.dispute = "open"
         self.balances[payment.link.currency].charge(payment.charged_back + self.fees[payment.link.currency].dispute)
         payment.settle()

@@ -71,7 +71,12 @@ class Payment:
     @property
     def kept(self) -> int:
         """What is the merchant's still."""
-        return self.credited - self.given - self.returning - self.charged_back
+        return max(0, self.credited - self.given - self.returning - self.charged_back)
+
+    @property
+    def disputable(self) -> int:
+        """What a dispute can take: whatever came, also if it was given back, but not what waits for a decision."""
+        return max(0, self.received - (self.unapplied - self.apart_returning) - self.charged_back)
 
     @property
     def refundable(self) -> int:
