@@ -1,12 +1,16 @@
 """The service works with a role that owns nothing, so that what keeps history from being rewritten binds it."""
 
+from pathlib import Path
+
 import asyncpg
 import pytest
 
 from tests.cast import sign_up
 from tests.running import Service, as_application, new_database
-from tollhouse.platform import embedded, roles
-from tollhouse.platform.migrations import migrate
+from tests.upgrades.two_roles import privileges_kept
+from tollhouse.platform import embedded, migrations, roles
+from tollhouse.platform.migrations import in_folder, migrate
+from tollhouse.platform.roles import NoSuchRoleError
 
 FORBIDDEN = {
     "disable a trigger": "ALTER TABLE ledger_postings DISABLE TRIGGER ALL",
@@ -70,3 +74,41 @@ async def test_an_existing_database_gets_the_role_at_the_next_start(server: embe
     assert await migrate(application, dsn) == []
     assert await connection.fetch("SELECT 1 FROM merchants") == []
     await connection.close()
+
+
+async def test_a_migration_takes_no_privilege_from_a_running_service(
+    server: embedded.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dsn = await new_database(server.cluster.dsn)
+    for number, sql in enumerate(
+        (
+            "CREATE TABLE cups (id int GENERATED ALWAYS AS IDENTITY); CREATE VIEW full_cups AS SELECT id FROM cups;",
+            "DROP VIEW full_cups; CREATE VIEW full_cups AS SELECT id, 1 AS size FROM cups;",
+            "-- transactional: false\nCREATE TABLE IF NOT EXISTS plates (id serial);",
+            "INSERT INTO cups DEFAULT VALUES;",
+        ),
+        1,
+    ):
+        (tmp_path / f"{number:04d}_cups.sql").write_text(sql)
+    files = in_folder(tmp_path)
+    monkeypatch.setattr(migrations, "ours", lambda: files[:1])
+    owner = await asyncpg.connect(dsn)
+    try:
+        assert len(await migrate(as_application(dsn), dsn)) == 1
+        monkeypatch.setattr(migrations, "ours", lambda: files)
+        async with privileges_kept(owner, dsn):
+            assert len(await migrate(as_application(dsn), dsn)) == 3
+    finally:
+        await owner.close()
+
+
+async def test_privileges_that_are_there_are_not_granted_again(service: Service) -> None:
+    [row] = await service.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
+    assert row["count"] > 100
+    assert await service.sql(roles.MISSING, roles.APPLICATION) == []
+
+
+async def test_a_role_that_does_not_exist_is_named(server: embedded.Server) -> None:
+    dsn = await new_database(server.cluster.dsn)
+    with pytest.raises(NoSuchRoleError, match="The role nobody_here of DATABASE_URL does not exist"):
+        await migrate(as_application(dsn).replace(roles.APPLICATION, "nobody_here"), dsn)

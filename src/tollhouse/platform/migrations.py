@@ -110,22 +110,24 @@ def in_folder(folder: Traversable) -> list[Migration]:
 async def migrate(dsn: str, owner_dsn: str | None = None) -> list[str]:
     """Apply missing migrations and return their names. Processes may call it concurrently.
 
-    With `owner_dsn`, its role owns everything, and the role of `dsn` gets the privileges of the application.
+    With `owner_dsn`, its role owns everything, and the role of `dsn` gets the privileges of the application: with each
+    migration, in its transaction, so that a running service keeps them, and at last for a role that is new.
     """
-    done = await apply(owner_dsn or dsn, ours())
     application = roles.role_of(dsn)
-    if owner_dsn is not None and application is not None and application != roles.role_of(owner_dsn):
-        raw = await connect(owner_dsn, settings=LIMITS)
-        try:
-            async with _locked_transaction(raw):
-                await roles.grant(raw, application)
-        finally:
-            await raw.close()
+    if owner_dsn is None or application is None or application == roles.role_of(owner_dsn):
+        return await apply(owner_dsn or dsn, ours())
+    done = await apply(owner_dsn, ours(), application)
+    raw = await connect(owner_dsn, settings=LIMITS)
+    try:
+        async with _locked_transaction(raw):
+            await roles.grant(raw, application)
+    finally:
+        await raw.close()
     return done
 
 
-async def apply(dsn: str, migrations: list[Migration]) -> list[str]:
-    """Apply those that are missing and return their names."""
+async def apply(dsn: str, migrations: list[Migration], application: str | None = None) -> list[str]:
+    """Apply those that are missing and return their names. The role `application` may use what each of them creates."""
     done: list[str] = []
     raw = await connect(dsn, settings=LIMITS)
     tx = Tx(DatabaseConnection(raw))
@@ -146,6 +148,8 @@ async def apply(dsn: str, migrations: list[Migration]) -> list[str]:
                     await raw.execute(STAY_IDLE)  # Also closes the portal of the SELECT above, and with it its snapshot.
                     await _run_outside_transaction(dsn, migration, statements)
                 await tx.execute(RECORD, migration.number, migration.name, migration.digest)
+                if application is not None:
+                    await roles.grant(raw, application)
                 done.append(migration.name)
     finally:
         await raw.close()
