@@ -1,7 +1,6 @@
 """The composition root, which alone knows all packages: builds the services and the web application from the settings."""
 
 import asyncio
-import socket
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -111,8 +110,8 @@ async def verify(settings: Settings) -> None:
         await services.close()
 
 
-def build(services: Services, metrics_listener: socket.socket | None = None, tracing: "Tracing | None" = None) -> ASGIApp:
-    """The web application. Serves the metrics of this instance too if it gets a socket for them."""
+def build(services: Services, tracing: "Tracing | None" = None, *, serves_metrics: bool = False) -> ASGIApp:
+    """The web application. Can serve the metrics of this instance too, if they have an address."""
     recorder = Recorder(services)
     has_metrics = services.settings.metrics_address is not None
     watching: list[asyncio.Task[None]] = []
@@ -126,8 +125,8 @@ def build(services: Services, metrics_listener: socket.socket | None = None, tra
             watching.append(asyncio.create_task(health.keep_refreshed(services)))
         if has_metrics:
             watching.append(asyncio.create_task(process_metrics.sample((services.db,))))
-        if metrics_listener is not None:
-            watching.append(asyncio.create_task(serve_metrics(services, metrics_listener, with_database=False)))
+        if serves_metrics and has_metrics:
+            watching.append(asyncio.create_task(serve_metrics(services, with_database=False)))
 
     async def before_stop() -> None:
         for task in watching:
@@ -151,11 +150,11 @@ def build(services: Services, metrics_listener: socket.socket | None = None, tra
     return application if tracing is None else tracing.application(application)
 
 
-async def serve_metrics(services: Services, listener: socket.socket, *, with_database: bool) -> None:
+async def serve_metrics(services: Services, *, with_database: bool) -> None:
     """Serve the metrics until cancelled. What formats them is imported here: most installations do without."""
     from tollhouse.monitoring.exporter import Exporter  # noqa: PLC0415 - as said above
 
-    await Exporter(services, with_database=with_database).serve(listener)
+    await Exporter(services, with_database=with_database).serve()
 
 
 def route_table(operations: Sequence[Operation]) -> str:

@@ -34,27 +34,16 @@ PART_STOPS_WITHIN_S = 15
 RESTART_AFTER_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 HEALTHY_AFTER_S = 30
 WATCH_EVERY_S = 0.25
+OWNER = "TOLLHOUSE_MIGRATION_DATABASE_URL"
 START_ERRORS = (OSError, RuntimeError, subprocess.SubprocessError, embedded.EmbeddedError)
 """Temporary errors on start: no process, thread, descriptor or memory available, or a full disk."""
 
 
 class Serve(Struct, frozen=True):
-    """The bound socket to listen on, the number of web processes, and the bound socket of the metrics, if there are any."""
+    """The bound socket to listen on, and the number of web processes."""
 
     listener: socket.socket
     workers: int
-    metrics_listener: socket.socket | None = None
-
-    @property
-    def descriptors(self) -> list[int]:
-        """The descriptors of its sockets."""
-        return [one.fileno() for one in (self.listener, self.metrics_listener) if one is not None]
-
-    def listen(self) -> None:
-        """Start listening. Raises `ListenError`."""
-        for one in (self.listener, self.metrics_listener):
-            if one is not None:
-                listening.listen(one)
 
 
 class Process(Protocol):
@@ -154,8 +143,8 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
             log.info("migrations_applied", count=len(applied), detail=f"{applied[0]} to {applied[-1]}")
         if exit_status := await _verify(settings, starter):
             return exit_status
-        how.listen()
-        parts = [*_webs(how), _Part("worker", ["worker", "--supervised", *_metrics(how)])]
+        listening.listen(how.listener)
+        parts = [*_webs(how), _Part("worker", ["worker", "--supervised"])]
         tasks = [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts]
         if database is not None:
             tasks.append(asyncio.create_task(database.keep(stop)))
@@ -191,16 +180,16 @@ async def serve_web(settings: Settings, how: Serve, starter: Starter) -> int:
     stop = _stop_on_signals()
     if exit_status := await _verify(settings, starter):
         return exit_status
-    how.listen()
+    listening.listen(how.listener)
     first, *others = _webs(how)
-    parts = [first.with_arguments(*_metrics(how)), *others]
+    parts = [first.with_arguments("--serves-metrics"), *others]
     await _until_stopped(stop, [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts])
     return 0
 
 
 async def _verify(settings: Settings, starter: Starter) -> int:
     """Compare program and settings with the database in a process of its own, which prints what is wrong."""
-    process = await starter.start("verify", ["verify"], _environment(settings))
+    process = await starter.start("verify", ["verify"], part_environment(settings))
     return await process.wait() or 0
 
 
@@ -231,19 +220,20 @@ def _webs(how: Serve) -> "list[_Part]":
     ]
 
 
-def _metrics(how: Serve) -> list[str]:
-    """The arguments of the part that serves the metrics."""
-    return [] if how.metrics_listener is None else ["--metrics-fd", str(how.metrics_listener.fileno())]
+def part_environment(settings: Settings) -> dict[str, str]:
+    """The settings that the supervisor has determined, for its children, which no longer read them from files.
 
-
-def _environment(settings: Settings) -> dict[str, str]:
-    """The settings that the supervisor has determined, for its children, which no longer read them from files."""
+    They do not get the password of the database's owner.
+    """
     return {
+        OWNER: "",
+        f"{OWNER}{FILE_SUFFIX}": "",
         "DATABASE_URL": settings.database_url or "",
         f"DATABASE_URL{FILE_SUFFIX}": "",
         "TOLLHOUSE_SECRET_KEYS": keys_text(settings),
         f"TOLLHOUSE_SECRET_KEYS{FILE_SUFFIX}": "",
         "TOLLHOUSE_BASE_URL": settings.base_url,
+        "TOLLHOUSE_METRICS_ADDRESS": listening.text(settings.metrics_address) if settings.metrics_address else "",
     }
 
 
@@ -294,7 +284,7 @@ class _Part:
         while not stop.is_set():
             began = asyncio.get_running_loop().time()
             try:
-                child = await starter.start(self._name, self._arguments, _environment(settings))
+                child = await starter.start(self._name, self._arguments, part_environment(settings))
             except START_ERRORS as error:
                 failures += 1
                 await _wait_to_retry(stop, self._name, error, failures)

@@ -20,7 +20,12 @@ EXPOSURE_MAX = 1.5
 """Of 10, by `systemd-analyze security`. A unit without any restriction has 9.6."""
 NO_SYSTEMD = shutil.which("systemd-analyze") is None
 PROGRAM = "/opt/tollhouse/.venv/bin/tollhouse"
-ENVIRONMENT_FILES = ("systemd/tollhouse.env", "docker/tollhouse.env.example", "docker/owner.env.example")
+ENVIRONMENT_FILES = (
+    "systemd/tollhouse.env",
+    "systemd/owner.env",
+    "docker/tollhouse.env.example",
+    "docker/owner.env.example",
+)
 GIVEN_BY_DOCKER = ("172.16.0.0/12", "192.168.0.0/16")
 """What Docker takes the networks from that name no addresses."""
 OF_OTHERS = {"POSTGRES_PASSWORD", "TOLLHOUSE_APPLICATION_PASSWORD"}
@@ -83,6 +88,33 @@ def test_containers_of_the_service_can_write_nothing(name: str) -> None:
 def test_only_database_and_migration_get_the_owners_password() -> None:
     files = {name: service.get("env_file", []) for name, service in _compose()["services"].items()}
     assert {name for name, named in files.items() if "owner.env" in named} == {"database", "migrate"}
+
+
+def test_only_the_migration_and_the_supervisor_get_the_owners_password() -> None:
+    named = {unit.name for unit in UNITS if "owner.env" in unit.read_text()}
+    assert named == {"tollhouse.service", "tollhouse-migrate.service"}
+    owner = "TOLLHOUSE_MIGRATION_DATABASE_URL"
+    assert owner in (DEPLOY / "systemd" / "owner.env").read_text()
+    assert owner not in (DEPLOY / "systemd" / "tollhouse.env").read_text()
+
+
+def test_web_servers_of_one_machine_have_metrics_on_ports_of_their_own() -> None:
+    unit = (DEPLOY / "systemd" / "tollhouse-web@.service").read_text()
+    assert re.findall(r"(?m)^ExecStart=.* --port %i --metrics-port 1%i$", unit)
+
+
+@pytest.mark.parametrize(
+    ("command", "has_owner"), [("status", False), ("migrate", True), ("backup", True), ("config", False)]
+)
+def test_a_command_runs_as_the_service_with_its_settings(tmp_path: Path, command: str, has_owner: bool) -> None:
+    (tmp_path / "systemd-run").write_text('#!/bin/sh\nfor word in "$@"; do echo "$word"; done\n')
+    (tmp_path / "systemd-run").chmod(0o755)
+    words = [DEPLOY / "systemd" / "tollhouse", command, "two words"]
+    run = subprocess.run(words, capture_output=True, text=True, check=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    said = run.stdout.splitlines()
+    assert said[-3:] == [PROGRAM, command, "two words"]
+    assert {"User=tollhouse", "EnvironmentFile=/etc/tollhouse/tollhouse.env"} <= set(said)
+    assert ("EnvironmentFile=-/etc/tollhouse/owner.env" in said) == has_owner
 
 
 def test_only_the_proxy_is_published() -> None:

@@ -13,9 +13,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.processes import Serving
-from tests.running import KEY, free_port, new_database
-from tollhouse.cli.options import bind_metrics
-from tollhouse.platform import config, embedded
+from tests.running import KEY, free_port, migrated_database, new_database
+from tollhouse import supervisor
+from tollhouse.monitoring import exporter
+from tollhouse.platform import config, embedded, listening
 from tollhouse.platform.config import InvalidSettingsError
 from tollhouse.platform.metrics import Counter, Durations, Gauge, Rows
 
@@ -44,7 +45,7 @@ async def scraped(server: embedded.Server, tmp_path_factory: pytest.TempPathFact
     url = f"http://127.0.0.1:{port}/metrics"
     await serving.start()
     async with asyncio.timeout(30):  # one web process responds before the other one has started
-        while processes(await scrape(url)) != {"worker", "web 1", "web 2"}:
+        while await running(url) != {"worker", "web 1", "web 2"}:
             await asyncio.sleep(0.1)
     yield serving, url
     assert serving.stop() == []
@@ -70,6 +71,14 @@ async def scrape_until(url: str, holds: Callable[[Samples], bool]) -> Samples:
         while not holds(samples := await scrape(url)):
             await asyncio.sleep(0.05)
     return samples
+
+
+async def running(url: str) -> set[str]:
+    """The processes that run; none before the worker, which serves the metrics, has started."""
+    try:
+        return processes(await scrape(url))
+    except aiohttp.ClientConnectorError:
+        return set()
 
 
 def processes(samples: Samples) -> set[str]:
@@ -162,6 +171,70 @@ def test_prometheus_accepts_the_files(words: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+async def test_a_port_that_is_taken_stops_no_payments(server: embedded.Server, tmp_path: Path) -> None:
+    with listening.open_listening("127.0.0.1", free_port(), "") as other:
+        serving = Serving(
+            tmp_path,
+            "web",
+            DATABASE_URL=await migrated_database(server.cluster.dsn),
+            TOLLHOUSE_SECRET_KEYS=KEY,
+            TOLLHOUSE_METRICS_ADDRESS=f"127.0.0.1:{other.getsockname()[1]}",
+        )
+        await serving.start()  # it is ready to take payments
+        warning = json.loads(next(line for line in serving.said.splitlines() if "metrics_not_served" in line))
+        assert serving.stop() == []
+    assert warning["level"] == "warning"
+    assert f"for example --metrics-port {other_port(warning['detail']) + 1}" in warning["detail"]
+
+
+def other_port(detail: str) -> int:
+    """The port that a warning names."""
+    found = re.match(r"Port (\d+) on 127\.0\.0\.1 is already in use", detail)
+    assert found is not None, detail
+    return int(found[1])
+
+
+async def test_each_unit_has_metrics_on_a_port_of_its_own(server: embedded.Server, tmp_path: Path) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/metrics"
+    with listening.open_listening("127.0.0.1", free_port(), "") as other:
+        serving = Serving(
+            tmp_path,
+            "web",
+            "--metrics-port",
+            str(port),
+            DATABASE_URL=await migrated_database(server.cluster.dsn),
+            TOLLHOUSE_SECRET_KEYS=KEY,
+            TOLLHOUSE_METRICS_ADDRESS=f"127.0.0.1:{other.getsockname()[1]}",
+            TOLLHOUSE_METRICS_TOKEN=TOKEN,
+        )
+        await serving.start()
+        async with asyncio.timeout(30):
+            while await running(url) != {"web 1"}:
+                await asyncio.sleep(0.05)
+        assert serving.stop() == []
+
+
+async def test_metrics_are_served_once_their_port_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporter, "RETRY_AFTER_S", 0.01)
+    with listening.open_listening("127.0.0.1", free_port(), "") as other:
+        port = other.getsockname()[1]
+        waiting = asyncio.create_task(exporter.listen("127.0.0.1", port))
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(waiting), 0.1)
+    with await asyncio.wait_for(waiting, 30) as listener:
+        assert listener.getsockname()[1] == port
+
+
+def test_parts_of_a_supervisor_do_not_get_the_password_of_the_owner() -> None:
+    url = "postgresql://tollhouse:secret@db1/tollhouse"
+    settings = config.load(
+        {"DATABASE_URL": "postgresql://a@db1/t", "TOLLHOUSE_SECRET_KEYS": KEY, "TOLLHOUSE_MIGRATION_DATABASE_URL": url}
+    )
+    environment = supervisor.part_environment(settings)
+    assert config.load(environment).migration_database_url is None
+
+
 def test_processes_count_in_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows()
     monkeypatch.setattr("tollhouse.platform.metrics.INSTANCE", rows)
@@ -200,4 +273,4 @@ def test_an_address_that_is_open_or_wrong_is_refused(address: str, token: str, m
 
 
 def test_metrics_are_off_by_default() -> None:
-    assert bind_metrics(config.load({})) is None
+    assert config.load({}).metrics_address is None

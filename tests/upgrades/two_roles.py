@@ -9,18 +9,18 @@ import asyncpg
 from tests.running import as_application
 from tollhouse.platform import roles
 
-READABLE = f"""
+READABLE = """
     SELECT relname FROM pg_class
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition
-      AND has_table_privilege('{roles.APPLICATION}', oid, 'SELECT')
+      AND has_table_privilege('tollhouse_application', oid, 'SELECT')
 """
-WATCHED = f"""
+WATCHED = """
     CREATE FUNCTION application_keeps_privileges() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE forbidden text;
     BEGIN
         SELECT string_agg(relname, ', ') INTO forbidden FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S') AND NOT relispartition
-          AND NOT has_table_privilege('{roles.APPLICATION}', oid, 'SELECT');
+          AND NOT has_table_privilege('tollhouse_application', oid, 'SELECT');
         IF forbidden IS NOT NULL THEN
             RAISE '% commits, and the application may not read %', NEW.name, forbidden;
         END IF;
@@ -34,7 +34,7 @@ NOT_WATCHED = "DROP FUNCTION application_keeps_privileges CASCADE"
 
 @asynccontextmanager
 async def privileges_kept(owner: "asyncpg.Connection[asyncpg.Record]", dsn: str) -> AsyncIterator[None]:
-    """While the owner migrates in the body: no migration commits without privileges, and a service's reads are not forbidden."""
+    """While the owner migrates in the body: no migration commits without privileges, and no read is forbidden."""
     await roles.grant(owner, roles.APPLICATION)
     await owner.execute(WATCHED)
     names = [row["relname"] for row in await owner.fetch(READABLE)]

@@ -13,7 +13,7 @@ from typing import NoReturn
 from cyclopts import App, CycloptsError
 
 from tollhouse import supervisor
-from tollhouse.cli.options import Host, Port, Workers, bind_metrics, log_warnings, settings_for, stderr
+from tollhouse.cli.options import Host, MetricsPort, Port, Workers, log_warnings, settings_for, stderr
 from tollhouse.cli.supervised import run_supervised
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import allocator, config, env_files, listening, log
@@ -99,10 +99,10 @@ def import_all(group: App) -> None:
 
 
 @app.command
-def serve(*, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1) -> int:
+def serve(*, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1, metrics_port: MetricsPort = None) -> int:
     """Run migrations, the web server and the worker, with an embedded database unless DATABASE_URL is set."""
-    settings = settings_for(port)
+    settings = settings_for(port, metrics_port)
     log_warnings(settings)
     with listening.bind(host, port) as listener:
-        how = supervisor.Serve(listener, workers, bind_metrics(settings))
-        return run_supervised(partial(supervisor.serve, settings, how), *how.descriptors)
+        how = supervisor.Serve(listener, workers)
+        return run_supervised(partial(supervisor.serve, settings, how), listener.fileno())

@@ -1,13 +1,13 @@
 """Options that several commands have, what they determine, and how errors are printed."""
 
 import os
-import socket
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 
-from tollhouse.platform import config, listening
+from tollhouse.platform import config
 from tollhouse.platform.log import log
 
 stderr = Console(stderr=True, highlight=False)
@@ -17,13 +17,21 @@ Yes = Annotated[bool, Parameter(negative=(), help="Do not ask.")]
 Host = Annotated[str, Parameter(help="Address to listen on.")]
 Port = Annotated[int, Parameter(help="Port to listen on.")]
 Workers = Annotated[int, Parameter(help="Number of web processes.")]
+MetricsPort = Annotated[
+    int | None, Parameter(help="Port of the metrics, instead of that in TOLLHOUSE_METRICS_ADDRESS. No metrics without it.")
+]
+OWNER = "TOLLHOUSE_MIGRATION_DATABASE_URL"
 
 
-def settings_for(port: int) -> config.Settings:
-    """The settings, with a base URL for this port unless one is configured."""
+def settings_for(port: int | None, metrics_port: int | None = None) -> config.Settings:
+    """The settings, with a base URL for this port unless one is configured, and with this port of the metrics."""
     environ: dict[str, str] = dict(os.environ)
-    environ.setdefault("TOLLHOUSE_BASE_URL", f"http://localhost:{port}")
-    return config.load(environ)
+    if port is not None:
+        environ.setdefault("TOLLHOUSE_BASE_URL", f"http://localhost:{port}")
+    settings = config.load(environ)
+    if metrics_port is None or settings.metrics_address is None:
+        return settings
+    return msgspec.structs.replace(settings, metrics_address=(settings.metrics_address[0], metrics_port))
 
 
 def log_warnings(settings: config.Settings) -> None:
@@ -32,9 +40,14 @@ def log_warnings(settings: config.Settings) -> None:
         log.warning("setting_questionable", detail=warning)
 
 
-def bind_metrics(settings: config.Settings) -> socket.socket | None:
-    """The bound socket of the metrics, unless they are off. Raises `ListenError`."""
-    return None if settings.metrics_address is None else listening.bind(*settings.metrics_address)
+def log_needless_owner(settings: config.Settings) -> None:
+    """Log that web or worker got the password of the database's owner, who can switch off what binds them."""
+    if settings.migration_database_url is not None:
+        log.warning(
+            "setting_questionable",
+            detail=f"{OWNER} is set for a process that has no use for it. Keep it in a file "
+            "of its own, which only `tollhouse migrate` and `tollhouse backup` get.",
+        )
 
 
 def require_database(settings: config.Settings) -> config.Settings:

@@ -12,13 +12,24 @@ from cyclopts import Parameter
 
 from tollhouse import main as root
 from tollhouse import supervisor
-from tollhouse.cli.options import Host, Port, Workers, bind_metrics, log_warnings, require_database, settings_for
+from tollhouse.cli.options import (
+    Host,
+    MetricsPort,
+    Port,
+    Workers,
+    log_needless_owner,
+    log_warnings,
+    require_database,
+    settings_for,
+)
 from tollhouse.cli.supervised import run_supervised
 from tollhouse.events import delivery_metrics
 from tollhouse.platform import config, http_server, listening, metrics
 from tollhouse.worker import run, work
 
 Hidden = Parameter(show=False)
+ServesMetrics = Annotated[bool, Hidden]
+"""Whether a part of a supervisor serves the metrics of all parts."""
 
 
 def web(
@@ -26,51 +37,46 @@ def web(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     workers: Workers = 1,
+    metrics_port: MetricsPort = None,
     socket_fd: Annotated[int | None, Hidden] = None,
     number: Annotated[int, Hidden] = 1,
-    metrics_fd: Annotated[int | None, Hidden] = None,
+    serves_metrics: ServesMetrics = False,
 ) -> int:
     """Run the web server. Requires DATABASE_URL."""
-    settings = require_database(settings_for(port))
+    settings = require_database(settings_for(port, metrics_port))
     metrics.use_row(number)
     if socket_fd is not None:
         _stop_with_parent()
         with listening.inherited_socket(socket_fd) as listener:
-            return _serve_requests(settings, listener, _inherited(metrics_fd))
+            return _serve_requests(settings, listener, serves_metrics=serves_metrics)
     log_warnings(settings)
+    log_needless_owner(settings)
     with listening.bind(host, port) as listener:
-        metrics_listener = bind_metrics(settings)
         if workers > 1:
-            how = supervisor.Serve(listener, workers, metrics_listener)
-            return run_supervised(partial(supervisor.serve_web, settings, how), *how.descriptors)
+            how = supervisor.Serve(listener, workers)
+            return run_supervised(partial(supervisor.serve_web, settings, how), listener.fileno())
         asyncio.run(root.verify(settings))
-        return _serve_requests(settings, listener, metrics_listener)
+        return _serve_requests(settings, listener, serves_metrics=True)
 
 
-def _inherited(descriptor: int | None) -> socket.socket | None:
-    return None if descriptor is None else listening.inherited_socket(descriptor)
-
-
-def _serve_requests(settings: config.Settings, listener: socket.socket, metrics_listener: socket.socket | None) -> int:
+def _serve_requests(settings: config.Settings, listener: socket.socket, *, serves_metrics: bool) -> int:
     tracing = root.start_tracing(settings)
-    server = http_server.make(
-        root.build(root.create_services(settings, tracing=tracing), metrics_listener, tracing), settings
-    )
+    services = root.create_services(settings, tracing=tracing)
+    server = http_server.make(root.build(services, tracing, serves_metrics=serves_metrics), settings)
     server.run([listener])
     return 0 if server.started else 1
 
 
-def worker(*, supervised: Annotated[bool, Hidden] = False, metrics_fd: Annotated[int | None, Hidden] = None) -> None:
+def worker(*, metrics_port: MetricsPort = None, supervised: Annotated[bool, Hidden] = False) -> None:
     """Run the worker: deliver webhooks and run periodic jobs. Requires DATABASE_URL."""
-    settings = require_database(config.load())
+    settings = require_database(settings_for(None, metrics_port))
     if supervised:
         _stop_with_parent()
-        metrics_listener = _inherited(metrics_fd)
     else:
         log_warnings(settings)
-        metrics_listener = bind_metrics(settings)
+        log_needless_owner(settings)
         asyncio.run(root.verify(settings))
-    run(_work(settings, metrics_listener))
+    run(_work(settings))
 
 
 def verify() -> None:
@@ -78,12 +84,12 @@ def verify() -> None:
     asyncio.run(root.verify(require_database(config.load())))
 
 
-async def _work(settings: config.Settings, metrics_listener: socket.socket | None) -> None:
+async def _work(settings: config.Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     services = root.create_services(settings)
-    beside = [] if metrics_listener is None else [root.serve_metrics(services, metrics_listener, with_database=True)]
+    beside = [] if settings.metrics_address is None else [root.serve_metrics(services, with_database=True)]
     tracing = root.start_tracing(settings)
     if tracing is not None:
         delivery_metrics.observers.append(tracing.record_attempt)

@@ -10,10 +10,12 @@ from starlette.types import Receive, Scope, Send
 from tollhouse.http.services import Services
 from tollhouse.monitoring.database_metrics import DatabaseMetrics
 from tollhouse.monitoring.exposition import exposition
-from tollhouse.platform import http_server
+from tollhouse.platform import http_server, listening
 from tollhouse.platform.log import log
 
 PATH = "/metrics"
+CHANGE = "--metrics-port {port}"
+RETRY_AFTER_S = 15
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
@@ -26,8 +28,11 @@ class Exporter:
         self._authorization = None if token is None else f"Bearer {token}".encode()
         self._database = DatabaseMetrics(services) if with_database else None
 
-    async def serve(self, listener: socket.socket) -> None:
+    async def serve(self) -> None:
         """Serve until cancelled. A failure is logged: metrics must not end what they observe."""
+        if self._settings.metrics_address is None:
+            return
+        listener = await listen(*self._settings.metrics_address)
         server = http_server.make_within(self, self._settings)
         try:
             await server.serve([listener])
@@ -54,3 +59,20 @@ class Exporter:
         # In a thread, so that the requests of this process wait only a few milliseconds at a time.
         text, media_type = await asyncio.to_thread(exposition, metrics, accept)
         return Response(text, headers={"Content-Type": media_type})
+
+
+async def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. While the address is taken, this is logged once and tried again."""
+    is_logged = False
+    while True:
+        try:
+            listener = listening.open_listening(host, port, CHANGE)
+        except listening.ListenError as error:
+            if not is_logged:
+                log.warning("metrics_not_served", detail=str(error), retry_after_s=RETRY_AFTER_S)
+                is_logged = True
+            await asyncio.sleep(RETRY_AFTER_S)
+        else:
+            if is_logged:
+                log.info("metrics_served", detail=listening.text((host, port)))
+            return listener

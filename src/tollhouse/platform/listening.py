@@ -14,8 +14,8 @@ class ListenError(Failure):
     """The address cannot be used; the text says why and what to do."""
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """A bound TCP socket that does not listen yet. Raises `ListenError`."""
+def bind(host: str, port: int, change: str = "--port {port}") -> socket.socket:
+    """A bound TCP socket that does not listen yet. Raises `ListenError`, which says to `change` the port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -23,17 +23,34 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise ListenError(_explain(error, host, port)) from None
+        raise ListenError(_explain(error, host, port, change)) from None
     return listener
 
 
-def listen(listener: socket.socket) -> None:
+def open_listening(host: str, port: int, change: str) -> socket.socket:
+    """A socket that listens. Raises `ListenError`."""
+    listener = bind(host, port, change)
+    try:
+        listen(listener, change)
+    except ListenError:
+        listener.close()
+        raise
+    return listener
+
+
+def listen(listener: socket.socket, change: str = "--port {port}") -> None:
     """Start listening. Raises `ListenError` if another process has listened there since it was bound."""
     try:
         listener.listen(BACKLOG)
     except OSError as error:
         host, port = cast("tuple[str, int]", listener.getsockname()[:2])
-        raise ListenError(_explain(error, host, port)) from None
+        raise ListenError(_explain(error, host, port, change)) from None
+
+
+def text(address: tuple[str, int]) -> str:
+    """An address and its port as in settings."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def inherited_socket(descriptor: int) -> socket.socket:
@@ -45,12 +62,14 @@ def inherited_socket(descriptor: int) -> socket.socket:
     return socket.socket(fileno=os.dup(descriptor))
 
 
-def _explain(error: OSError, host: str, port: int) -> str:
+def _explain(error: OSError, host: str, port: int, change: str) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} on {host} is already in use, perhaps by another Tollhouse process. Stop that program, "
-            f"or choose another port, for example --port {port + 1}."
+            f"or choose another port, for example {change.format(port=port + 1)}."
         )
     if error.errno == errno.EACCES:
         return f"Port {port} on {host} is reserved for the system administrator. Choose a port above 1023, for example 8000."
-    return f"Cannot listen on {host}, port {port}: {error.strerror or error}. Check --host and --port."
+    return (
+        f"Cannot listen on {host}, port {port}: {error.strerror or error}. Check {change.partition(' ')[0]} and the address."
+    )

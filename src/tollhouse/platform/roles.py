@@ -26,9 +26,9 @@ MISSING = """
         SELECT oid, format('public.%I', relname) AS name, relkind = 'S' AS is_sequence,
                relname IN ('schema_migrations', 'state_transitions') AS is_read_only,
                has_table_privilege($1, oid, 'SELECT') AS reads,
-               CASE WHEN relkind <> 'S' THEN has_table_privilege($1, oid, 'INSERT') AND has_table_privilege($1, oid, 'UPDATE')
-                                         AND has_table_privilege($1, oid, 'DELETE')
-                    ELSE has_sequence_privilege($1, oid, 'USAGE') END AS writes,
+               CASE WHEN relkind = 'S' THEN has_sequence_privilege($1, oid, 'USAGE')
+                    ELSE has_table_privilege($1, oid, 'INSERT') AND has_table_privilege($1, oid, 'UPDATE')
+                         AND has_table_privilege($1, oid, 'DELETE') END AS writes,
                relkind <> 'S' AND has_table_privilege($1, oid, 'INSERT, UPDATE, DELETE') AS writes_something
         FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND NOT relispartition
