@@ -13,6 +13,7 @@ from typing import Any
 import uvloop
 
 from chaos import (
+    administrator,
     backlog,
     containers,
     failover,
@@ -50,6 +51,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "rolling": rolling.run,
     "failover": failover.run,
     "containers": containers.run,
+    "administrator": administrator.run,
 }
 NAMESPACED = {"strangers", "rebinding"}
 """These run in a network namespace with their own name server."""

@@ -103,7 +103,7 @@ class Merchant:
     def __init__(self, url: str, http: aiohttp.ClientSession) -> None:
         self._url, self._http = url, http
         self.failed = 0
-        self._key = ""
+        self.api_key = ""
 
     async def begin(self) -> None:
         """Sign up and create an API key."""
@@ -116,7 +116,7 @@ class Merchant:
             async with self._http.post(f"{self._url}/api/v2/merchant/{path}", json=body) as answer:
                 answer.raise_for_status()
                 made = await answer.json()
-        self._key = made["api_key"]
+        self.api_key = made["api_key"]
 
     async def open_link(self, number: int) -> None:
         """Create a payment link and count a response other than 201."""
@@ -125,7 +125,7 @@ class Merchant:
     async def create_link(self, key: str) -> str | None:
         """Create a payment link with an idempotency key of its own. Returns its id; None unless created."""
         body = {"display_name": f"Coffee {key}", "amount": "4.20", "currency": "EUR"}
-        headers = {"X-API-Key": self._key, "Idempotency-Key": f"link-{key}"}
+        headers = {"X-API-Key": self.api_key, "Idempotency-Key": f"link-{key}"}
         try:
             async with self._http.post(
                 f"{self._url}/api/v2/integration/payment-links", json=body, headers=headers
@@ -136,7 +136,7 @@ class Merchant:
 
     async def call(self, path: str, body: object = None) -> dict[str, Any]:
         """POST `body` to this path of the integration API, or GET it. Raises `ClientResponseError` unless it succeeds."""
-        headers = {"X-API-Key": self._key} | ({} if body is None else {"Idempotency-Key": secrets.token_hex(8)})
+        headers = {"X-API-Key": self.api_key} | ({} if body is None else {"Idempotency-Key": secrets.token_hex(8)})
         method = "GET" if body is None else "POST"
         address = f"{self._url}/api/v2/integration/{path}"
         async with self._http.request(method, address, json=body, headers=headers) as answer:

@@ -11,6 +11,7 @@ from tests.upgrades.two_roles import privileges_kept
 from tollhouse.platform import embedded, migrations, roles
 from tollhouse.platform.migrations import in_folder, migrate
 from tollhouse.platform.roles import NoSuchRoleError
+from tollhouse.platform.roles_store import MISSING
 
 FORBIDDEN = {
     "disable a trigger": "ALTER TABLE ledger_postings DISABLE TRIGGER ALL",
@@ -105,7 +106,7 @@ async def test_a_migration_takes_no_privilege_from_a_running_service(
 async def test_privileges_that_are_there_are_not_granted_again(service: Service) -> None:
     [row] = await service.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
     assert row["count"] > 100
-    assert await service.sql(roles.MISSING, roles.APPLICATION) == []
+    assert await service.sql(MISSING, roles.APPLICATION) == []
 
 
 async def test_a_role_that_does_not_exist_is_named(server: embedded.Server) -> None:
