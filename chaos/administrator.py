@@ -164,7 +164,12 @@ async def run(*, quick: bool) -> list[Figure]:
         loads = [await stack.enter_async_context(Load(proxy.name, proxy.port, host)) for proxy in administrator.proxies]
         sending = [asyncio.create_task(load.run()) for load in loads]
         await asyncio.sleep(SETTLE_S)
-        await administrator.upgrade_from_old()
+        try:
+            await administrator.upgrade_from_old()
+        except BaseException:
+            for task in sending:
+                task.cancel()
+            raise
         served = await administrator.metrics()
         for _ in range(QUICK_ROUNDS if quick else ROUNDS):
             await administrator.restart_in_turn()

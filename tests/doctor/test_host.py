@@ -8,6 +8,7 @@ import pytest
 from tollhouse.doctor import host
 from tollhouse.kernel import clock
 from tollhouse.platform.config import load
+from tollhouse.platform.disk import GIB, Disk
 
 
 def files(data_dir: Path, environ: dict[str, str] | None = None) -> list[tuple[str, str]]:
@@ -64,4 +65,4 @@ def test_an_archive_needs_a_base_backup(tmp_path: Path, monkeypatch: pytest.Monk
     [(0.5, 10, "failure"), (0.5, 0.6, "failure"), (2, 100, "warning"), (2, 10, "ok"), (9, 100, "ok")],
 )
 def test_a_full_disk_is_a_failure(free_gib: float, total_gib: float, status: str) -> None:
-    assert host.disk(Path("/data"), int(total_gib * host.GIB), int(free_gib * host.GIB)).status == status
+    assert host.disk(Disk(Path("/data"), int(total_gib * GIB), int(free_gib * GIB))).status == status

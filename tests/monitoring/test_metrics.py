@@ -127,6 +127,13 @@ async def test_a_scrape_tells_about_database_worker_and_processes(scraped: tuple
     assert total(samples, "tollhouse_invariants_broken") == 0
     assert total(samples, "tollhouse_partitions_ahead_seconds", table="webhook_events") > 86_400
     assert total(samples, "tollhouse_database_pool_limit") > 0
+    assert total(samples, "tollhouse_disk_free_bytes", folder="data") > 0
+    assert total(samples, "tollhouse_payouts_paused") == 0
+    assert total(samples, "tollhouse_webhook_destinations_failing") == 0
+
+
+async def test_no_label_is_one_of_prometheus(scraped: tuple[Serving, str]) -> None:
+    assert {name for name, labels in await scrape(scraped[1]) if {"job", "instance"} & dict(labels).keys()} == set()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,10 @@ CREATE UNIQUE INDEX CONCURRENTLY cups_id ON cups (id);
 COMMENT ON INDEX cups_id IS E'it\\'s; one';
 """
 INDEXES = "SELECT count(*) FROM pg_index WHERE indrelid = 'cups'::regclass AND indisvalid = $1"
+WAITS_FOR_8 = """
+    SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+    WHERE datname = current_database() AND locktype = 'advisory' AND objid = 8 AND NOT granted
+"""
 KILLED = """
 import asyncio, sys
 from pathlib import Path
@@ -147,3 +151,23 @@ async def test_the_body_of_a_function_is_no_transaction_control(database: str, t
         len(await apply(database, written(tmp_path, f=body, g=f"-- transactional: false\n{body.replace('f()', 'g()')}")))
         == 2
     )
+
+
+async def test_a_migration_that_lost_a_deadlock_with_a_request_runs_again(database: str, tmp_path: Path) -> None:
+    both = "LOCK TABLE cups; SELECT pg_advisory_xact_lock(8); LOCK TABLE plates"
+    files = written(tmp_path, cups=TABLE, plates="CREATE TABLE plates ()", both=both)
+    await apply(database, files[:2])
+    request, blocking = await asyncpg.connect(database), await asyncpg.connect(database)
+    await request.execute("SET deadlock_timeout = '1min'")  # so that the migration is the one that PostgreSQL ends
+    await blocking.execute("SELECT pg_advisory_lock(8)")
+    migrating = asyncio.create_task(apply(database, files))
+    try:
+        while not await value(database, WAITS_FOR_8):
+            await asyncio.sleep(0.01)
+        async with request.transaction():
+            await request.execute("LOCK TABLE plates IN ACCESS SHARE MODE")
+            await blocking.close()
+            await request.execute("LOCK TABLE cups IN ACCESS SHARE MODE")
+        assert await migrating == ["0003_both.sql"]
+    finally:
+        await request.close()

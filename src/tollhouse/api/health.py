@@ -43,4 +43,4 @@ async def ready(services: Services, now: datetime) -> Readiness:
     `parts` says more, and does not change the status: a web process takes requests while no worker runs.
     """
     await require_ready(services.db)
-    return Readiness("ok", lost_lines(), await read_parts(services.db, services.keys, now))
+    return Readiness("ok", lost_lines(), await read_parts(services.db, services.keys, now, services.settings.data_dir))

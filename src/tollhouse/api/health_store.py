@@ -1,12 +1,14 @@
 """SQL of the readiness probe. One statement, which costs the same however much data there is: anybody may ask."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
 from tollhouse.kernel.limits import WORKER_SILENT_AFTER_S
 from tollhouse.platform.db import Pool
+from tollhouse.platform.disk import disk_of
 from tollhouse.platform.encryption import KeyRing
 
 RUNNING_WITHIN = timedelta(seconds=WORKER_SILENT_AFTER_S)
@@ -23,7 +25,8 @@ PARTS = """
 class ReadinessParts(Struct, frozen=True):
     """What the instance needs. Without a worker nothing is delivered; without the others requests fail.
 
-    `keys`: the key in use is the one that this database knows. `partitions`: rows of the next hour have one.
+    `keys`: the key in use is the one that this database knows. `partitions`: rows of the next hour have one. `disk`: room
+    for the data folder of this machine, where the embedded database is.
     """
 
     database: Literal["ok"]
@@ -31,9 +34,10 @@ class ReadinessParts(Struct, frozen=True):
     keys: Literal["ok", "wrong"]
     partitions: Literal["ok", "missing"]
     worker: Literal["ok", "missing"]
+    disk: Literal["ok", "low", "full"]
 
 
-async def read_parts(db: Pool, keys: KeyRing, now: datetime) -> ReadinessParts:
+async def read_parts(db: Pool, keys: KeyRing, now: datetime, data_dir: Path) -> ReadinessParts:
     """The state of all parts, given that the database responds and has the right schema."""
     row = await db.read_row(PARTS, now, RUNNING_WITHIN, PARTITIONS_AHEAD, keys.in_use)
     if row is None:
@@ -44,4 +48,5 @@ async def read_parts(db: Pool, keys: KeyRing, now: datetime) -> ReadinessParts:
         "ok" if row["check_value"] == keys.check_values[keys.in_use] else "wrong",
         "ok" if row["has_partitions"] else "missing",
         "ok" if row["has_worker"] else "missing",
+        "ok" if (disk := disk_of(data_dir)) is None else disk.state,
     )

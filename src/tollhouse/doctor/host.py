@@ -1,7 +1,6 @@
 """This machine: who can read and change files, and how much room is left."""
 
 import os
-import shutil
 import stat
 from collections.abc import Mapping
 from datetime import timedelta
@@ -12,12 +11,10 @@ from tollhouse.kernel import clock, limits
 from tollhouse.platform import data_folder, env_files
 from tollhouse.platform.base_backups import is_due
 from tollhouse.platform.config import Settings
+from tollhouse.platform.disk import GIB, Disk, disk_of
 from tollhouse.platform.setting_list import SETTINGS
 from tollhouse.platform.wal_archive import newest_base_at
 
-GIB = 1 << 30
-FREE_BYTES_LOW, FREE_BYTES_MIN = 5 * GIB, GIB
-FREE_PERCENT_LOW = 10
 OTHERS_READ, OTHERS_WRITE, NOT_THE_OWNER = stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH, stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -45,7 +42,8 @@ def examine_disk(settings: Settings) -> list[Finding]:
     """Room for the embedded database. A database on another machine is not seen from here. Raises `OSError`."""
     if settings.database_url is not None or not settings.data_dir.exists():
         return []
-    return [disk(settings.data_dir, *shutil.disk_usage(settings.data_dir)[::2])]
+    found = disk_of(settings.data_dir)
+    return [] if found is None else [disk(found)]
 
 
 def examine_base_backups(settings: Settings) -> list[Finding]:
@@ -63,15 +61,17 @@ def examine_base_backups(settings: Settings) -> list[Finding]:
     return [Finding("base_backup", "ok", f"The last base backup is of {at}.")]
 
 
-def disk(folder: Path, total: int, free: int) -> Finding:
+def disk(found: Disk) -> Finding:
     """What so many free bytes mean."""
-    message = f"{folder} has {free / GIB:.1f} of {total / GIB:.1f} GiB free."
+    message = f"{found.folder} has {found.free_bytes / GIB:.1f} of {found.total_bytes / GIB:.1f} GiB free."
     advice = "Free space or enlarge the disk: PostgreSQL stops when it is full."
-    if free < FREE_BYTES_MIN:
-        return Finding("disk", "failure", message, advice)
-    if free < FREE_BYTES_LOW and free * 100 < total * FREE_PERCENT_LOW:
-        return Finding("disk", "warning", message, advice)
-    return Finding("disk", "ok", message)
+    match found.state:
+        case "full":
+            return Finding("disk", "failure", message, advice)
+        case "low":
+            return Finding("disk", "warning", message, advice)
+        case "ok":
+            return Finding("disk", "ok", message)
 
 
 def _data_folder(folder: Path) -> list[Finding]:

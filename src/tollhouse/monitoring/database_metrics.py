@@ -16,7 +16,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.events.status import read_status
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.kernel.bank_days import before_bank_days
+from tollhouse.kernel.bank_days import bank_days_between, before_bank_days
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX, WORKER_SILENT_AFTER_S
 from tollhouse.monitoring import store
@@ -31,6 +31,7 @@ READ_EVERY_S, READ_LEDGER_EVERY_S = 10, 60
 RUNNING_WITHIN = timedelta(seconds=WORKER_SILENT_AFTER_S)
 VERSION = version("tollhouse")
 UNAVAILABLE = (*UNREACHABLE, asyncpg.PostgresError, TemporarilyUnavailable)
+FAILING_AFTER = timedelta(hours=1)
 NO_RAIL = "none"
 Labels = Mapping[str, str]
 Sample = tuple[Labels, float]
@@ -125,6 +126,7 @@ async def _read_queues(db: Pool, now: datetime) -> list[Metric]:
     deliveries = await read_status(db)
     oldest = await _row(db, store.OLDEST_UNDELIVERED)
     mails = await _row(db, store.MAILS, now)
+    failing = await _row(db, store.DESTINATIONS_FAILING, now - FAILING_AFTER)
     return [
         _gauge(
             "delivery_lane_oldest_seconds",
@@ -146,6 +148,11 @@ async def _read_queues(db: Pool, now: datetime) -> list[Metric]:
         _gauge(
             "undelivered_event_age_seconds", "Age of the oldest undelivered event.", ({}, _age_s(oldest["created_at"], now))
         ),
+        _gauge(
+            "webhook_destinations_failing",
+            "Destinations of webhooks that have refused an event for over an hour.",
+            ({}, failing["count"]),
+        ),
         _gauge("email_overdue_seconds", "How long the oldest email has been due.", ({}, _age_s(mails["due_at"], now))),
     ]
 
@@ -155,6 +162,11 @@ async def _read_operations(db: Pool, now: datetime) -> list[Metric]:
     waiting = await db.fetch(store.WAITING)
     statements = await _row(db, store.STATEMENTS)
     exported = await _row(db, store.EXPORTED, before_bank_days(now, EXPORTED_BANK_DAYS_MAX))
+    paused = await _row(db, store.PAYOUTS_PAUSED)
+    imported_at: datetime | None = statements["imported_at"]
+    without: list[Sample] = []
+    if imported_at is not None:
+        without = [({}, bank_days_between(imported_at.astimezone(UTC).date(), now.astimezone(UTC).date()))]
     last_on = None if statements["last_on"] is None else datetime.combine(statements["last_on"], time_of_day.min, UTC)
     return [
         _gauge(
@@ -167,6 +179,8 @@ async def _read_operations(db: Pool, now: datetime) -> list[Metric]:
             "How long the oldest object has waited for an operator.",
             *(({"kind": row["kind"]}, _age_s(row["oldest_at"], now)) for row in waiting),
         ),
+        _gauge("payouts_paused", "Whether payouts are paused: no live money leaves.", ({}, int(paused["are_paused"]))),
+        _gauge("bank_days_without_statement", "Bank days since the last import of a statement.", *without),
         _gauge("payouts_exported", "Exported payouts that no statement shows.", ({}, exported["exported"])),
         _gauge("payouts_overdue", "Those of them that were exported over 3 bank days ago.", ({}, exported["overdue"])),
         _gauge("payouts_exported_oldest_seconds", "Age of the oldest of them.", ({}, _age_s(exported["oldest_at"], now))),

@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from tollhouse.http.services import Services
 from tollhouse.monitoring.database_metrics import DatabaseMetrics
-from tollhouse.monitoring.exposition import exposition
+from tollhouse.monitoring.exposition import disk_metrics, exposition
 from tollhouse.platform import http_server, listening
 from tollhouse.platform.log import log
 
@@ -54,7 +54,8 @@ class Exporter:
             headers.get(b"authorization", b""), self._authorization
         ):
             return PlainTextResponse("The token is missing or wrong.\n", 401, CHALLENGE)
-        metrics = [] if self._database is None else await self._database.read()
+        folders = {"data": self._settings.data_dir, "wal_archive": self._settings.wal_archive}
+        metrics = [*disk_metrics(folders), *([] if self._database is None else await self._database.read())]
         accept = headers.get(b"accept", b"").decode("latin-1")
         # In a thread, so that the requests of this process wait only a few milliseconds at a time.
         text, media_type = await asyncio.to_thread(exposition, metrics, accept)

@@ -1,6 +1,7 @@
 """Metrics in Prometheus' text format or OpenMetrics, whichever the scraper asks for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -8,6 +9,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from tollhouse.monitoring.process_usage import usage_of
+from tollhouse.platform.disk import disk_of
 from tollhouse.platform.metrics import INSTANCE, LATENCY_BOUNDS_US, US, Counter, Durations, Gauge
 from tollhouse.worker import JOB_FAILURES, JOB_RUNS
 
@@ -89,9 +91,22 @@ def _processes() -> Iterator[Metric]:
     yield memory
 
 
+def disk_metrics(folders: Mapping[str, Path | None]) -> Iterator[Metric]:
+    """Room on the disks of these folders, by their names."""
+    free = GaugeMetricFamily("tollhouse_disk_free_bytes", "Free bytes on the disk of a folder.", labels=["folder"])
+    size = GaugeMetricFamily("tollhouse_disk_size_bytes", "Size of the disk of a folder.", labels=["folder"])
+    for name, folder in folders.items():
+        disk = None if folder is None else disk_of(folder)
+        if disk is not None:
+            free.add_metric([name], disk.free_bytes)
+            size.add_metric([name], disk.total_bytes)
+    yield free
+    yield size
+
+
 def _jobs() -> Iterator[Metric]:
-    runs = CounterMetricFamily("tollhouse_job_runs", "Runs of a job of the worker.", labels=["job"])
-    failures = CounterMetricFamily("tollhouse_job_failures", "Runs of a job of the worker that failed.", labels=["job"])
+    runs = CounterMetricFamily("tollhouse_job_runs", "Runs of a job of the worker.", labels=["job_name"])
+    failures = CounterMetricFamily("tollhouse_job_failures", "Runs of a job of the worker that failed.", labels=["job_name"])
     for job, count in sorted(JOB_RUNS.items()):
         runs.add_metric([job], count)
         failures.add_metric([job], JOB_FAILURES[job])

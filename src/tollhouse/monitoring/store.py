@@ -51,6 +51,17 @@ WAITING = """
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id JOIN bank_statements s ON s.id = e.first_statement_id
     WHERE p.outcome = 'unmatched'
 """
+# Of the oldest 1,000 undelivered events, those that were refused and are older than $1.
+DESTINATIONS_FAILING = """
+    SELECT count(DISTINCT (merchant_id, mode, destination_key)) AS count
+    FROM ((SELECT event_id, merchant_id, mode, destination_key, tries FROM webhook_deliveries
+           WHERE automatic_at IS NOT NULL ORDER BY event_id LIMIT 1000)
+          UNION ALL
+          (SELECT event_id, merchant_id, mode, destination_key, tries FROM webhook_deliveries_later
+           ORDER BY event_id LIMIT 1000)) AS waiting
+    WHERE tries > 0 AND uuid_extract_timestamp(event_id) < $1
+"""
+PAYOUTS_PAUSED = "SELECT payouts_are_paused() AS are_paused"
 # Payouts that are in a file for the bank, and how many of them were before the time $1.
 EXPORTED = """
     SELECT count(*) AS exported, count(*) FILTER (WHERE b.exported_at < $1) AS overdue, min(b.exported_at) AS oldest_at

@@ -32,6 +32,8 @@ LIMITS = {"lock_timeout": "60s", "statement_timeout": "0"}
 STAY_IDLE = "SET LOCAL idle_in_transaction_session_timeout = 0"
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 TRIES_AGAIN_AFTER_S = 1
+DEADLOCKS_MAX = 10
+"""How often a migration is tried that PostgreSQL ended because of a deadlock."""
 APPLIED = "SELECT number, digest FROM schema_migrations ORDER BY number"
 OURS = "SELECT number, digest FROM schema_migrations WHERE number = $1"
 LAST = """
@@ -130,30 +132,50 @@ async def apply(dsn: str, migrations: list[Migration], application: str | None =
     """Apply those that are missing and return their names. The role `application` may use what each of them creates."""
     done: list[str] = []
     raw = await connect(dsn, settings=LIMITS)
-    tx = Tx(DatabaseConnection(raw))
     try:
         for migration in migrations:
-            async with _locked_transaction(raw):
-                await raw.execute(CREATE_RECORD)
-                applied = {row["number"]: row["digest"] for row in await raw.fetch(APPLIED)}
-                _refuse_newer(max(applied, default=0), migrations[-1])
-                if migration.number in applied:
-                    if applied[migration.number] != migration.digest:
-                        raise MigrationsDisagreeError(f"{migration.name} was changed after it was applied")
-                    continue
-                statements = list(migration.statements())
-                if migration.is_transactional:
-                    await raw.execute(migration.sql, timeout=MIGRATES_WITHIN_S)
-                else:
-                    await raw.execute(STAY_IDLE)  # Also closes the portal of the SELECT above, and with it its snapshot.
-                    await _run_outside_transaction(dsn, migration, statements)
-                await tx.execute(RECORD, migration.number, migration.name, migration.digest)
-                if application is not None:
-                    await roles.grant(raw, application)
-                done.append(migration.name)
+            if await _apply_between_others(raw, dsn, migration, migrations[-1], application):
+                done.append(migration.name)  # noqa: PERF401 - one after the other
     finally:
         await raw.close()
     return done
+
+
+async def _apply_between_others(
+    raw: "asyncpg.Connection[asyncpg.Record]", dsn: str, migration: Migration, last: Migration, application: str | None
+) -> bool:
+    """Apply one migration, and again if it lost a deadlock with a request of the service. Whether it was missing."""
+    for tries_left in reversed(range(DEADLOCKS_MAX)):
+        try:
+            async with _locked_transaction(raw):
+                return await _apply_one(raw, dsn, migration, last, application)
+        except asyncpg.DeadlockDetectedError:
+            if not tries_left:
+                raise
+        await asyncio.sleep(TRIES_AGAIN_AFTER_S)
+    raise AssertionError("the last try returns or raises")
+
+
+async def _apply_one(
+    raw: "asyncpg.Connection[asyncpg.Record]", dsn: str, migration: Migration, last: Migration, application: str | None
+) -> bool:
+    await raw.execute(CREATE_RECORD)
+    applied = {row["number"]: row["digest"] for row in await raw.fetch(APPLIED)}
+    _refuse_newer(max(applied, default=0), last)
+    if migration.number in applied:
+        if applied[migration.number] != migration.digest:
+            raise MigrationsDisagreeError(f"{migration.name} was changed after it was applied")
+        return False
+    statements = list(migration.statements())
+    if migration.is_transactional:
+        await raw.execute(migration.sql, timeout=MIGRATES_WITHIN_S)
+    else:
+        await raw.execute(STAY_IDLE)  # Also closes the portal of the SELECT above, and with it its snapshot.
+        await _run_outside_transaction(dsn, migration, statements)
+    await Tx(DatabaseConnection(raw)).execute(RECORD, migration.number, migration.name, migration.digest)
+    if application is not None:
+        await roles.grant(raw, application)
+    return True
 
 
 async def require_current(db: Pool) -> None:
