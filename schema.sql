@@ -234,7 +234,7 @@ BEGIN
         INSERT INTO conversion_positions AS p (currency, position_minor) VALUES (v.currency, v.change)
         ON CONFLICT (currency) DO UPDATE SET position_minor = p.position_minor + excluded.position_minor
         RETURNING p.position_minor, p.limit_minor INTO v_position, v_limit;
-        IF NEW.transaction_id IS NULL AND abs(v_position) > v_limit AND abs(v_position) > abs(v_position - v.change) THEN
+        IF abs(v_position) > v_limit AND abs(v_position) > abs(v_position - v.change) THEN
             RAISE EXCEPTION 'the position in % would exceed its limit', v.currency
                 USING ERRCODE = 'check_violation', TABLE = 'conversion_positions', CONSTRAINT = 'conversion_positions_limit';
         END IF;
@@ -845,6 +845,46 @@ END $$;
 CREATE FUNCTION public.quarter_hour(p_at timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ SELECT date_bin('15 minutes', p_at, '2000-01-01Z'::timestamptz) $$;
+CREATE TABLE public.refunds (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    unapplied_minor bigint NOT NULL,
+    hold_id uuid,
+    status text NOT NULL,
+    reason text NOT NULL,
+    receiver text,
+    failure_code text,
+    provider_reference text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    next_look_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT refunds_check CHECK (((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor))),
+    CONSTRAINT refunds_check1 CHECK (((hold_id IS NULL) = (unapplied_minor = amount_minor))),
+    CONSTRAINT refunds_check2 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
+    CONSTRAINT refunds_looked_after CHECK (((status = 'pending'::text) OR (next_look_at IS NULL))),
+    CONSTRAINT refunds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT refunds_reason_check CHECK ((reason = ANY (ARRAY['duplicate'::text, 'fraudulent'::text, 'customer_request'::text, 'service_issue'::text, 'other'::text]))),
+    CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.refund_exchange(r public.refunds) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT json_build_object('from_currency', c.from_currency, 'from_amount_minor', c.from_amount_minor,
+                             'to_currency', c.to_currency, 'to_amount_minor', c.to_amount_minor,
+                             'rate', trim_scale(c.rate)::text, 'rate_as_of', c.rate_as_of, 'fee_minor', c.fee_minor)
+    FROM conversions c
+    WHERE c.transaction_id = r.transaction_id AND c.reversal_id = r.id AND c.to_currency = r.currency LIMIT 1
+$$;
 CREATE TABLE public.balance_payments (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1363,37 +1403,6 @@ CREATE FUNCTION public.row_digest(public.payment_links) RETURNS bytea
                                     $1.customer_amount_preset)))
     END
 $_$;
-CREATE TABLE public.refunds (
-    id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    transaction_id uuid NOT NULL,
-    rail text NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    unapplied_minor bigint NOT NULL,
-    hold_id uuid,
-    status text NOT NULL,
-    reason text NOT NULL,
-    receiver text,
-    failure_code text,
-    provider_reference text,
-    external_id text,
-    metadata jsonb NOT NULL,
-    version integer DEFAULT 1 NOT NULL,
-    next_look_at timestamp with time zone,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT refunds_check CHECK (((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor))),
-    CONSTRAINT refunds_check1 CHECK (((hold_id IS NULL) = (unapplied_minor = amount_minor))),
-    CONSTRAINT refunds_check2 CHECK (((status = 'failed'::text) = (failure_code IS NOT NULL))),
-    CONSTRAINT refunds_looked_after CHECK (((status = 'pending'::text) OR (next_look_at IS NULL))),
-    CONSTRAINT refunds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT refunds_reason_check CHECK ((reason = ANY (ARRAY['duplicate'::text, 'fraudulent'::text, 'customer_request'::text, 'service_issue'::text, 'other'::text]))),
-    CONSTRAINT refunds_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
-)
-WITH (fillfactor='85');
 CREATE FUNCTION public.row_digest(public.refunds) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
@@ -1460,7 +1469,6 @@ CREATE TABLE public.transactions (
     CONSTRAINT transactions_fee_minor_check CHECK ((fee_minor >= 0)),
     CONSTRAINT transactions_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT transactions_received_minor_check CHECK ((received_minor >= 0)),
-    CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text, 'balance_limit'::text]))),
     CONSTRAINT transactions_refunded_minor_check CHECK ((refunded_minor >= 0)),
     CONSTRAINT transactions_refunded_once CHECK (((refunded_minor + returning_minor) <= (received_minor - (unapplied_minor - returning_unapplied_minor)))),
     CONSTRAINT transactions_returning_minor_check CHECK ((returning_minor >= 0)),
@@ -3605,7 +3613,7 @@ CREATE VIEW public.whole_transactions AS
     COALESCE(( SELECT json_agg(json_build_object('status', s.status, 'at', s.at, 'detail', s.detail) ORDER BY s.version) AS json_agg
            FROM public.transaction_steps s
           WHERE (s.transaction_id = t.id)), '[]'::json) AS timeline,
-    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
+    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at, 'exchange', public.refund_exchange(r.*)) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
            FROM (public.refunds r
              JOIN public.outgoing_transfers o ON ((o.id = r.id)))
           WHERE (r.transaction_id = t.id)), '[]'::json) AS refunds,
@@ -4045,6 +4053,8 @@ ALTER TABLE public.transactions
     ADD CONSTRAINT transactions_price CHECK (((num_nonnulls(price_currency, price_minor, rate, rate_as_of, rate_source, rate_margin_bps, rate_expires_at, settlement) = 0) OR ((num_nulls(price_currency, price_minor, rate, rate_as_of, rate_source, rate_margin_bps, rate_expires_at, settlement) = 0) AND (price_currency ~ '^[A-Z0-9]{2,12}$'::text) AND (price_currency <> currency) AND (price_minor >= 0) AND (rate > (0)::numeric) AND (rate_source ~ '^[a-z]{1,16}$'::text) AND ((rate_margin_bps >= 0) AND (rate_margin_bps <= 5000)) AND (settlement = ANY (ARRAY['convert'::text, 'keep'::text]))))) NOT VALID;
 ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_rail_mode_rail_reference_key UNIQUE (rail, mode, rail_reference);
+ALTER TABLE public.transactions
+    ADD CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text, 'balance_limit'::text, 'position_limit'::text]))) NOT VALID;
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_email_key_key UNIQUE (email_key);
 ALTER TABLE ONLY public.users

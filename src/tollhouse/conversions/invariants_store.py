@@ -3,16 +3,31 @@
 from tollhouse.platform.invariants import Invariant
 
 # What was got is never more than the rate gives; and never less by a unit, but for what a unit of the other one is worth.
-# Payments at their fixed rate, and refunds, share what the payment was worth: I30.
+# What returns from a failed refund can yield less: at most what it cost. Payments at a fixed rate share their price: I30.
+# A refund or chargeback once had the rate that resulted from its amounts, rounded down.
 I9_RATE = """
     SELECT format('conversion %s gave %s %s less a fee of %s for %s %s at %s', c.id, c.from_amount_minor, c.from_currency,
                   c.fee_minor, c.to_amount_minor, c.to_currency, c.rate) AS line
     FROM conversions c JOIN currency_scales f ON f.code = c.from_currency JOIN currency_scales t ON t.code = c.to_currency
-    CROSS JOIN LATERAL (SELECT c.rate * 10::numeric ^ (t.decimals - f.decimals) AS unit) u
-    WHERE c.id = ANY ($1::uuid[]) AND c.reversal_id IS NULL AND NOT EXISTS (
-          SELECT FROM transactions t WHERE t.id = c.transaction_id AND (t.rate, t.rate_as_of) = (c.rate, c.rate_as_of)) AND (
-          c.to_amount_minor > (c.from_amount_minor - c.fee_minor) * u.unit
-       OR c.to_amount_minor < (c.from_amount_minor - c.fee_minor) * u.unit - 1 - 2 * u.unit)
+    LEFT JOIN transactions p ON p.id = c.transaction_id
+    CROSS JOIN LATERAL (SELECT c.rate * 10::numeric ^ (t.decimals - f.decimals) AS unit,
+                               (c.reversal_id IS NOT NULL AND c.fee_minor = 0)::int AS rounded) u
+    WHERE c.id = ANY ($1::uuid[])
+      AND (c.reversal_id IS NOT NULL OR (p.rate, p.rate_as_of) IS DISTINCT FROM (c.rate, c.rate_as_of)) AND (
+          c.to_amount_minor > (c.from_amount_minor - c.fee_minor) * u.unit + u.rounded
+       OR ((c.reversal_id IS NULL OR c.to_currency = p.currency)
+           AND c.to_amount_minor < (c.from_amount_minor - c.fee_minor) * u.unit - 1 - 2 * u.unit))
+"""
+# What returns after it was bought back yields at most what it cost.
+I30_RETURNED = """
+    SELECT format('conversion %s yielded %s %s for money that had cost %s', c.id, c.to_amount_minor, c.to_currency,
+                  coalesce(b.cost, 0)) AS line
+    FROM conversions c JOIN transactions p ON p.id = c.transaction_id AND p.currency = c.from_currency
+    CROSS JOIN LATERAL (SELECT sum(b.from_amount_minor) AS cost FROM conversions b
+                        WHERE b.transaction_id = c.transaction_id AND b.reversal_id = c.reversal_id
+                          AND b.to_currency = p.currency) b
+    WHERE c.id = ANY ($1::uuid[]) AND c.to_amount_minor > coalesce(b.cost, 0)
+      AND c.reversal_id IS NOT NULL
 """
 I9_LEDGER = """
     SELECT format('conversion %s says %s %s (fee %s) for %s %s, the ledger %s (fee %s) for %s', c.id, c.from_amount_minor,
@@ -55,6 +70,7 @@ I28_POSITIONS = """
 
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I9", "a conversion uses its quoted rate, rounded down", I9_RATE, "conversion"),
+    Invariant("I30", "money that returns yields at most what it cost", I30_RETURNED, "conversion"),
     Invariant("I9", "a conversion is in the ledger", I9_LEDGER, "conversion"),
     Invariant("I9", "nothing else is in the ledger as a conversion", I9_ORPHANS, "ledger"),
     Invariant("I28", "positions are those of the ledger", I28_POSITIONS, costly=True),

@@ -174,14 +174,6 @@ def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int, catalogu
     return Exchange(pair.from_currency, from_minor, pair.to_currency, to_amount_minor, rate, fee_minor)
 
 
-def exchange_of_amounts(given: tuple[str, int], received: tuple[str, int], now: datetime, catalogue: Catalogue) -> Exchange:
-    """The exchange of one amount (currency and minor units) for another, with the rate that results, rounded down."""
-    (from_currency, from_amount_minor), (to_currency, to_amount_minor) = given, received
-    from_one, to_one = (10 ** catalogue.currencies[code].decimals for code in (from_currency, to_currency))
-    rate = Rate(max(1, to_amount_minor * from_one * ONE // (from_amount_minor * to_one)), now)
-    return Exchange(from_currency, from_amount_minor, to_currency, to_amount_minor, rate, 0)
-
-
 def _scales(pair: ConversionPair, rate: Rate, catalogue: Catalogue) -> tuple[int, int]:
     """The rate between minor units as numerator and denominator."""
     from_decimals, to_decimals = (

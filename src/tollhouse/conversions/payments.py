@@ -12,6 +12,7 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.methods import Method, UnavailableReason
 from tollhouse.conversions import actions, prices, store
+from tollhouse.conversions.errors import PairUnavailable
 from tollhouse.conversions.model import Conversion, Exchange, PairRate, Rate, exchange_from, exchange_to, rate_of
 from tollhouse.conversions.payment_model import PaymentPrice, PricedAmount
 from tollhouse.conversions.prices import EURO, Price
@@ -33,21 +34,6 @@ class PaymentCause(Struct, frozen=True):
     transaction_id: UUID
     webhook_url: str | None
     reversal_id: UUID | None = None
-
-
-class Converted(Struct, frozen=True):
-    """The money of a payment that was converted, and what it yielded."""
-
-    given_minor: int
-    received_minor: int
-
-    def cost_of(self, back_minor: int) -> int:
-        """What converting so much back costs: the share of what it yielded, rounded up, and at least 1."""
-        return max(1, -(-back_minor * self.received_minor // self.given_minor))
-
-    def affordable_minor(self, most_minor: int) -> int:
-        """How much can be converted back for at most this."""
-        return most_minor * self.given_minor // self.received_minor
 
 
 def fix_rate(
@@ -82,9 +68,16 @@ def fix_rate(
 
 def rate_with_margin(price: PaymentPrice, currency: str, payment_minor: int, catalogue: Catalogue) -> str:
     """What one unit of the currency that is paid is worth to the customer, for pages: at least four digits."""
-    paid, priced = catalogue.currencies[currency].decimals, catalogue.currencies[price.currency].decimals
-    worth = Decimal(price.amount_minor).scaleb(-priced) / Decimal(payment_minor).scaleb(-paid)
-    places = max(priced, RATE_DIGITS_MIN - 1 - worth.adjusted())
+    return price_of_one((price.currency, price.amount_minor), (currency, payment_minor), catalogue)
+
+
+def price_of_one(given: tuple[str, int], received: tuple[str, int], catalogue: Catalogue) -> str:
+    """What one unit of what is received costs, for pages: at least four digits. Both are currency and minor units."""
+    (code, given_minor), (received_code, received_minor) = given, received
+    decimals = catalogue.currencies[code].decimals
+    whole = Decimal(received_minor).scaleb(-catalogue.currencies[received_code].decimals)
+    worth = Decimal(given_minor).scaleb(-decimals) / whole
+    places = max(decimals, RATE_DIGITS_MIN - 1 - worth.adjusted())
     return f"{worth.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
 
 
@@ -121,12 +114,57 @@ async def get_current_rate(work: Work, env: MerchantEnv, price: PaymentPrice, cu
     return _usable_rate(await prices.get_rate(work.tx, env.mode, pair, work.now))
 
 
-async def get_converted(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Converted | None:
-    """What a payment was converted to in all, leaving out what was converted back; None if nothing was."""
-    made = [one.exchange for one in await store.list_of_transaction(tx, env, transaction_id) if one.reversal_id is None]
-    if not made:
-        return None
-    return Converted(sum(one.from_amount_minor for one in made), sum(one.to_amount_minor for one in made))
+def exchange_back(rate: Rate, price: PaymentPrice, currency: str, back_minor: int, catalogue: Catalogue) -> Exchange:
+    """What the merchant gives for money that is given back: at the current rate, with the margin."""
+    return exchange_to(_pair(price.currency, currency, price.margin_bps, catalogue), rate, back_minor, catalogue)
+
+
+def affordable_back(
+    rate: Rate, price: PaymentPrice, currency: str, back_minor: int, most_minor: int, catalogue: Catalogue
+) -> Exchange | None:
+    """As `exchange_back`, for as much of the money as this amount buys; None if it buys nothing."""
+    whole = exchange_back(rate, price, currency, back_minor, catalogue)
+    if whole.from_amount_minor <= most_minor:
+        return whole
+    pair = _pair(price.currency, currency, price.margin_bps, catalogue)
+    part = exchange_from(pair, rate, max(0, most_minor), catalogue)
+    return part if 0 < part.to_amount_minor <= back_minor else None
+
+
+def exchange_again(
+    rate: Rate, price: PaymentPrice, back: Exchange, returned_minor: int, catalogue: Catalogue
+) -> Exchange | None:
+    """What money yields that returns after it was converted back: its value now less the margin, at most what it cost.
+
+    None if it is worth less than a minor unit.
+    """
+    pair = _pair(back.to_currency, price.currency, price.margin_bps, catalogue)
+    exchange = exchange_from(pair, rate, returned_minor, catalogue)
+    cost_minor = back.from_amount_minor * returned_minor // back.to_amount_minor
+    worth_minor = min(exchange.to_amount_minor, cost_minor)
+    return msgspec.structs.replace(exchange, to_amount_minor=worth_minor) if worth_minor > 0 else None
+
+
+async def get_rate_back(work: Work, env: MerchantEnv, price: PaymentPrice, currency: str) -> PairRate:
+    """The current rate at which money of a payment is bought back."""
+    pair = _pair(price.currency, currency, price.margin_bps, work.services.catalogue)
+    return await prices.get_rate(work.tx, env.mode, pair, work.now)
+
+
+async def fits_positions(tx: Tx, env: MerchantEnv, exchange: Exchange) -> bool:
+    """Whether the limits of the platform's positions allow an exchange. The database checks it again."""
+    if env.mode != "live":
+        return True
+    try:
+        await actions.ensure_position(tx, exchange)
+    except PairUnavailable:
+        return False
+    return True
+
+
+async def was_converted(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> bool:
+    """Whether money of a payment was converted to the currency of its price."""
+    return any(one.reversal_id is None for one in await store.list_of_transaction(tx, env, transaction_id))
 
 
 async def find_reversal(tx: Tx, env: MerchantEnv, transaction_id: UUID, reversal_id: UUID) -> Exchange | None:
@@ -136,7 +174,7 @@ async def find_reversal(tx: Tx, env: MerchantEnv, transaction_id: UUID, reversal
 
 
 async def convert(work: Work, cause: PaymentCause, exchange: Exchange) -> None:
-    """Convert money of a payment, and record the events. Position limits do not refuse it."""
+    """Convert money of a payment, and record the events. Raises `PairUnavailable` where a position limit refuses it."""
     conversion = Conversion(
         id=new_id(),
         env=cause.env,
@@ -155,7 +193,7 @@ async def convert(work: Work, cause: PaymentCause, exchange: Exchange) -> None:
 
 
 def _usable_rate(current: PairRate) -> Rate | None:
-    """The rate, unless it is too old or the operator disabled the pair. Limits of positions are of new payments only."""
+    """The rate, unless it is too old or the operator disabled the pair. Limits of positions depend on the amount."""
     return None if current.unavailable_reason in {"rate_stale", "disabled"} else current.rate
 
 

@@ -9,6 +9,9 @@ from starlette.responses import Response
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
+from tollhouse.conversions.errors import RateUnavailable
+from tollhouse.conversions.model import Exchange
+from tollhouse.conversions.payments import price_of_one
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
@@ -33,7 +36,14 @@ from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.model import REFUND_REASONS, RefundReason, Transaction
 
 FIELDS = ("amount", "reason", "receiver", "external_id")
-OF_THE_AMOUNT = (RefundTooLarge, InsufficientFunds, AmountBelowMinimum, AmountAboveMaximum, DailyLimitExceeded)
+OF_THE_AMOUNT = (
+    RefundTooLarge,
+    RateUnavailable,
+    InsufficientFunds,
+    AmountBelowMinimum,
+    AmountAboveMaximum,
+    DailyLimitExceeded,
+)
 OF_THE_RECEIVER = (ReceiverRequired, MethodUnavailable)
 NOT_REFUNDABLE: dict[str, Translatable] = {
     "status": "Nothing of this payment can be refunded.",
@@ -160,8 +170,13 @@ def _review_context(
         left_after=preview.payment.refundable_minor - preview.amount_minor,
     )
     cost_currency, cost_minor = preview.cost
-    cost = {"of_merchant": cost_minor, "available_after": available_minor - cost_minor}
+    bought = preview.exchange
+    margin_minor = 0 if bought is None else bought.fee_minor
+    cost = {"of_merchant": cost_minor, "available_after": available_minor - cost_minor, "margin": margin_minor}
     return {
+        "exchange": bought,
+        "price_of_one": None if bought is None else _price_of_one(bought, catalogue),
+        "cost_minor": cost_minor,
         "cost_currency": cost_currency,
         "seen": preview.payment.version,
         "key": new_id_text(),
@@ -171,6 +186,12 @@ def _review_context(
         "destination": preview.destination,
         "amounts": amounts | _amounts(cost_currency, catalogue, **cost),
     }
+
+
+def _price_of_one(bought: Exchange, catalogue: Catalogue) -> str:
+    """What one unit costs the merchant, with the margin."""
+    given, received = (bought.from_currency, bought.from_amount_minor), (bought.to_currency, bought.to_amount_minor)
+    return price_of_one(given, received, catalogue)
 
 
 def _amounts(currency: str, catalogue: Catalogue, **minors: int) -> dict[str, str]:

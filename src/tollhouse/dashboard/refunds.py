@@ -24,10 +24,11 @@ from tollhouse.transactions import settlement
 
 OPERATIONS = Operations(PAGES)
 CHANGED = "The payment has changed since you opened this page. Review the refund again before you confirm."
+COSTS_MORE = "The refund costs more than when you opened this page. Review it again before you confirm."
 
 
 class PaymentChanged(Exception):
-    """The payment has changed since it was shown."""
+    """The payment has changed since it was shown, or what its refund costs. The text says which."""
 
 
 class RefundPage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,15 +69,19 @@ async def confirm(request: Request, caller: Person, mode: str, transaction_id: U
     env, form = caller.env(mode), request.form()
     filled = refund_form.read(form)
     key, seen = form.one("key") or "", form.one("seen")
+    shown_cost = form.one("cost") or ""
+    cost_minor = int(shown_cost) if shown_cost.isascii() and shown_cost.isdecimal() else 0
     message, refused = "", None
 
     async def refund(work: Work) -> UUID:
         async def make() -> UUID:
             current = await settlement.lock(work.tx, env, transaction_id)
             if str(current.version) != seen:
-                raise PaymentChanged
+                raise PaymentChanged(CHANGED)
             new = filled.new(request.services.catalogue.currencies[current.currency])
             made, _ = await actions.request(work, env, transaction_id, new, may_withdraw=True)
+            if made.cost[1] > cost_minor:
+                raise PaymentChanged(COSTS_MORE)
             return made.id
 
         return await create_once(work, env, key, (request.path, filled), make)
@@ -85,8 +90,8 @@ async def confirm(request: Request, caller: Person, mode: str, transaction_id: U
         try:
             await request.transact(refund)
             return see_other(f"/{env.mode}/payments/{transaction_id}")
-        except PaymentChanged:
-            message = CHANGED
+        except PaymentChanged as error:
+            message = str(error)
         except NotFound:
             raise
         except ApiError as error:

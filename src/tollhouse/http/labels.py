@@ -104,6 +104,7 @@ STEPS = (
     "accepted",
     "after cancel",
     "balance limit",
+    "position limit",
     "chargeback lost",
     "chargeback won",
     "duplicate",

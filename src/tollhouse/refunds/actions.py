@@ -35,7 +35,7 @@ from tollhouse.refunds import refund_evidence, store
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.refunds.preview import RefundPreview, preview_refund
 from tollhouse.transactions import notify, priced, settlement, verdict
-from tollhouse.transactions.model import REFUND_FAILED, Refund, RefundStatus, Transaction
+from tollhouse.transactions.model import REFUND_FAILED, Refund, RefundStatus, Transaction, refund_exchange
 
 SOURCE = "refund"
 
@@ -55,25 +55,7 @@ async def request(
         await priced.convert_back(work, current, refund_id, preview.exchange)
         hold, posted = await holds.reserve(work, env, Source(SOURCE, refund_id), current.currency, of_merchant)
         hold_id = hold.id
-    refund = Refund(
-        id=refund_id,
-        transaction_id=current.id,
-        currency=current.currency,
-        amount_minor=amount_minor,
-        unapplied_minor=from_unapplied,
-        hold_id=hold_id,
-        status="pending",
-        reason=new.reason,
-        receiver=transfer.receiver,
-        review=transfer.review,
-        failure_code=None,
-        provider_reference=None,
-        external_id=new.external_id,
-        metadata=new.metadata or {},
-        version=1,
-        created_at=work.now,
-        updated_at=work.now,
-    )
+    refund = _pending(preview, new, transfer, hold_id, work.now)
     await store.insert(work.tx, current, refund)
     held = msgspec.structs.replace(
         current,
@@ -159,8 +141,34 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     return refund
 
 
+def _pending(
+    preview: RefundPreview, new: NewRefund, transfer: OutgoingTransfer, hold_id: UUID | None, now: datetime
+) -> Refund:
+    """A new refund of this transfer, whose money is on hold."""
+    return Refund(
+        id=transfer.id,
+        transaction_id=preview.payment.id,
+        currency=preview.payment.currency,
+        amount_minor=preview.amount_minor,
+        unapplied_minor=preview.unapplied_minor,
+        hold_id=hold_id,
+        status="pending",
+        reason=new.reason,
+        receiver=transfer.receiver,
+        review=transfer.review,
+        failure_code=None,
+        provider_reference=None,
+        external_id=new.external_id,
+        metadata=new.metadata or {},
+        exchange=refund_exchange(preview.exchange),
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+
+
 async def _convert_again(work: Work, payment: Transaction, refund: Refund) -> None:
-    """Convert money that returned from a failed refund, as it was before."""
+    """Convert money that returned from a failed refund, at the current rate."""
     if payment.price is not None:
         await priced.convert_again(work, payment, refund.id, refund.amount_minor - refund.unapplied_minor)
 

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.conversions.errors import RateUnavailable
 from tollhouse.http.lists import ListPageRequest, ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Work
@@ -64,6 +65,7 @@ class RefundList(Struct, frozen=True):
         AmountAboveMaximum,
         DailyLimitExceeded,
         *RECIPIENT_ERRORS,
+        RateUnavailable,
         InsufficientFunds,
     ),
 )

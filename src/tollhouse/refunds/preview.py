@@ -20,7 +20,7 @@ from tollhouse.transactions.model import Transaction
 class RefundPreview(Struct, frozen=True):
     """A refund that can be requested now. `unapplied_minor` of it was never credited to the merchant.
 
-    `exchange` is how its money is converted back, if the payment was converted to another currency.
+    `exchange` is how its money is bought back at the current rate, if the payment was converted to another currency.
     """
 
     payment: Transaction
@@ -47,7 +47,7 @@ async def preview_refund(
     """Validate a refund and lock its payment, or have it verified.
 
     Raises `NotFound`, `ValidationFailed`, `ChargedBack`, `RefundNotAllowed`, what `destination` raises, `RefundTooLarge`,
-    the limits of an amount, and `InsufficientFunds`.
+    the limits of an amount, `RateUnavailable` and `InsufficientFunds`.
     """
     rails = work.services.rails
     current = await settlement.lock_or_verify(work.tx, env, transaction_id)

@@ -8,6 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.catalogue.record_views import ShownAs
+from tollhouse.conversions.model import Exchange
 from tollhouse.conversions.payment_model import PaymentPrice
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
@@ -28,7 +29,9 @@ TransactionStatus = Literal[
     "refunded",
     "chargeback",
 ]
-RefundRequiredReason = Literal["underpaid", "late", "duplicate", "after_cancel", "wrong_asset", "balance_limit"]
+RefundRequiredReason = Literal[
+    "underpaid", "late", "duplicate", "after_cancel", "wrong_asset", "balance_limit", "position_limit"
+]
 RefundStatus = Literal["pending", "succeeded", "failed"]
 RefundReason = Literal["duplicate", "fraudulent", "customer_request", "service_issue", "other"]
 NotRefundable = Literal["not_refundable_method", "status", "window_passed"]
@@ -86,8 +89,38 @@ class TimelineEntry(Struct, frozen=True):
     detail: str | None = None
 
 
+class RefundExchange(Struct, frozen=True, kw_only=True):
+    """How the money of a refund was bought: the fee is the margin, in `from_currency`, and part of `from_amount_minor`."""
+
+    from_currency: str
+    from_amount_minor: int
+    to_currency: str
+    to_amount_minor: int
+    rate: str
+    rate_as_of: datetime
+    fee_minor: int
+
+
+def refund_exchange(made: Exchange | None) -> RefundExchange | None:
+    """The exchange of a refund, which is kept with the conversion."""
+    if made is None:
+        return None
+    return RefundExchange(
+        from_currency=made.from_currency,
+        from_amount_minor=made.from_amount_minor,
+        to_currency=made.to_currency,
+        to_amount_minor=made.to_amount_minor,
+        rate=made.rate.text,
+        rate_as_of=made.rate.as_of,
+        fee_minor=made.fee_minor,
+    )
+
+
 class Refund(Struct, frozen=True, kw_only=True):
-    """A refund. `unapplied_minor` of it was never credited to the merchant; the rest is on a ledger hold."""
+    """A refund. `unapplied_minor` of it was never credited to the merchant; the rest is on a ledger hold.
+
+    `exchange` is set if the money was bought back with another currency.
+    """
 
     id: UUID
     transaction_id: UUID
@@ -106,6 +139,13 @@ class Refund(Struct, frozen=True, kw_only=True):
     version: int
     unapplied_minor: Internal[int]
     hold_id: Internal[UUID | None]
+    exchange: Internal[Json[Annotated[RefundExchange | None, Selected("refund_exchange({row})")]]] = None
+
+    @property
+    def cost(self) -> tuple[str, int]:
+        """The currency and amount that left the merchant's balance."""
+        bought, own_minor = self.exchange, self.amount_minor - self.unapplied_minor
+        return (self.currency, own_minor) if bought is None else (bought.from_currency, bought.from_amount_minor)
 
 
 class Chargeback(Struct, frozen=True, kw_only=True):

@@ -1,16 +1,18 @@
-"""Converts what is credited for a payment in another currency than its price; and back, if it is given back."""
+"""Converts what is credited for a payment in another currency than its price; and buys it back, if it is given back."""
 
 from uuid import UUID
 
 from tollhouse.conversions import payments, positions_store
-from tollhouse.conversions.errors import PairUnavailable
-from tollhouse.conversions.model import Exchange, Rate, exchange_of_amounts
+from tollhouse.conversions.errors import PairUnavailable, RateUnavailable
+from tollhouse.conversions.model import Exchange, Rate
 from tollhouse.conversions.payment_model import PaymentPrice
-from tollhouse.conversions.payments import Converted, PaymentCause
+from tollhouse.conversions.payments import PaymentCause
 from tollhouse.http.services import Work
 from tollhouse.ledger import debts
 from tollhouse.ledger.store import get_balance, lock_available
 from tollhouse.transactions.model import Transaction
+
+POSITION_LIMIT = "position_limit"
 
 
 async def lock_positions(work: Work, current: Transaction) -> None:
@@ -56,45 +58,74 @@ async def convert(work: Work, current: Transaction, exchange: Exchange | None) -
         await payments.convert(work, PaymentCause(current.env, current.id, current.webhook_url), exchange)
 
 
+async def fits_positions(work: Work, current: Transaction, exchange: Exchange | None) -> bool:
+    """Whether the limits of the platform's positions, which are locked, allow a conversion."""
+    return exchange is None or await payments.fits_positions(work.tx, current.env, exchange)
+
+
 async def exchange_back(work: Work, current: Transaction, back_minor: int) -> Exchange | None:
     """What the merchant gives so that money of a payment can be given back; None if the money was kept.
 
-    It costs what that money was credited for, not what it is worth today. Rounded up.
+    It costs what that money costs today, with the margin, whatever the payment yielded. Raises `RateUnavailable`.
     """
-    price = current.price
-    converted = None if price is None else await payments.get_converted(work.tx, current.env, current.id)
-    return None if price is None or converted is None else _exchange_back(work, current, price, converted, back_minor)
+    price = await _was_converted(work, current)
+    if price is None or back_minor <= 0:
+        return None
+    rate = await payments.get_rate_back(work, current.env, price, current.currency)
+    if rate.rate is None or rate.unavailable_reason is not None:
+        raise RateUnavailable(rate.unavailable_reason or "rate_stale")
+    exchange = payments.exchange_back(rate.rate, price, current.currency, back_minor, work.services.catalogue)
+    if not await payments.fits_positions(work.tx, current.env, exchange):
+        raise RateUnavailable(POSITION_LIMIT)
+    return exchange
 
 
 async def convert_back(work: Work, current: Transaction, reversal_id: UUID, exchange: Exchange | None) -> None:
-    """Convert money back, before it is given back. Raises `InsufficientFunds`."""
-    if exchange is not None:
-        await payments.convert(work, PaymentCause(current.env, current.id, current.webhook_url, reversal_id), exchange)
+    """Convert money back, before it is given back. Raises `InsufficientFunds` and `RateUnavailable`."""
+    if exchange is None:
+        return
+    try:
+        await _convert_for(work, current, reversal_id, exchange)
+    except PairUnavailable as error:
+        raise RateUnavailable(POSITION_LIMIT) from error
 
 
 async def convert_back_affordable(work: Work, current: Transaction, reversal_id: UUID, back_minor: int) -> None:
-    """Convert back for money that was taken, as far as the balance covers it. The rest becomes debt in its currency."""
-    price = current.price
-    converted = None if price is None else await payments.get_converted(work.tx, current.env, current.id)
-    if price is None or converted is None:
+    """Buy money that was taken, at the current rate, as far as the balance covers it. The rest is debt in its currency.
+
+    All of it is debt where there is no rate, or where a position limit refuses it: a chargeback is never refused.
+    """
+    price = await _was_converted(work, current)
+    if price is None or back_minor <= 0:
+        return
+    rate = await payments.get_rate_back(work, current.env, price, current.currency)
+    if rate.rate is None or rate.unavailable_reason is not None:
         return
     available_minor = await lock_available(work.tx, current.env, price.currency)
-    affordable_minor = min(back_minor, converted.affordable_minor(available_minor))
-    await convert_back(work, current, reversal_id, _exchange_back(work, current, price, converted, affordable_minor))
+    terms = (current.currency, back_minor, available_minor, work.services.catalogue)
+    exchange = payments.affordable_back(rate.rate, price, *terms)
+    if exchange is not None and await payments.fits_positions(work.tx, current.env, exchange):
+        await _convert_for(work, current, reversal_id, exchange)
 
 
 async def convert_again(work: Work, current: Transaction, reversal_id: UUID, returned_minor: int) -> None:
-    """Undo `convert_back` for money that returned: at the same rate, less what repaid debt in its currency."""
-    back = await payments.find_reversal(work.tx, current.env, current.id, reversal_id)
-    if back is None:
+    """Convert money that returned after `convert_back`, less what repaid debt in its currency.
+
+    It yields its value of today less the margin, at most what it cost. It stays in its currency where there is no rate,
+    or where a position limit refuses it.
+    """
+    price = current.price
+    back = None if price is None else await payments.find_reversal(work.tx, current.env, current.id, reversal_id)
+    if price is None or back is None:
         return
+    rate = await payments.get_current_rate(work, current.env, price, current.currency)
     available_minor = (await get_balance(work.tx, current.env, current.currency)).available_minor
     left_minor = min(back.to_amount_minor, returned_minor, available_minor)
-    worth_minor = left_minor * back.from_amount_minor // back.to_amount_minor
-    if worth_minor > 0:
-        given, received = (current.currency, left_minor), (back.from_currency, worth_minor)
-        exchange = exchange_of_amounts(given, received, work.now, work.services.catalogue)
-        await convert_back(work, current, reversal_id, exchange)
+    if rate is None or left_minor <= 0:
+        return
+    exchange = payments.exchange_again(rate, price, back, left_minor, work.services.catalogue)
+    if exchange is not None and await payments.fits_positions(work.tx, current.env, exchange):
+        await _convert_for(work, current, reversal_id, exchange)
 
 
 def counted_minor(current: Transaction, credited_minor: int) -> int:
@@ -102,13 +133,15 @@ def counted_minor(current: Transaction, credited_minor: int) -> int:
     return credited_minor if current.price is None else current.price.value_of(credited_minor, current.amount_minor)
 
 
-def _exchange_back(
-    work: Work, current: Transaction, price: PaymentPrice, converted: Converted, back_minor: int
-) -> Exchange | None:
-    if back_minor <= 0:
-        return None
-    given, received = (price.currency, converted.cost_of(back_minor)), (current.currency, back_minor)
-    return exchange_of_amounts(given, received, work.now, work.services.catalogue)
+async def _was_converted(work: Work, current: Transaction) -> PaymentPrice | None:
+    """The price of a payment whose money was converted; None if it was kept."""
+    is_converted = current.price is not None and await payments.was_converted(work.tx, current.env, current.id)
+    return current.price if is_converted else None
+
+
+async def _convert_for(work: Work, current: Transaction, reversal_id: UUID, exchange: Exchange) -> None:
+    """Convert for a refund or chargeback, in either direction."""
+    await payments.convert(work, PaymentCause(current.env, current.id, current.webhook_url, reversal_id), exchange)
 
 
 def _converted(current: Transaction) -> PaymentPrice | None:

@@ -31,7 +31,7 @@ from tollhouse.rails.provider import Observation
 from tollhouse.receipts import mails_store
 from tollhouse.receipts.mails import is_available
 from tollhouse.transactions import notify, priced, store, verdict
-from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, Transaction
+from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, RefundRequiredReason, Transaction
 
 SOURCE = "transaction"
 
@@ -179,8 +179,9 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
     if credited_minor:
         await priced.lock_positions(work, current)
     exchange = await priced.exchange_of(work, current, net_minor, rate, at_fixed_rate=expected) if credited_minor else None
-    if credited_minor and (in_part or not await _fits(work.tx, env, currency, net_minor, exchange)):
-        judged, exchange = verdict.overflow(current, arrived_minor), None
+    over = await _limit_of(work, current, net_minor, exchange, in_part=in_part) if credited_minor else None
+    if over is not None:
+        judged, exchange = verdict.overflow(current, arrived_minor, over), None
         credited_minor = fee_minor = 0
     unapplied_minor = judged.unapplied_minor - current.unapplied_minor
     detail = judged.refund_required_reason or (
@@ -259,13 +260,22 @@ async def _settings(work: Work, current: Transaction, *, can_be_late: bool) -> P
     return msgspec.structs.replace(settings, late_payments="refund_required")
 
 
-async def _fits(tx: Tx, env: MerchantEnv, currency: str, amount_minor: int, exchange: Exchange | None) -> bool:
-    """Whether the balance limits allow a credit and its conversion. An optimistic run leaves that to the constraints."""
-    if tx.is_optimistic:
-        return True
-    if not await fits_balance_limit(tx, env, currency, amount_minor):
-        return False
-    return exchange is None or await fits_balance_limit(tx, env, exchange.to_currency, exchange.to_amount_minor)
+async def _limit_of(
+    work: Work, current: Transaction, amount_minor: int, exchange: Exchange | None, *, in_part: bool
+) -> RefundRequiredReason | None:
+    """The limit that a credit and its conversion exceed. An optimistic run leaves balance limits to the constraints."""
+    if in_part:
+        return "balance_limit"
+    if not await priced.fits_positions(work, current, exchange):
+        return "position_limit"
+    if work.tx.is_optimistic:
+        return None
+    credited = [
+        (current.currency, amount_minor),
+        *([] if exchange is None else [(exchange.to_currency, exchange.to_amount_minor)]),
+    ]
+    fits = [await fits_balance_limit(work.tx, current.env, code, minor) for code, minor in credited]
+    return None if all(fits) else "balance_limit"
 
 
 def _fee(transaction: Transaction, fee_minor: int) -> list[Posting]:

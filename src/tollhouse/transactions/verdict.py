@@ -95,12 +95,12 @@ def receive(
     return msgspec.structs.replace(with_unapplied, status="refund_required", refund_required_reason=reason, late=late)
 
 
-def overflow(transaction: Transaction, arrived_minor: int) -> Transaction:
-    """The payment after money that would exceed the balance limit: it awaits a decision."""
+def overflow(transaction: Transaction, arrived_minor: int, reason: RefundRequiredReason = "balance_limit") -> Transaction:
+    """The payment after money that would exceed a limit of the balance or of a position: it awaits a decision."""
     with_unapplied = _unapplied(transaction, arrived_minor)
     if transaction.status == "refund_required":
         return with_unapplied
-    return msgspec.structs.replace(with_unapplied, status="refund_required", refund_required_reason="balance_limit")
+    return msgspec.structs.replace(with_unapplied, status="refund_required", refund_required_reason=reason)
 
 
 def is_unmatched(transaction: Transaction, currency: str | None) -> bool:

@@ -21,6 +21,7 @@ from tollhouse.transactions.model import (
     ChargebackStatus,
     NotRefundable,
     Refund,
+    RefundExchange,
     Transaction,
     TransactionStatus,
 )
@@ -66,12 +67,28 @@ class TimelineEntryView(Struct, frozen=True):
     detail: str | None
 
 
+class ExchangeView(Struct, frozen=True, kw_only=True):
+    """What the money of a refund costs: at the current rate, before the margin. The fee is the margin, included."""
+
+    from_currency: str
+    from_amount: str
+    from_amount_minor: int
+    to_currency: str
+    to_amount: str
+    to_amount_minor: int
+    rate: Annotated[str, example("0.00034102")]
+    rate_as_of: Timestamp
+    fee: str
+    fee_minor: int
+
+
 @view_of(Refund)
 class RefundView(RecordView, frozen=True, kw_only=True):
     """GET /refunds/{id}. The fee of the payment is not returned."""
 
     object: Annotated[Literal["refund"], After("id")] = "refund"
     fee_refunded_minor: Annotated[int, After("currency")]
+    exchange: Annotated[ExchangeView | None, After("fee_refunded_minor")]
     review: Literal["not_required", "required", "approved", "rejected"]
     mode: Annotated[Mode, After("metadata")]
     livemode: Annotated[bool, After("mode")]
@@ -139,7 +156,21 @@ def transaction_view(transaction: Transaction, now: datetime, catalogue: Catalog
 def refund_view(refund: Refund, env: MerchantEnv, catalogue: Catalogue) -> RefundView:
     """The refund."""
     review = "not_required" if refund.review == "before_reviews" else refund.review
-    return RefundView.of(refund, catalogue, fee_refunded_minor=0, review=review, mode=env.mode, livemode=env.livemode)
+    exchange = None if refund.exchange is None else exchange_view(refund.exchange, catalogue)
+    whose = {"mode": env.mode, "livemode": env.livemode}
+    return RefundView.of(refund, catalogue, fee_refunded_minor=0, exchange=exchange, review=review, **whose)
+
+
+def exchange_view(made: RefundExchange, catalogue: Catalogue) -> ExchangeView:
+    """The exchange of a refund."""
+    return ExchangeView(
+        from_currency=made.from_currency,
+        **pairs(made.from_currency, catalogue, from_amount=made.from_amount_minor, fee=made.fee_minor),
+        to_currency=made.to_currency,
+        **pairs(made.to_currency, catalogue, to_amount=made.to_amount_minor),
+        rate=made.rate,
+        rate_as_of=stamp(made.rate_as_of),
+    )
 
 
 def chargeback_view(chargeback: Chargeback, code: str, catalogue: Catalogue) -> ChargebackView:
