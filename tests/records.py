@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from tests import layers_picture, placement, tables
+from tests import layers_picture, money_table, placement, tables
 from tests.running import make_template, migrated_database
 from tollhouse import main
 from tollhouse.api import OPERATIONS
@@ -114,6 +114,7 @@ def write() -> None:
     ROUTES.parent.mkdir(exist_ok=True)
     ROUTES.write_text(routes())
     SETTINGS_PAGE.write_text(settings())
+    money_table.PAGE.write_text(money_table.page())
     layers_picture.PICTURE.write_text(layers_picture.draw())
     with tempfile.TemporaryDirectory() as folder:
         server = embedded.start(Path(folder))

@@ -71,14 +71,14 @@ class ApplicationGuard(CredentialGuard):
 
     def __init__(self, *any_of: str, confidential: bool = False) -> None:
         super().__init__(*any_of)
-        self._confidential = confidential
+        self.confidential = confidential
 
     async def admit(self, request: Request) -> Caller:
         """As `CredentialGuard`, then 403 for an API key and, if `confidential`, for a public client."""
         caller = await super().admit(request)
         if caller.client_id is None:
             raise ApplicationRequired
-        if self._confidential and caller.client_is_public:
+        if self.confidential and caller.client_is_public:
             raise ConfidentialClientRequired
         return caller
 
