@@ -27,7 +27,7 @@ rather too often than too seldom. What decides and posts nothing itself has a li
 
 A credential reaches its own merchant and mode only. A suspended merchant's keys, tokens and sessions change nothing. Where
 the table says *recent in live*, a session in live mode confirms the password first. Operators in live use have a second
-factor.
+factor. `tests/penetration` tries every operation of this page with every credential that is for something else.
 Balances cannot be negative, and no posting to the outgoing side of a rail is stored without a released transfer.
 """
 
