@@ -29,6 +29,7 @@ OLD_VERSION = "0.2.0"
 ROUNDS, QUICK_ROUNDS = 3, 1
 SETTLE_S = 5.0
 PROXY_FORGETS_S = 15.0
+SERVES_METRICS_WITHIN_S = 60.0
 PASSWORDS = {"OWNER-PASSWORD": "owner-password", "APPLICATION-PASSWORD": "application-password"}
 OWNER, APPLICATION = ("tollhouse", "owner-password"), ("tollhouse_application", "application-password")
 WEB, WORKER, MIGRATE = "tollhouse-web@", "tollhouse-worker", "tollhouse-migrate"
@@ -131,8 +132,8 @@ class Administrator:
         found = 0
         async with aiohttp.ClientSession() as http:
             for address in (worker, *(f"127.0.0.1:1{port}" for port in self.webs)):
-                async with http.get(f"http://{address}/metrics") as response:
-                    found += "tollhouse_process_memory_bytes" in await response.text()
+                text = await _scrape(http, f"http://{address}/metrics")
+                found += "tollhouse_process_memory_bytes" in text
         return found
 
     async def restore(self) -> tuple[str, str]:
@@ -146,6 +147,17 @@ class Administrator:
             "TOLLHOUSE_MIGRATION_DATABASE_URL": self.database.url(*OWNER, "restored"),
         }
         return drill, await self.machine.command("restore", str(self.backups / "new.tar"), owner=True, **restored)
+
+
+async def _scrape(http: aiohttp.ClientSession, url: str) -> str:
+    """The metrics at this address, once its process serves them. Raises `TimeoutError`."""
+    async with asyncio.timeout(SERVES_METRICS_WITHIN_S):
+        while True:
+            try:
+                async with http.get(url) as response:
+                    return await response.text()
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.1)
 
 
 async def run(*, quick: bool) -> list[Figure]:

@@ -28,6 +28,12 @@ WithoutKeys = Annotated[bool, Parameter(name="--without-keys", negative=(), help
 Recipients = Annotated[
     list[str] | None, Parameter(name="--encrypt-to", negative=(), help="Encrypt for this age recipient (age1…). Repeatable.")
 ]
+Unencrypted = Annotated[bool, Parameter(negative=(), help="Keep the key ring in the backup unencrypted.")]
+UNENCRYPTED = (
+    "The key ring is in this backup unencrypted: whoever reads the file can read every secret. Encrypt it with "
+    "--encrypt-to, or keep the key ring elsewhere with --keys or --without-keys. From the next version on, a backup "
+    "without encryption needs --unencrypted."
+)
 KeysOut = Annotated[Path | None, Parameter(name="--keys", help="Write the key ring to this file instead.")]
 
 
@@ -38,6 +44,7 @@ def write_backup(
     keys: KeysOut = None,
     without_keys: WithoutKeys = False,
     encrypt_to: Recipients = None,
+    unencrypted: Unencrypted = False,
 ) -> None:
     """Write the database and the key ring to one file. The service can keep running."""
     recipients = backup_encryption.recipients(encrypt_to or [])
@@ -51,6 +58,8 @@ def write_backup(
         if keys is not None:
             backup.write_keys(keys, ring, recipients)
         backup.write(owner, file, manifest, None if without_keys or keys is not None else ring, recipients)
+    if not (recipients or without_keys or keys is not None or unencrypted):
+        stderr.print(UNENCRYPTED, style="yellow", markup=False)
     print(file)
 
 

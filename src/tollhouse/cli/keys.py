@@ -1,5 +1,6 @@
 """`tollhouse keys`: create keys for the key ring, and rotate the secrets encrypted with older keys."""
 
+import secrets
 from typing import Annotated
 
 import msgspec
@@ -20,7 +21,7 @@ from tollhouse.supervisor import new_key
 
 app = App(name="keys", help="Create encryption keys and rotate them without downtime. See docs/keys.md.")
 
-KeyId = Annotated[str | None, Parameter(name="--id", help="The key's ID. Default: made from today's date.")]
+KeyId = Annotated[str | None, Parameter(name="--id", help="The key's ID. Default: today's date and four random digits.")]
 
 
 class KeyUse(Struct, frozen=True):
@@ -56,7 +57,7 @@ class OtherRingsError(Exception):
 @app.command
 def new(*, key_id: KeyId = None) -> None:
     """Print a new key for TOLLHOUSE_SECRET_KEYS."""
-    print(new_key(key_id or f"k{clock.now():%Y%m%d}"))
+    print(new_key(key_id or f"k{clock.now():%Y%m%d}-{secrets.token_hex(2)}"))
 
 
 @app.command

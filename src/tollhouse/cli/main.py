@@ -18,8 +18,17 @@ from tollhouse.cli.supervised import run_supervised
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import allocator, config, env_files, listening, log
 from tollhouse.platform.failure import Failure
+from tollhouse.platform.program_version import program_version
 
-app = App(name="tollhouse", help="A self-hosted payment platform for merchants.", version_flags=[])
+app = App(
+    name="tollhouse",
+    help="A self-hosted payment platform for merchants.",
+    version_flags=["--version"],
+    version=program_version,
+)
+SERVICES = {"serve", "web", "worker", "verify"}
+"""Commands that run as a service or as a part of one, and write a log."""
+ROOT = "Started as root, whose rights this process keeps. Start it as an account of its own: see docs/deployment.md."
 operator = App(
     name="operator",
     help="Suspend merchants, review projects and withdrawals, post prices, correct balances. Every action is recorded.",
@@ -71,6 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     log.set_up()
     allocator.return_large_blocks()
     words = sys.argv[1:] if arguments is None else arguments
+    is_service = bool(words) and words[0] in SERVICES
+    if is_service and os.geteuid() == 0:
+        log.log.warning("running_as_root", detail=ROOT)
     if not words or not {"--help", "-h"}.isdisjoint(words):
         import_all(app)
     try:
@@ -80,16 +92,24 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except CycloptsError:
         sys.exit(2)
     except config.InvalidSettingsError as error:
-        for line in error.field_errors:
-            stderr.print(line, style="red", markup=False)
+        _print_errors(error.field_errors, is_service=is_service)
         sys.exit(1)
     except TemporarilyUnavailable as error:
-        stderr.print(f"The database is not available: {error.detail}", style="red", markup=False)
+        _print_errors([f"The database is not available: {error.detail}"], is_service=is_service)
         sys.exit(1)
     except (Failure, OSError) as error:
-        stderr.print(str(error) or type(error).__name__, style="red", markup=False)
+        _print_errors([str(error) or type(error).__name__], is_service=is_service)
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _print_errors(lines: Sequence[str], *, is_service: bool) -> None:
+    """Print why a command ends; as lines of the log, if it is a part of the service whose log a program reads."""
+    for line in lines:
+        if is_service and not stderr.is_terminal:
+            log.log.error("start_failed", detail=line)
+        else:
+            stderr.print(line, style="red", markup=False)
 
 
 def import_all(group: App) -> None:

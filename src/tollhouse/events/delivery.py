@@ -22,6 +22,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform import wakeups
 from tollhouse.platform.db import Pool, Row
+from tollhouse.platform.db_errors import reason_of
 from tollhouse.platform.encryption import DecryptionError
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outbound, Outcome
@@ -102,7 +103,7 @@ class DeliveryWorker:
         try:
             started, more = await self._start(prompt, others)
         except DATABASE_ERRORS as error:
-            log.error("delivery_claim_failed", error=type(error).__name__)
+            log.error("delivery_claim_failed", error=type(error).__name__, reason=reason_of(error))
             await self._wait(AFTER_ERROR_S)
             return
         if started:

@@ -20,7 +20,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.clock import seconds
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import DELIVERY_LEASE_S
-from tollhouse.platform.db_errors import CONNECTION_LOST
+from tollhouse.platform.db_errors import CONNECTION_LOST, reason_of
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outcome
 
@@ -86,7 +86,7 @@ class ResultWriter:
                 return all([await self._write([result]) for result in batch])
             log.error("attempt_dropped", event_id=str(batch[0].claim.event_id), exc_info=error)
         except DATABASE_ERRORS as error:
-            log.error("attempts_write_failed", error=type(error).__name__, count=len(batch))
+            log.error("attempts_write_failed", error=type(error).__name__, reason=reason_of(error), count=len(batch))
             return False
         return True
 

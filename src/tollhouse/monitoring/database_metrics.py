@@ -21,7 +21,7 @@ from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX, WORKER_SILENT_AFTER_S
 from tollhouse.monitoring import store
 from tollhouse.platform.db import Pool, Row
-from tollhouse.platform.db_errors import UNREACHABLE
+from tollhouse.platform.db_errors import UNREACHABLE, reason_of
 from tollhouse.platform.log import log
 from tollhouse.platform.wal_archive import newest_base_at
 from tollhouse.platform.wal_receiver import SLOT
@@ -60,7 +60,7 @@ class DatabaseMetrics:
                     self._ledger = await read_ledger(self._services.db, self._services.catalogue)
                     self._ledger_read_at_s = now_s
             except UNAVAILABLE as error:
-                log.warning("metrics_not_read", error=type(error).__name__)
+                log.warning("metrics_not_read", error=type(error).__name__, reason=reason_of(error))
                 return [_up(available=False)]
             return [_up(available=True), *self._metrics, *self._ledger]
 

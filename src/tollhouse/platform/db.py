@@ -24,7 +24,7 @@ from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import metrics
 from tollhouse.platform.batched_query import BatchedQuery
 from tollhouse.platform.database_hosts import single_host_urls
-from tollhouse.platform.db_errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown
+from tollhouse.platform.db_errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown, reason_of
 from tollhouse.platform.partitions import Partitions, is_missing
 from tollhouse.platform.pooler import keeps_named_statements
 from tollhouse.platform.semaphore import DeadlineSemaphore
@@ -178,7 +178,7 @@ class Pool:
         except BaseException as error:
             self._slots.release()
             if isinstance(error, UNREACHABLE):
-                raise TemporarilyUnavailable(detail=f"cannot reach the database: {type(error).__name__}") from error
+                raise TemporarilyUnavailable(detail=f"cannot reach the database: {reason_of(error)}") from error
             raise
         self._borrowed.add(connection)
         if self._watching is None:

@@ -1,6 +1,8 @@
 """Errors of PostgreSQL connections: which are temporary, and which make a connection unusable."""
 
 import asyncio
+import errno
+import socket
 
 import asyncpg
 
@@ -56,6 +58,39 @@ class OutcomeUnknown(TemporarilyUnavailable):
     """503: the connection was lost before a commit was confirmed. The change may have been made."""
 
     message = "The outcome is unknown. Repeat the request with the same Idempotency-Key to get it."
+
+
+REASONS: tuple[tuple[type[BaseException], str], ...] = (
+    (asyncpg.ReadOnlySQLTransactionError, "the server accepts no writes"),
+    (asyncpg.DiskFullError, "the disk of the server is full"),
+    (asyncpg.OutOfMemoryError, "the server is out of memory"),
+    (asyncpg.TooManyConnectionsError, "the server has no connection left"),
+    (asyncpg.CannotConnectNowError, "the server is starting or stopping"),
+    (asyncpg.AdminShutdownError, "the server ended the connection"),
+    (asyncpg.CrashShutdownError, "a process of the server crashed"),
+    (asyncpg.InvalidCatalogNameError, "the database does not exist"),
+    (asyncpg.InvalidAuthorizationSpecificationError, "the server refuses the role or its password"),
+    (asyncpg.InsufficientPrivilegeError, "the role lacks a privilege"),
+    (asyncpg.LockNotAvailableError, "a lock was not available in time"),
+    (asyncpg.QueryCanceledError, "the statement took too long"),
+    (asyncpg.DeadlockDetectedError, "two transactions waited for each other"),
+    (asyncpg.PostgresConnectionError, "the connection was lost"),
+    (asyncpg.InterfaceError, "the connection was lost"),
+    (ConnectionRefusedError, "no server listens at its address"),
+    (socket.gaierror, "the name of the server cannot be resolved"),
+    (TimeoutError, "no response in time"),
+)
+"""What errors of the database mean, in words for an administrator."""
+
+
+def reason_of(error: BaseException) -> str:
+    """Why the database cannot be used, in words; what the system or the server says of other errors."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "the disk is full"
+    for kind, words in REASONS:
+        if isinstance(error, kind):
+            return words
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
 
 
 def is_unavailable(error: BaseException) -> bool:

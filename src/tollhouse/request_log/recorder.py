@@ -19,6 +19,7 @@ from tollhouse.identity.model import Caller
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.db import Pool
+from tollhouse.platform.db_errors import reason_of
 from tollhouse.platform.log import log
 from tollhouse.request_log import redaction, store
 from tollhouse.request_log.model import LoggedRequest
@@ -105,7 +106,7 @@ class Recorder:
                 await store.insert(self._db, batch)
             except Exception as error:  # noqa: BLE001 - the log must not affect requests
                 self._lost += len(batch)
-                log.error("request_log_write_failed", reason=type(error).__name__)
+                log.error("request_log_write_failed", error=type(error).__name__, reason=reason_of(error))
         if self._lost:
             log.error("request_log_requests_lost", count=self._lost)
             self._lost = 0
