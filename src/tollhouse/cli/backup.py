@@ -30,7 +30,7 @@ Recipients = Annotated[
 ]
 Unencrypted = Annotated[bool, Parameter(negative=(), help="Keep the key ring in the backup unencrypted.")]
 UNENCRYPTED = (
-    "The key ring is in this backup unencrypted: whoever reads the file can read every secret. Encrypt it with "
+    "The key ring is in this backup unencrypted: readers of the file can read every secret. Encrypt it with "
     "--encrypt-to, or keep the key ring elsewhere with --keys or --without-keys. From the next version on, a backup "
     "without encryption needs --unencrypted."
 )
