@@ -90,15 +90,15 @@ class Machine:
             process.kill()
             process.wait()
 
-    async def command(self, *words: str, owner: bool = False, **more: str) -> str:
-        """What `/usr/local/bin/tollhouse` prints. Raises `RuntimeError` if it fails."""
+    async def command(self, *words: str, owner: bool = False, may_fail: bool = False, **more: str) -> str:
+        """What `/usr/local/bin/tollhouse` prints. Raises `RuntimeError` if it fails, unless it may."""
         environment = self._environment(owner=owner) | more
         process = await asyncio.create_subprocess_exec(
             self._program, *words, env=environment, cwd=self.folder,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
         output, _ = await process.communicate()
-        if process.returncode != 0:
+        if process.returncode != 0 and not may_fail:
             raise RuntimeError(f"{words[0]} failed: {output.decode()}")
         return output.decode()
 

@@ -29,7 +29,8 @@ END $$;
 CREATE TRIGGER projects_keep_approved BEFORE UPDATE ON projects
     FOR EACH ROW
     WHEN (OLD.mode = 'live' AND OLD.status = 'approved'
-          AND (OLD.name, OLD.website_url, OLD.description) IS DISTINCT FROM (NEW.name, NEW.website_url, NEW.description))
+          AND (OLD.name IS DISTINCT FROM NEW.name OR OLD.website_url IS DISTINCT FROM NEW.website_url
+               OR OLD.description IS DISTINCT FROM NEW.description))
     EXECUTE FUNCTION projects_keep_approved();
 
 ALTER TABLE operator_actions DROP CONSTRAINT operator_actions_allowed;
