@@ -51,6 +51,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "fulfillments": "product_id server",
     "hash_chain_blocks": "hash public_key signature",
     "idempotency_keys": "fingerprint",
+    "incoming_transfers": "transfer_ref",
     "invariant_watch": "broken failure",
     "ledger_accounts": "code normal_side",
     "ledger_daily_totals": "debit_code credit_code",

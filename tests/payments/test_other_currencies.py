@@ -85,8 +85,8 @@ async def test_amounts_are_judged_in_the_currency_that_is_paid(alice: Actor) -> 
     assert (await pay_in_ether(alice, partly, "underpay", amount="0.001"))["status"] == "pending"
     waiting = await state(alice, partly)
     assert (waiting["status"], waiting["currency"], waiting["amount_due"]) == ("underpaid", "ETH", "0.00043229")
-    (await alice.post("/test/clock/advance", A_QUARTER_OF_AN_HOUR)).ok()
-    (await simulate(partly, "succeed")).ok(303)  # the rest comes after the rate expired, and is judged by the fixed amount
+    (await alice.post("/test/clock/advance", {"seconds": 14 * 60})).ok()
+    (await simulate(partly, "succeed")).ok(303)  # the rest comes before the rate expires
     [whole] = await transactions(alice, partly)
     assert (whole["status"], await available(alice, "EUR")) == ("succeeded", 420)
     more = await open_link(alice)
@@ -98,12 +98,13 @@ async def test_amounts_are_judged_in_the_currency_that_is_paid(alice: Actor) -> 
     assert await broken_invariants(alice.service.dsn, since) == []
 
 
-async def test_the_rest_of_a_part_has_an_end(alice: Actor) -> None:
+async def test_a_part_extends_no_rate(alice: Actor) -> None:
+    """The rest is judged by the moment at which it is seen itself, whether the part was credited or only seen."""
     since = last_id()
     await accept_currencies(alice, "ETH")
     link = await open_link(alice)
     assert (await pay_in_ether(alice, link, "underpay", amount="0.001"))["status"] == "pending"
-    (await alice.post("/test/clock/advance", {"seconds": 15 * 60 + 60 * 60 - 60})).ok()
+    (await alice.post("/test/clock/advance", {"seconds": 15 * 60 - 60})).ok()
     assert (await state(alice, link))["status"] == "underpaid"
     (await alice.post("/test/clock/advance", {"seconds": 60})).ok()
     assert (await state(alice, link))["status"] == "rate_expired"

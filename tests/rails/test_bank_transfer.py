@@ -68,7 +68,7 @@ class TestBankTransfer(RailContract):
 
     def on_its_way(self, reference: str, name: str, minor: int, confirmations: int = 0) -> Observation:
         seen = super().on_its_way(reference, name, minor, confirmations)
-        return msgspec.structs.replace(seen, external_ref=named(seen))
+        return msgspec.structs.replace(seen, external_ref=named(seen), transfer_ref=name)
 
     async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """What is confirmed is on a statement; of the rest this rail never hears, and withstands it all the same."""

@@ -80,7 +80,7 @@ async def read_books(tx: Tx, rail: str, mode: Mode, listed: list[WalletCoin]) ->
         fees[row["batch_id"]][row["txid"]] = row["fee_minor"]
     return BitcoinBooks(
         ours=frozenset(await store.find_ours(tx, rail, mode, sorted({one.address for one in listed if one.address}))),
-        outputs=await deposits_store.list_outputs(tx, rail, mode, sorted({one.txid for one in listed})),
+        outputs=await deposits_store.list_outputs(tx, rail, mode, {one.txid for one in listed}),
         batches=tuple(
             [
                 BatchBooks(

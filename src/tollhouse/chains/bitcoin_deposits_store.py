@@ -1,16 +1,21 @@
 """SQL of Bitcoin outputs to deposit addresses."""
 
-from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.bitcoin.deposits import DepositOutput, Outpoint
 
-# Those of the listed transactions, and those that can still vanish, be reversed or come back.
+# Those of the listed transactions and addresses, those that can still vanish, be reversed or come back, and others at the
+# addresses of what waits.
 LIST_OUTPUTS = """
     SELECT txid, vout, address, amount_minor, status, confirmations, version FROM bitcoin_outputs
     WHERE rail = $1 AND mode = $2 AND txid = ANY ($3::text[])
+    UNION
+    SELECT txid, vout, address, amount_minor, status, confirmations, version FROM bitcoin_outputs
+    WHERE rail = $1 AND mode = $2 AND address = ANY ($4::text[] || ARRAY(
+        SELECT address FROM bitcoin_outputs WHERE rail = $1 AND mode = $2 AND status = 'seen'))
     UNION
     SELECT txid, vout, address, amount_minor, status, confirmations, version FROM bitcoin_outputs
     WHERE rail = $1 AND mode = $2
@@ -29,9 +34,12 @@ UPDATE = """
 """
 
 
-async def list_outputs(db: Pool | Tx, rail: str, mode: Mode, txids: Sequence[str]) -> dict[Outpoint, DepositOutput]:
-    """The outputs of these transactions, and all that are watched."""
-    found = (DepositOutput(**dict(row)) for row in await db.fetch(LIST_OUTPUTS, rail, mode, list(txids)))
+async def list_outputs(
+    db: Pool | Tx, rail: str, mode: Mode, txids: AbstractSet[str], addresses: AbstractSet[str] = frozenset()
+) -> dict[Outpoint, DepositOutput]:
+    """The outputs of these transactions and addresses, all that are watched, and others at the addresses of what waits."""
+    rows = await db.fetch(LIST_OUTPUTS, rail, mode, sorted(txids), sorted(addresses))
+    found = (DepositOutput(**dict(row)) for row in rows)
     return {one.outpoint: one for one in found}
 
 

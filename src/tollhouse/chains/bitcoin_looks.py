@@ -72,7 +72,8 @@ async def look(
             _verify_chain(network, state)
             await _watch(services, network, node, account)
             facts["free_addresses"] = await addresses.refill(services, network, deriver, now)
-            await BitcoinWatcher(services, network, node, now).follow(cursor, state)
+            looked_at = await _last_look(services, network)
+            await BitcoinWatcher(services, network, node, now, looked_at).follow(cursor, state)
     except (NodeError, ChainMismatchError) as error:
         return str(error), facts, next_verified
     return _tip_error(network, facts), facts, next_verified
@@ -107,6 +108,15 @@ async def _watch(services: Services, network: BitcoinNetwork, node: BitcoinNode,
         change = keys.descriptor(account, keys.CHANGE)
         if await node.watched_up_to(change) < change_needed:
             await node.watch(change, change_needed + WATCHED_AHEAD)
+
+
+async def _last_look(services: Services, network: BitcoinNetwork) -> datetime | None:
+    """When the last look found the rail available, with a node that had all blocks it knew of; None if it did not."""
+    found = await store.get_health(services.db, network.name, network.mode)
+    if found is None:
+        return None
+    available, facts, checked_at = found
+    return checked_at if available and facts.get("headers") == facts.get("tip") else None
 
 
 def _tip_error(network: BitcoinNetwork, facts: dict[str, Any]) -> str | None:

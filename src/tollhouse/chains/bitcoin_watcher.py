@@ -43,12 +43,13 @@ GONE = -1
 
 
 class BitcoinWatcher(Struct, frozen=True):
-    """One look at a wallet."""
+    """One look at a wallet. `looked_at` is when the last look found the rail in order, if the last one did."""
 
     services: Services
     network: BitcoinNetwork
     node: BitcoinNode
     now: datetime
+    looked_at: datetime | None = None
     holder: UUID = HOLDER
 
     async def follow(self, cursor: Cursor | None, state: ChainState) -> None:
@@ -56,7 +57,8 @@ class BitcoinWatcher(Struct, frozen=True):
         listed = await self._list(cursor)
         entries = await self._ours(listed.transactions)
         name, mode = self.network.name, self.network.mode
-        known = await deposits_store.list_outputs(self.services.db, name, mode, sorted({one.txid for one in entries}))
+        txids, addresses = {one.txid for one in entries}, {one.address or "" for one in entries}
+        known = await deposits_store.list_outputs(self.services.db, name, mode, txids, addresses)
         asked = await self._confirmations(unlisted(known.values(), entries), known)
         waiting = unconfirmed(entries, asked)
         mempool = await self.node.in_mempool(waiting)
@@ -129,6 +131,16 @@ class BitcoinWatcher(Struct, frozen=True):
         except ApiError as error:
             log.warning("deposit_not_settled", part=name, detail=change.output.txid, reason=str(error))
 
+    def _first_seen_at(self, report: DepositReport) -> datetime | None:
+        """When the node had the transaction first; earlier, if its block proves that it was there while nobody looked.
+
+        Miners choose the times of their blocks, within hours. So a block proves nothing of the time before the last look.
+        """
+        if report.arrived_at is None:
+            return report.received_at
+        in_block_at = report.arrived_at if self.looked_at is None else max(report.arrived_at, self.looked_at)
+        return in_block_at if report.received_at is None else min(in_block_at, report.received_at)
+
     async def _report(self, work: Work, report: DepositReport) -> None:
         found = await transaction_store.find_by_reference(work.tx, self.network.name, self.network.mode, report.address)
         if found is None:
@@ -138,9 +150,11 @@ class BitcoinWatcher(Struct, frozen=True):
             reference=report.address,
             outcome=report.outcome,
             external_ref=report.external_ref,
+            transfer_ref=report.transfer_ref,
             amount_minor=0 if report.outcome in {"reversed", "reinstated"} else report.amount_minor,
             reversal_ref=report.reversal_ref,
             arrived_at=report.arrived_at,
+            first_seen_at=self._first_seen_at(report),
         )
         if report.outcome == "seen":
             observation = msgspec.structs.replace(

@@ -106,6 +106,7 @@ class Reporter(Struct, frozen=True):
             reference=reference,
             outcome=outcome,
             external_ref=one.reference if block_hash is None else f"{one.reference}@{block_hash}",
+            transfer_ref=one.reference,
             amount_minor=one.amount_minor,
             currency=one.currency,
             arrived_at=one.block_at,

@@ -70,7 +70,8 @@ SEARCH = f"""
 # The caller has locked the link and checked its expiry against the test clock.
 CLOSE_IF_ACTIVE = """
     UPDATE payment_links SET status = $4, canceled_at = CASE $4 WHEN 'canceled' THEN $5::timestamptz END, updated_at = $5,
-        version = version + 1
+        expires_at = CASE $4 WHEN 'expired' THEN least(expires_at, greatest($6::timestamptz, created_at + interval '1 ms'))
+                     ELSE expires_at END, version = version + 1
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'active'
 """
 # The caller has locked the link and checked that it has not expired by the test clock.
@@ -213,11 +214,10 @@ async def search_links(
     return [LINK.read(row) for row in rows]
 
 
-async def close_if_active(
-    tx: Tx, env: MerchantEnv, link_id: UUID, becomes: Literal["canceled", "expired"], now: datetime
-) -> bool:
-    """Close an active link. False if it is not active."""
-    return await tx.execute(CLOSE_IF_ACTIVE, env.merchant_id, env.mode, link_id, becomes, now) == 1
+async def close_if_active(tx: Tx, link: PaymentLink, becomes: Literal["canceled", "expired"], now: datetime) -> bool:
+    """Close an active link. False if it is not active. One that expires before its time has expired now."""
+    key = (link.env.merchant_id, link.env.mode, link.id)
+    return await tx.execute(CLOSE_IF_ACTIVE, *key, becomes, now, now + link.clock_offset) == 1
 
 
 async def set_expiry(tx: Tx, link: PaymentLink, expires_at: datetime, now: datetime) -> None:

@@ -10,10 +10,10 @@ from msgspec import Struct
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.provider import (
-    AT_ONCE,
     Attempt,
     Health,
     Instructions,
+    PaymentTimes,
     PayoutOrder,
     PayoutState,
     RailError,
@@ -71,13 +71,17 @@ class ChainNetwork(ABC):
 
     mode: Mode = "live"
     is_exported = False
-    times = AT_ONCE
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.measured: Measured | None = None
         self.payouts_measured: PayoutsMeasured | None = None
         self.payouts: PayoutPort | None = None
+
+    @property
+    @abstractmethod
+    def times(self) -> PaymentTimes:
+        """How long its payments take."""
 
     @property
     @abstractmethod

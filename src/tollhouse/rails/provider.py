@@ -99,13 +99,18 @@ class Observation(Struct, frozen=True, kw_only=True):
     block that was dropped; with a `dispute` it is the dispute's id. A reversal happens once and is reinstated once, in any
     order of reports. A dispute that was reported as `reversed` is reported again when it changes.
 
+    `transfer_ref` names the transfer in `seen` and `vanished`, where `external_ref` names the report, as one of a block; by
+    default they are the same. It is the `external_ref` with which the transfer is confirmed.
+
     `payer` is the account that the money came from, if known. `sent_at` is when the payer sent the money, if known;
-    `arrived_at` is when it arrived, by default when it is reported.
+    `arrived_at` is when it arrived, by default when it is reported: on a network the time of the block that it is in.
+    `first_seen_at` is when the rail can have seen the transfer first, if that is not when it is reported first.
     """
 
     reference: str
     outcome: Literal["seen", "vanished", "confirmed", "failed", "reversed", "reinstated"]
     external_ref: str
+    transfer_ref: str | None = None
     amount_minor: int = 0
     currency: str | None = None
     failure_code: Decline | None = None
@@ -114,8 +119,14 @@ class Observation(Struct, frozen=True, kw_only=True):
     payer: Payer | None = None
     sent_at: datetime | None = None
     arrived_at: datetime | None = None
+    first_seen_at: datetime | None = None
     reversal_ref: str = ""
     dispute: ObservedDispute | None = None
+
+    @property
+    def transfer(self) -> str:
+        """The rail's id of the transfer."""
+        return self.transfer_ref or self.external_ref
 
 
 class PaymentTimes(Struct, frozen=True):
@@ -123,14 +134,21 @@ class PaymentTimes(Struct, frozen=True):
 
     `settlement` is how long money may be on its way: what arrives that long after a deadline may have been sent before it.
     `link_lifetime_min` is the least lifetime that links have by default when they can be paid by this rail.
+    `block_within` is for networks: a transfer counts as of the moment when it was seen first if it is in a block so long
+    after that, and otherwise as of its block. `can_return`: a transfer that was gone can be on its way again.
     """
 
     settlement: timedelta = timedelta()
     link_lifetime_min: timedelta = timedelta()
+    block_within: timedelta | None = None
+    can_return: bool = False
 
 
 AT_ONCE = PaymentTimes()
 """Money arrives when it is sent."""
+
+BLOCK_WITHIN = timedelta(hours=2)
+"""The usual `block_within` of networks."""
 
 
 class RefundOrder(Struct, frozen=True):

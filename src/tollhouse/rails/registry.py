@@ -1,6 +1,7 @@
 """The rails of each environment, by name: which exist, and what each can do now."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import TypeVar
 
 from tollhouse.kernel.ids import Mode
@@ -51,6 +52,15 @@ class Rails:
         """How long payments by the rail of this name take."""
         provider = self.find(name, mode)
         return AT_ONCE if provider is None else provider.times
+
+    @property
+    def block_limits(self) -> dict[tuple[str, Mode], timedelta]:
+        """By rail and mode of networks: how soon after it was seen first a transfer must be in a block."""
+        limits: dict[tuple[str, Mode], timedelta] = {}
+        for provider in self.providers.values():
+            if provider.times.block_within is not None:
+                limits[provider.name, provider.mode] = provider.times.block_within
+        return limits
 
 
 def _error(health: Health, currency: str | None) -> RailError | None:

@@ -7,10 +7,11 @@ import msgspec
 from tollhouse.kernel.ids import Mode
 from tollhouse.rails.disputes import DisputeOrder, DisputeSubmission
 from tollhouse.rails.provider import (
-    AT_ONCE,
+    BLOCK_WITHIN,
     Attempt,
     Health,
     Instructions,
+    PaymentTimes,
     PayoutOrder,
     PayoutState,
     RefundOrder,
@@ -50,7 +51,7 @@ class Sandbox:
     name = "sandbox"
     mode: Mode = "test"
     is_exported = False
-    times = AT_ONCE
+    times = PaymentTimes(block_within=BLOCK_WITHIN)
 
     def health(self) -> Health:
         """Always available."""

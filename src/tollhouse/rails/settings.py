@@ -34,12 +34,14 @@ from msgspec import Meta, Struct
 
 from tollhouse.platform import setting_values
 from tollhouse.platform.config import InvalidSettingsError
+from tollhouse.rails.provider import BLOCK_WITHIN
 
 SETTING = "TOLLHOUSE_RAILS_FILE"
 NAME = re.compile(r"[a-z0-9_]{1,32}")
 BUILT_IN = frozenset({"sandbox", "bank"})
 FINALIZED: Literal["finalized"] = "finalized"
 SECRET_BYTES_MAX = 4_096
+BLOCK_WITHIN_S = int(BLOCK_WITHIN.total_seconds())
 STRIPE_API_URL = "https://api.stripe.com"
 STRIPE_TEST_KEYS = ("sk_test_", "rk_test_")
 
@@ -47,6 +49,7 @@ EvmAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 CurrencyCode = Annotated[str, Meta(pattern="^[A-Z0-9]{2,12}$")]
 Network = Literal["main", "test", "testnet4", "signet", "regtest"]
 """Bitcoin's networks, as a node names them."""
+BlockWithin = Annotated[int, Meta(ge=60, le=7 * 86_400)]
 Digits = Annotated[str, Meta(pattern=r"^[0-9]{1,20}(\.[0-9]{1,36})?$")]
 """An amount as people write it: 0.05"""
 
@@ -62,7 +65,8 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     """A network of Ethereum's kind, through a node of the operator.
 
     `node_url` and `xpub` are needed by the worker only. `xpub` is the extended public key whose children are the deposit
-    addresses (BIP 44: m/44'/60'/0'/0). A payment is final as the chain says, or with a number of confirmations.
+    addresses (BIP 44: m/44'/60'/0'/0). A payment is final as the chain says, or with a number of confirmations. A transfer
+    that is in a block `block_within_s` after it was seen first counts as of that moment, otherwise as of its block.
     `signer_socket` is that of `tollhouse signer`. With `offline_wallet`, the address of a wallet whose signer has no
     connection, operators export and import files instead. Without both nothing is paid out. A payout in no block after
     `replace_after_s` is replaced by one whose fee is `replacement_rise_percent` higher, up to `fee_per_gas_max_gwei`.
@@ -77,6 +81,7 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     coin: CurrencyCode = "ETH"
     tokens: dict[CurrencyCode, TokenSettings] = {}
     finality: Literal["finalized"] | Annotated[int, Meta(ge=1, le=10_000)] = FINALIZED
+    block_within_s: BlockWithin = BLOCK_WITHIN_S
     poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 4
     tip_age_max_s: Annotated[int, Meta(ge=1)] = 600
     signer_socket: str | None = None
@@ -109,7 +114,9 @@ class BitcoinSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     `node_url` and `xpub` are needed by the worker only. `xpub` is the public key of a native SegWit account (BIP 84), also
     written as zpub. `fingerprint` is that of the wallet's master key, by which signers find their key, and
     `account_path` the way from it to the account. A payment counts with `confirmations`; up to `small_up_to_minor` satoshis,
-    `small_confirmations` suffice. Payouts wait while the network fee is above `fee_rate_max`, in satoshis per virtual byte.
+    `small_confirmations` suffice for all transfers of a payment together. A transfer that is in a block `block_within_s`
+    after it was seen first counts as of that moment, otherwise as of its block. Payouts wait while the network fee is above
+    `fee_rate_max`, in satoshis per virtual byte.
     """
 
     network: Network
@@ -122,6 +129,7 @@ class BitcoinSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     confirmations: Annotated[int, Meta(ge=1, le=100)] = 2
     small_confirmations: Annotated[int, Meta(ge=1, le=100)] = 1
     small_up_to_minor: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    block_within_s: BlockWithin = BLOCK_WITHIN_S
     poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 10
     tip_age_max_s: Annotated[int, Meta(ge=1)] = 10_800
     fee_rate_max: Annotated[int, Meta(ge=1, le=10_000)] = 200

@@ -69,7 +69,7 @@ async def _apply_reversal(work: Work, current: Transaction, observation: Observa
     found = await store.find(work.tx, current, observation.external_ref, store.key_of(observation))
     if found is not None:
         if is_back:
-            return None if found.status == "reinstated" else await _reinstate(work, current.env, found)
+            return None if found.status == "reinstated" else await _reinstate(work, current.env, found, observation)
         return await _update_dispute(work, current.env, found, observation)
     transfer = await store.find_transfer(work.tx, current, observation.external_ref)
     currency = current.currency if transfer is None else transfer.currency
@@ -154,7 +154,7 @@ async def _take_unapplied(work: Work, current: Transaction, amount_minor: int, r
     return changed
 
 
-async def _reinstate(work: Work, env: MerchantEnv, found: Reversal) -> Transaction | None:
+async def _reinstate(work: Work, env: MerchantEnv, found: Reversal, observation: Observation) -> Transaction | None:
     """Give the money back to those from whom it was taken."""
     if not await store.reinstate(work.tx, env, found, work.now):
         raise AssertionError("reversals of a locked payment do not change")
@@ -167,7 +167,9 @@ async def _reinstate(work: Work, env: MerchantEnv, found: Reversal) -> Transacti
     if found.lost_minor:
         postings.append(Posting("payment_reinstatement", current.currency, found.lost_minor, rail(current.rail), LOSS))
     if found.unapplied_minor and verdict.is_awaiting_money(current):
-        current = await settlement.receive_again(work, current, found.unapplied_minor)
+        transfer = await store.find_transfer(work.tx, current, found.external_ref)
+        seen_at = None if transfer is None else transfer.seen_at
+        current = await settlement.receive_again(work, current, found.unapplied_minor, observation, seen_at)
     elif found.unapplied_minor:
         given_back = verdict.give_back_unapplied(current, found.unapplied_minor)
         current = await settlement.change(work.tx, given_back, "reinstated", work.now)

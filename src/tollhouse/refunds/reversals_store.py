@@ -29,7 +29,7 @@ FIND_TRANSFER = """
                SELECT coalesce(sum(v.amount_minor), 0) FROM payment_reversals v
                WHERE (v.merchant_id, v.mode, v.rail, v.external_ref) = (o.merchant_id, o.mode, o.rail, o.external_ref)
                  AND v.status = 'reversed'
-           )::bigint AS left_minor
+           )::bigint AS left_minor, o.seen_at
     FROM rail_observations o
     WHERE o.rail = $1 AND o.mode = $2 AND o.external_ref = $3 AND o.outcome = 'confirmed'
 """
@@ -75,12 +75,13 @@ class Reversal(Struct, frozen=True, kw_only=True):
 
 
 class ConfirmedTransfer(Struct, frozen=True):
-    """A confirmed transfer, and how much of it is not reversed."""
+    """A confirmed transfer, how much of it is not reversed, and when it counted as seen, by the clock of the merchant."""
 
     transaction_id: UUID
     currency: str
     amount_minor: int
     left_minor: int
+    seen_at: datetime | None = None
 
 
 async def find(tx: Tx, payment: Transaction, external_ref: str, reversal_ref: str) -> Reversal | None:

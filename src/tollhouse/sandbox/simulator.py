@@ -76,7 +76,7 @@ class Simulated:
             case "fail":
                 await self._decline(current, decline or "card_declined")
             case "processing":
-                await self._be_seen(current)
+                await self._be_seen(current, amount_minor)
             case "expire":
                 await self._expire(_open(current, self.work.now))
             case "underpay":
@@ -119,14 +119,17 @@ class Simulated:
                 await self._pay(left_minor)
                 await store.insert_plan(self.work.tx, self.env, self.id, "chargeback", self.work.now + SOON)
             case _:
+                if amount_minor is None and 0 < current.detected_minor < left_minor:
+                    await self._pay(current.detected_minor)
+                    left_minor -= current.detected_minor
                 await self._pay(amount_minor or left_minor)
 
     async def _decline(self, current: Transaction, decline: Decline) -> None:
         _open(current, self.work.now)
         await self._report(Observation(reference=str(self.id), outcome="failed", external_ref=_ref(), failure_code=decline))
 
-    async def _be_seen(self, current: Transaction) -> None:
-        """Report money on its way, with one more confirmation each time."""
+    async def _be_seen(self, current: Transaction, amount_minor: int | None = None) -> None:
+        """Report money on its way, with one more confirmation each time, up to the one before the last."""
         _open(current, self.work.now)
         required = await self._required(self.work.services.catalogue.currencies[current.currency])
         confirmations = min((current.confirmations or 0) + 1, required - 1)
@@ -134,8 +137,9 @@ class Simulated:
             Observation(
                 reference=str(self.id),
                 outcome="seen",
-                external_ref=f"seen-{self.id}-{current.received_minor}",
-                amount_minor=_left(current),
+                external_ref=_seen_ref(current),
+                amount_minor=amount_minor or current.detected_minor or _left(current),
+                arrived_at=None if current.detected_minor else self.work.now,
                 confirmations=confirmations,
                 required_confirmations=required,
             )
@@ -149,9 +153,16 @@ class Simulated:
         return finality if isinstance(finality, int) else CONFIRMATIONS
 
     async def _pay(self, amount_minor: int) -> None:
+        """Confirm what is on its way, with this amount; without it, a new transfer."""
+        current = await self.lock()
+        external_ref = _seen_ref(current) if current.detected_minor else _ref()
         await self._report(
             Observation(
-                reference=str(self.id), outcome="confirmed", external_ref=_ref(), amount_minor=amount_minor, payer=PAYER
+                reference=str(self.id),
+                outcome="confirmed",
+                external_ref=external_ref,
+                amount_minor=amount_minor,
+                payer=PAYER,
             )
         )
 
@@ -229,6 +240,11 @@ def _open(transaction: Transaction, now: datetime) -> Transaction:
 def _left(transaction: Transaction) -> int:
     """The remaining amount; the full amount if nothing remains."""
     return max(0, transaction.amount_minor - transaction.received_minor) or transaction.amount_minor
+
+
+def _seen_ref(current: Transaction) -> str:
+    """The external reference of the transfer that is on its way: one for each part."""
+    return f"seen-{current.id}-{current.received_minor}"
 
 
 def _ref() -> str:

@@ -26,7 +26,7 @@ async def expire(work: Work, link: PaymentLink) -> bool:
     Pending attempts expire; partly paid ones become `refund_required`; those in `processing` continue. `payment.expired`
     is recorded only if nothing was paid and nothing awaits a decision.
     """
-    if not await link_store.close_if_active(work.tx, link.env, link.id, "expired", work.now):
+    if not await link_store.close_if_active(work.tx, link, "expired", work.now):
         return False
     held = link.payments_count > 0
     ended: Transaction | None = None
@@ -66,6 +66,21 @@ async def end_partly_paid(work: Work, env: MerchantEnv, transaction_id: UUID) ->
     return True
 
 
+async def end_stalled(work: Work, env: MerchantEnv, transaction_id: UUID) -> bool:
+    """End an attempt of a closed link that waits only for transfers which no block has taken. What still arrives is late."""
+    attempt = await settlement.lock(work.tx, env, transaction_id)
+    if attempt.status != "processing" or attempt.link_status == "active":
+        return False
+    if attempt.link_status == "canceled":
+        await settlement.fail(work, attempt, "link_canceled")
+        return True
+    ended = await end(work, attempt)
+    link = await link_store.get(work.tx, env, attempt.payment_link_id)
+    if ended.status == "expired" and attempt.link_status == "expired" and link is not None and link.payments_count == 0:
+        await notify.payment(work, "payment.expired", ended)
+    return True
+
+
 async def cancel(work: Work, env: MerchantEnv, link_id: UUID) -> PaymentLink:
     """Cancel an active link; canceling again changes nothing. Raises `NotFound` and `LinkNotActive`.
 
@@ -77,7 +92,7 @@ async def cancel(work: Work, env: MerchantEnv, link_id: UUID) -> PaymentLink:
     if link.status == "canceled":
         return link
     effective_status = link.status_at(work.now)
-    if effective_status != "active" or not await link_store.close_if_active(work.tx, env, link_id, "canceled", work.now):
+    if effective_status != "active" or not await link_store.close_if_active(work.tx, link, "canceled", work.now):
         raise LinkNotActive(effective_status)
     # Nothing below this line may refuse.
     for attempt in await store.list_open(work.tx, link):

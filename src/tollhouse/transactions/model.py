@@ -66,8 +66,6 @@ REFUND_FAILURES = {
 
 RECEIVED = " received"
 SENT_IN_TIME = "sent_before_deadline"
-REST_TIME = timedelta(hours=1)
-"""How long the rest of a payment in another currency still counts at its rate, after that has expired."""
 REFUND_FAILED = "refund failed: "
 
 
@@ -160,6 +158,15 @@ class Chargeback(Struct, frozen=True, kw_only=True):
     closed_at: datetime | None
 
 
+class IncomingTransfer(Struct, frozen=True, kw_only=True):
+    """A transfer on its way: when it was seen first, and the time of its block, by the clock of the merchant."""
+
+    transfer_ref: str
+    amount_minor: int
+    first_seen_at: datetime
+    block_at: datetime | None = None
+
+
 PRICE_COLUMNS = Columns(
     {
         "price_currency": "currency",
@@ -179,7 +186,8 @@ class Transaction(Struct, frozen=True, kw_only=True):
 
     Received money is `credited_minor` (credited to the merchant, ever), `unapplied_minor` (awaiting a decision), or was
     refunded from the unapplied part. `returning_minor` is in pending refunds, and `returning_unapplied_minor` is the
-    unapplied part of it. All are in the currency that is paid; `price` is set if that of the link is another one.
+    unapplied part of it. Until the payment ends, `incoming` are transfers on their way, which are not confirmed yet.
+    All are in the currency that is paid; `price` is set if that of the link is another one.
     """
 
     id: UUID
@@ -223,12 +231,29 @@ class Transaction(Struct, frozen=True, kw_only=True):
     link_is_paid: Internal[bool]
     link_version: Internal[int] = 1
     link_has_email: Internal[bool] = False
+    link_canceled_at: Internal[datetime | None] = None
+    incoming: Internal[Json[tuple[IncomingTransfer, ...] | None]] = None
     clock_offset: Internal[Annotated[timedelta, Selected("{row}.ahead")]]
 
     @property
     def is_open(self) -> bool:
         """Whether it may still succeed or fail."""
         return self.status in OPEN
+
+    @property
+    def detected_minor(self) -> int:
+        """The amount that is on its way and not confirmed yet."""
+        return sum(one.amount_minor for one in self.incoming or ())
+
+    @property
+    def detected_in_time_minor(self) -> int:
+        """What of it was seen before the rate and the link expired."""
+        return sum(one.amount_minor for one in self.incoming or () if self.is_in_time(one))
+
+    def is_in_time(self, transfer: IncomingTransfer) -> bool:
+        """Whether a transfer was seen before the rate and the link expired."""
+        is_at_rate = self.price is None or transfer.first_seen_at < self.price.expires_at
+        return is_at_rate and transfer.first_seen_at < self.link_expires_at
 
     @property
     def unapplied_refundable_minor(self) -> int:
@@ -263,11 +288,8 @@ class Transaction(Struct, frozen=True, kw_only=True):
         return effective_status(self.link_status, self.link_expires_at, now + self.clock_offset)
 
     def is_rate_over(self, now: datetime) -> bool:
-        """Whether the fixed rate expired by `now` before money for it was seen, or before the rest of it could arrive."""
-        if self.price is None or self.status == "processing":
-            return False
-        rest_time = REST_TIME if self.received_minor else timedelta()
-        return now + self.clock_offset >= self.price.expires_at + rest_time
+        """Whether the fixed rate has expired by `now`. What was seen before still has it."""
+        return self.price is not None and now + self.clock_offset >= self.price.expires_at
 
     def status_at(self, now: datetime) -> TransactionStatus:
         """The status at `now`: a pending attempt without money expires with its link."""

@@ -27,11 +27,12 @@ from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.store import Credited
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
-from tollhouse.rails.provider import Observation
+from tollhouse.rails.provider import Observation, PaymentTimes
 from tollhouse.receipts import mails_store
 from tollhouse.receipts.mails import is_available
-from tollhouse.transactions import notify, priced, store, verdict
-from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, RefundRequiredReason, Transaction
+from tollhouse.transactions import notify, priced, store, transfers_store, verdict
+from tollhouse.transactions.model import RECEIVED, SENT_IN_TIME, IncomingTransfer, RefundRequiredReason, Transaction
+from tollhouse.transactions.verdict import Timing
 
 SOURCE = "transaction"
 
@@ -62,7 +63,9 @@ async def settle_locked(
         return None
     if observation.outcome == "failed":
         return await fail(work, current, observation.failure_code or "card_declined") if current.is_open else None
-    return await _follow(work.tx, current, observation, work.now)
+    return await (
+        _leave(work, current, observation) if observation.outcome == "vanished" else _follow(work, current, observation)
+    )
 
 
 async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
@@ -124,10 +127,17 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     return accepted
 
 
-async def receive_again(work: Work, current: Transaction, amount_minor: int) -> Transaction:
-    """Judge reinstated money of a locked payment that awaits money, as if it arrived now."""
-    arrived = Observation(reference="", outcome="confirmed", external_ref="", amount_minor=amount_minor)
-    return await _receive(work, current, arrived, work.services.catalogue.fees_of(current.method_id), in_part=False)
+async def receive_again(
+    work: Work, current: Transaction, amount_minor: int, observation: Observation, seen_at: datetime | None
+) -> Transaction:
+    """Judge reinstated money of a locked payment that awaits money, by the moment at which its transfer was seen first."""
+    arrived = msgspec.structs.replace(observation, outcome="confirmed", amount_minor=amount_minor)
+    transfer = None
+    if seen_at is not None:
+        transfer = IncomingTransfer(transfer_ref=observation.transfer, amount_minor=amount_minor, first_seen_at=seen_at)
+    timing = verdict.timing_of(current, arrived, transfer, _times(work, current), work.now)
+    fees = work.services.catalogue.fees_of(current.method_id)
+    return await _receive(work, current, arrived, fees, timing, in_part=False)
 
 
 async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
@@ -145,34 +155,34 @@ async def _confirm(work: Work, current: Transaction, observation: Observation, f
         else msgspec.structs.replace(observation, amount_minor=fits_minor)
     )
     target_id = new_id() if unmatched else current.id
-    if not await store.record_observation(work.tx, current, first, target_id, work.now):
+    timing = await _timing(work, current, observation)
+    if not await store.record_observation(work.tx, current, first, target_id, work.now, timing.seen_at):
         return None
     if unmatched:
         return await _take_unmatched(work, current, target_id, observation)
     rest_minor = observation.amount_minor - first.amount_minor
-    received = await _receive(work, current, first, fees, in_part=rest_minor > 0)
+    received = await _receive(work, current, first, fees, timing, in_part=rest_minor > 0)
     if rest_minor:
         rest = msgspec.structs.replace(observation, amount_minor=rest_minor, external_ref=f"{observation.external_ref}/rest")
         rest_id = new_id()
-        await store.record_observation(work.tx, current, rest, rest_id, work.now)
+        await store.record_observation(work.tx, current, rest, rest_id, work.now, timing.seen_at)
         await _take_unmatched(work, received, rest_id, rest)
     return received
 
 
-async def _receive(work: Work, current: Transaction, observed: Observation, fees: Fees, *, in_part: bool) -> Transaction:
+async def _receive(
+    work: Work, current: Transaction, observed: Observation, fees: Fees, timing: Timing, *, in_part: bool
+) -> Transaction:
     """Credit the money or book it as unapplied. `in_part`: only a part fits this payment, so nothing is credited."""
     env, currency, arrived_minor = current.env, current.currency, observed.amount_minor
-    settlement = work.services.rails.times(current.rail, env.mode).settlement
-    sent_in_time = verdict.was_sent_in_time(current, observed, settlement, work.now)
-    at_fixed_rate = verdict.is_at_fixed_rate(current, observed, work.now)
-    expected = verdict.is_expected(current, work.now, sent_in_time=sent_in_time, at_fixed_rate=at_fixed_rate)
+    expected = verdict.is_expected(current, timing, work.now)
     exact = expected and verdict.is_exact(current, arrived_minor)
     rate = None if expected else await priced.current_rate(work, current)
     can_be_late = expected or priced.can_be_late(current, rate)
     settings = PaymentSettings() if exact else await _settings(work, current, can_be_late=can_be_late)
-    judged = verdict.receive(
-        current, arrived_minor, settings, work.now, sent_in_time=sent_in_time, at_fixed_rate=at_fixed_rate
-    )
+    judged = verdict.receive(current, arrived_minor, settings, timing, work.now)
+    if judged.status == "pending" and _is_awaiting_others(current, observed):
+        judged = msgspec.structs.replace(judged, status="processing")
     fee_minor = fees.of(judged.credited_minor) if judged.credited_minor else 0
     credited_minor = judged.credited_minor
     net_minor = credited_minor - fee_minor
@@ -187,7 +197,7 @@ async def _receive(work: Work, current: Transaction, observed: Observation, fees
     detail = judged.refund_required_reason or (
         None if exact else f"{work.services.catalogue.currencies[currency].format(arrived_minor)}{RECEIVED}"
     )
-    if judged.status == "succeeded" and sent_in_time:
+    if judged.status == "succeeded" and timing.before_deadline:
         detail = SENT_IN_TIME
     received = await change(work.tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, work.now)
     postings: list[Posting] = []
@@ -225,16 +235,61 @@ async def _take_unmatched(work: Work, beside: Transaction, unmatched_id: UUID, o
     return unmatched
 
 
-async def _follow(tx: Tx, current: Transaction, observation: Observation, now: datetime) -> Transaction | None:
-    """Record that money is on its way, or no longer is. No money moves and no event is recorded."""
-    progress = {"confirmations": observation.confirmations, "required_confirmations": observation.required_confirmations}
-    if observation.outcome == "vanished":
-        gone = msgspec.structs.replace(current, status="pending", confirmations=None, required_confirmations=None)
-        return await change(tx, gone, "vanished", now) if current.status == "processing" else None
-    in_time = current.status == "processing" or (current.status == "pending" and current.link_status_at(now) == "active")
-    if not in_time or not verdict.is_at_fixed_rate(current, observation, now):
+async def _follow(work: Work, current: Transaction, observation: Observation) -> Transaction | None:
+    """Record that money is on its way. No money moves and no event is recorded. What is late changes nothing yet."""
+    known = await _find_known(work, current, observation)
+    timing = verdict.timing_of(current, observation, known, _times(work, current), work.now)
+    block_at = None if known is None or not observation.confirmations else known.block_at
+    block_at = block_at if observation.arrived_at is None else observation.arrived_at + current.clock_offset
+    seen = IncomingTransfer(
+        transfer_ref=observation.transfer,
+        amount_minor=observation.amount_minor,
+        first_seen_at=timing.seen_at,
+        block_at=block_at,
+    )
+    await transfers_store.see(work.tx, current, seen, observation.currency or current.currency, work.now)
+    is_ours = observation.currency in {None, current.currency}
+    if not is_ours or not verdict.is_on_its_way(current, timing, work.now):
         return None
-    return await change(tx, msgspec.structs.replace(current, status="processing", **progress), None, now)
+    progress = {"confirmations": observation.confirmations, "required_confirmations": observation.required_confirmations}
+    return await change(work.tx, msgspec.structs.replace(current, status="processing", **progress), None, work.now)
+
+
+async def _leave(work: Work, current: Transaction, observation: Observation) -> Transaction | None:
+    """Record that money is no longer on its way. The payment waits for other transfers that were seen in time, if any."""
+    await transfers_store.end(work.tx, current, observation, work.now)
+    if current.status != "processing" or _is_awaiting_others(current, observation):
+        return None
+    gone = msgspec.structs.replace(current, status="pending", confirmations=None, required_confirmations=None)
+    return await change(work.tx, gone, "vanished", work.now)
+
+
+async def _timing(work: Work, current: Transaction, observation: Observation) -> Timing:
+    """When a confirmed transfer counts as seen."""
+    known = await _find_known(work, current, observation)
+    if known is not None:
+        await transfers_store.end(work.tx, current, observation, work.now)
+    return verdict.timing_of(current, observation, known, _times(work, current), work.now)
+
+
+async def _find_known(work: Work, current: Transaction, observation: Observation) -> IncomingTransfer | None:
+    """The transfer, if it was seen before. Those on their way were read with an open payment, others are looked up."""
+    for transfer in current.incoming or ():
+        if transfer.transfer_ref == observation.transfer:
+            return transfer
+    if not _times(work, current).can_return:
+        return None
+    return await transfers_store.get(work.tx, current, observation.transfer)
+
+
+def _is_awaiting_others(current: Transaction, observation: Observation) -> bool:
+    """Whether a payment that waits has other transfers on their way that were seen in time."""
+    others = (one for one in current.incoming or () if one.transfer_ref != observation.transfer)
+    return current.status == "processing" and any(current.is_in_time(one) for one in others)
+
+
+def _times(work: Work, current: Transaction) -> PaymentTimes:
+    return work.services.rails.times(current.rail, current.env.mode)
 
 
 async def _count(work: Work, current: Transaction, payment: Credited) -> None:

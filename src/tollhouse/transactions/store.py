@@ -14,7 +14,7 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.provider import Instructions, Observation, Payer
-from tollhouse.transactions.model import REST_TIME, TRANSACTION, RefundRequiredReason, TimelineEntry, Transaction
+from tollhouse.transactions.model import TRANSACTION, RefundRequiredReason, TimelineEntry, Transaction
 
 INSERT = """
     WITH begun AS (
@@ -48,14 +48,14 @@ INSERT_UNMATCHED = """
 # The primary key refuses an observation that was recorded before.
 RECORD_OBSERVATION_ONCE = """
     INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
-                                   confirmations, at, payer_account, payer_name)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                                   confirmations, at, payer_account, payer_name, seen_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 """
 # A transfer that was confirmed or has vanished cannot be "seen" afterwards.
 RECORD_OBSERVATION = """
     INSERT INTO rail_observations (rail, mode, external_ref, outcome, merchant_id, transaction_id, currency, amount_minor,
-                                   confirmations, at, payer_account, payer_name)
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
+                                   confirmations, at, payer_account, payer_name, seen_at)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13
     WHERE $4 <> 'seen' OR NOT EXISTS (
         SELECT FROM rail_observations
         WHERE rail = $1 AND mode = $2 AND external_ref = $3 AND outcome IN ('confirmed', 'vanished'))
@@ -85,14 +85,17 @@ LIST_OPEN = f"""
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC
 """
-# Without those whose rate has expired, also for the rest of a part.
+# Without those whose rate has expired before all of the money was seen.
 LIST_NEWEST_OPEN = """
     SELECT id, method_id, coalesce(price_minor, amount_minor) AS price_minor, quantity,
            status = 'processing' OR received_minor > 0 AS is_paid_in_part, created_at
-    FROM transactions
+    FROM transactions t
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
-      AND (rate_expires_at IS NULL OR status = 'processing'
-           OR rate_expires_at > $5::timestamptz - CASE WHEN received_minor > 0 THEN $6::interval ELSE '0' END)
+      AND (rate_expires_at IS NULL OR rate_expires_at > $5::timestamptz
+           OR (status = 'processing' AND amount_minor - received_minor <= (
+               SELECT coalesce(sum(i.amount_minor), 0) FROM incoming_transfers i
+               WHERE i.transaction_id = t.id AND i.status = 'seen' AND i.currency = t.currency
+                 AND i.first_seen_at < t.rate_expires_at)))
     ORDER BY created_at DESC, id DESC LIMIT $4
 """
 # An attempt expires with its link, even if no job has recorded it yet: what is shown as expired may be stored as pending.
@@ -177,12 +180,22 @@ async def insert_unmatched(
     await tx.execute(INSERT_UNMATCHED, transaction_id, env.merchant_id, env.mode, beside.id, *values)
 
 
-async def record_observation(tx: Tx, of: Transaction, observation: Observation, transaction_id: UUID, now: datetime) -> bool:
-    """Record an observation for this transaction. False if it was recorded before, unless the deferred writes find that."""
+async def record_observation(
+    tx: Tx,
+    of: Transaction,
+    observation: Observation,
+    transaction_id: UUID,
+    now: datetime,
+    seen_at: datetime | None = None,
+) -> bool:
+    """Record an observation for this transaction. False if it was recorded before, unless the deferred writes find that.
+
+    `seen_at` is the moment that decides whether confirmed money is in time, by the clock of the merchant.
+    """
     step = (observation.confirmations or 0) if observation.outcome == "seen" else 0
     whose = (of.env.merchant_id, transaction_id, observation.currency or of.currency, observation.amount_minor, step, now)
     payer = (None, None) if observation.payer is None else (observation.payer.account, observation.payer.name)
-    values = (of.rail, of.env.mode, observation.external_ref, observation.outcome, *whose, *payer)
+    values = (of.rail, of.env.mode, observation.external_ref, observation.outcome, *whose, *payer, seen_at)
     if tx.is_optimistic and observation.outcome != "seen":
         await tx.defer(RECORD_OBSERVATION_ONCE, *values)
         return True
@@ -240,7 +253,7 @@ async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
 async def list_newest_open(db: Pool | Tx, link: PaymentLink, now: datetime, limit: int) -> list[OpenAttempt]:
     """The newest open attempts of a link, without those whose rate has expired at `now`."""
     at = now + link.clock_offset
-    rows = await db.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit, at, REST_TIME)
+    rows = await db.fetch(LIST_NEWEST_OPEN, link.env.merchant_id, link.env.mode, link.id, limit, at)
     return [
         OpenAttempt(
             row["id"],

@@ -1,18 +1,26 @@
 """The rules for received money, without a database.
 
 Whether money is credited depends on its time, its amount and the link's status. Otherwise it is unapplied, and the
-merchant accepts or refunds it. Money that was sent before the deadline is in time, even if it arrives later.
+merchant accepts or refunds it. Each transfer is judged by the moment at which it was seen first itself: no other transfer of
+the payment makes that earlier or later.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.payment_links.model import LinkStatus
-from tollhouse.rails.provider import Observation
-from tollhouse.transactions.model import OPEN, RefundRequiredReason, Transaction, TransactionStatus
+from tollhouse.rails.provider import Observation, PaymentTimes
+from tollhouse.transactions.model import (
+    OPEN,
+    IncomingTransfer,
+    RefundRequiredReason,
+    Transaction,
+    TransactionStatus,
+)
 
 BASIS_POINTS = 10_000
 TOO_LATE: dict[LinkStatus, RefundRequiredReason] = {
@@ -25,6 +33,7 @@ ENDED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunde
 """Fully paid: further money is another payment."""
 EXPIRING: frozenset[TransactionStatus] = frozenset({"pending", "expired"})
 PAYMENT_REVERSED = "payment_reversed"
+LATE: RefundRequiredReason = "late"
 ENDED_BY: dict[LinkStatus, RefundRequiredReason] = {"completed": "duplicate", "canceled": "after_cancel"}
 
 
@@ -34,33 +43,66 @@ def sufficient_minor(amount_minor: int, settings: PaymentSettings) -> int:
     return max(1, amount_minor - tolerated)
 
 
-def was_sent_in_time(transaction: Transaction, observation: Observation, settlement: timedelta, now: datetime) -> bool:
-    """Whether the money can have been sent before the link's deadline: its rail does not know better, and takes that long.
+class Timing(Struct, frozen=True):
+    """When a transfer counts as seen, by the clock of the merchant, and what that moment was before.
 
-    `settlement` is how long money of this rail may be on its way. Only the simulator expires a link before its deadline;
-    money after that is late.
+    `at_fixed_rate`: the expiry of the rate, if the payment has one; `before_deadline`: that of the link, which has passed;
+    `before_cancellation`: the cancellation of the link, if it was canceled.
     """
-    deadline = transaction.link_expires_at - transaction.clock_offset
-    if now < deadline or (observation.sent_at is not None and observation.sent_at >= deadline):
-        return False
-    return min(observation.arrived_at or now, now) < deadline + settlement
+
+    seen_at: datetime
+    at_fixed_rate: bool
+    before_deadline: bool
+    before_cancellation: bool
 
 
-def is_at_fixed_rate(transaction: Transaction, observation: Observation, now: datetime) -> bool:
-    """Whether money counts at the rate of the payment, if any: it was sent or seen in time, or is the rest of a part."""
-    return not transaction.is_rate_over(min(observation.sent_at or observation.arrived_at or now, now))
+def timing_of(
+    transaction: Transaction, observation: Observation, transfer: IncomingTransfer | None, times: PaymentTimes, now: datetime
+) -> Timing:
+    """When the observed transfer counts as seen. `transfer` is what is known of it from before.
+
+    On a network that is the moment at which it was seen first; but the time of its block, if that is more than
+    `times.block_within` later. Money of a bank that does not state when it was sent can have been sent as much earlier as
+    transfers take (`times.settlement`).
+    """
+    ahead, deadline = transaction.clock_offset, transaction.link_expires_at
+    arrived_at = min(observation.arrived_at or now, now) + ahead
+    first_at = arrived_at if observation.first_seen_at is None else min(observation.first_seen_at, now) + ahead
+    if transfer is not None:
+        first_at = transfer.first_seen_at
+        if observation.arrived_at is None and transfer.block_at is not None:
+            arrived_at = transfer.block_at
+    if times.block_within is None or arrived_at - first_at <= times.block_within:
+        arrived_at = first_at
+    sent_at = None if observation.sent_at is None else min(observation.sent_at, now) + ahead
+    seen_at = sent_at or arrived_at
+    is_sent_too_late = sent_at is not None and sent_at >= deadline
+    canceled_at = transaction.link_canceled_at
+    return Timing(
+        seen_at,
+        at_fixed_rate=transaction.price is None or seen_at < transaction.price.expires_at,
+        before_deadline=now + ahead >= deadline and not is_sent_too_late and arrived_at < deadline + times.settlement,
+        before_cancellation=canceled_at is not None and seen_at - ahead <= canceled_at,
+    )
 
 
-def is_expected(transaction: Transaction, now: datetime, *, sent_in_time: bool, at_fixed_rate: bool = True) -> bool:
+def is_expected(transaction: Transaction, timing: Timing, now: datetime) -> bool:
     """Whether money is credited, if it is enough. Money that was seen in time may be confirmed after the link ended."""
-    if not at_fixed_rate:
+    if not timing.at_fixed_rate:
         return False
     status = _link_status(transaction, now)
+    is_processing = transaction.status == "processing"
     if status == "active":
-        return transaction.is_open
-    if transaction.status == "processing":
-        return status in {"expired", "canceled"}
-    return status == "expired" and sent_in_time and (transaction.status in EXPIRING or _is_untouched_part(transaction))
+        return transaction.is_open or _has_late_money_only(transaction)
+    if status == "canceled":
+        return is_processing and timing.before_cancellation
+    can_continue = is_processing or transaction.status in EXPIRING or _is_untouched_part(transaction)
+    return status == "expired" and timing.before_deadline and (can_continue or _has_late_money_only(transaction))
+
+
+def is_on_its_way(transaction: Transaction, timing: Timing, now: datetime) -> bool:
+    """Whether a transfer that was seen makes the payment wait for its confirmation."""
+    return transaction.is_open and is_expected(transaction, timing, now)
 
 
 def is_exact(transaction: Transaction, arrived_minor: int) -> bool:
@@ -72,16 +114,17 @@ def receive(
     transaction: Transaction,
     arrived_minor: int,
     settings: PaymentSettings,
+    timing: Timing,
     now: datetime,
-    *,
-    sent_in_time: bool,
-    at_fixed_rate: bool = True,
 ) -> Transaction:
     """The payment after confirmed money in its currency. Not for payments for which `is_unmatched` is true."""
     received = transaction.received_minor + arrived_minor
     with_unapplied = _unapplied(transaction, arrived_minor)
-    enough = received >= sufficient_minor(transaction.amount_minor, settings)
-    expected = is_expected(transaction, now, sent_in_time=sent_in_time, at_fixed_rate=at_fixed_rate)
+    least_minor = sufficient_minor(transaction.amount_minor, settings)
+    enough = received >= least_minor
+    expected = is_expected(transaction, timing, now)
+    if expected and _has_late_money_only(transaction):
+        return _credit_beside(transaction, arrived_minor, settings, now) if arrived_minor >= least_minor else with_unapplied
     if expected and enough:
         return _credit(with_unapplied, settings, now)
     if transaction.status == "refund_required":
@@ -89,7 +132,7 @@ def receive(
     if expected:
         return _wait(with_unapplied) if transaction.is_open else end_unpaid(with_unapplied)
     reason = TOO_LATE[_link_status(transaction, now)]
-    late = reason == "late"
+    late = reason == LATE
     if late and enough and settings.late_payments == "accept":
         return _credit(msgspec.structs.replace(with_unapplied, late=True), settings, now)
     return msgspec.structs.replace(with_unapplied, status="refund_required", refund_required_reason=reason, late=late)
@@ -121,6 +164,7 @@ def unmatched_reason(transaction: Transaction, currency: str | None, now: dateti
 
 def end_unpaid(transaction: Transaction) -> Transaction:
     """A pending payment after its link ended: expired, or `refund_required` if part of the money arrived."""
+    transaction = msgspec.structs.replace(transaction, confirmations=None, required_confirmations=None)
     if transaction.received_minor == 0:
         return msgspec.structs.replace(transaction, status="expired")
     reason = ENDED_BY.get(transaction.link_status, "underpaid")
@@ -206,6 +250,24 @@ def _is_untouched_part(transaction: Transaction) -> bool:
     """Whether part of the amount came in time, and none of it was refunded since."""
     underpaid = transaction.status == "refund_required" and transaction.refund_required_reason == "underpaid"
     return underpaid and transaction.refunded_minor == transaction.returning_minor == 0
+
+
+def _has_late_money_only(transaction: Transaction) -> bool:
+    """Whether all that the payment waits with came late, and none of it was refunded since."""
+    is_late = transaction.status == "refund_required" and transaction.refund_required_reason == LATE
+    return is_late and transaction.refunded_minor == transaction.returning_minor == 0
+
+
+def _credit_beside(transaction: Transaction, arrived_minor: int, settings: PaymentSettings, now: datetime) -> Transaction:
+    """Credit a transfer that was seen in time and pays everything by itself. What came late before it still waits."""
+    alone = msgspec.structs.replace(transaction, received_minor=arrived_minor, unapplied_minor=arrived_minor)
+    credited = _credit(alone, settings, now)
+    return msgspec.structs.replace(
+        credited,
+        received_minor=transaction.received_minor + arrived_minor,
+        unapplied_minor=transaction.unapplied_minor + credited.unapplied_minor,
+        late=False,
+    )
 
 
 def _wait(transaction: Transaction) -> Transaction:

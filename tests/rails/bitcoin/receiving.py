@@ -1,5 +1,6 @@
 """A rail of Bitcoin that takes deposits by the node of the tests."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -52,9 +53,9 @@ class BitcoinReceiver(Offering):
             catalogue=extension.read(METHOD.format(name=self.name).encode()),
         )
 
-    async def look(self) -> None:
-        """The worker follows the wallet once, and every process knows what it measured."""
-        await jobs.watch_once(self.services, self.network, clock.now())
+    async def look(self, later: timedelta = timedelta()) -> None:
+        """The worker follows the wallet once, so much later, and every process knows what it measured."""
+        await jobs.watch_once(self.services, self.network, clock.now() + later)
         await health.refresh(self.services)
 
     async def bought(self, amount: str = "0.0015") -> tuple[Transaction, str]:

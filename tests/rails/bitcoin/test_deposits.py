@@ -87,13 +87,31 @@ def test_a_deposit_is_seen_and_credited_with_its_confirmations() -> None:
     assert small.look() == [("confirmed", 150, 1), ("seen", 151, 1)]
 
 
+def test_small_amounts_to_one_address_count_together() -> None:
+    """Fifteen outputs of 10,000 satoshis need the confirmations of 150,000, at once or one after the other."""
+    needed = Confirmations(required=3, small_required=1, small_up_to_minor=100_000)
+    at_once, in_turn = Follower(needed), Follower(needed)
+    at_once.core.pay(*[(DEPOSIT, 10_000)] * 15)
+    at_once.core.pay((OTHER, 10_000))
+    at_once.core.mine()
+    assert Counter(at_once.look()) == {("seen", 10_000, 1): 15, ("confirmed", 10_000, 1): 1}
+    at_once.core.mine(2)
+    assert Counter(at_once.look()) == {("confirmed", 10_000, 3): 15}
+    for number in range(15):
+        in_turn.core.pay((DEPOSIT, 10_000))
+        in_turn.core.mine()
+        in_turn.look()
+        credited = sum(in_turn.credited().values())
+        assert credited == (10_000 * (number + 1) if number < 10 else max(100_000, 10_000 * (number - 1)))
+
+
 def test_a_replaced_transaction_vanishes_and_the_new_one_is_seen() -> None:
-    """For the same address the payment stays on its way; spent elsewhere, it vanishes."""
+    """The new one is reported first, so the payment of the same address stays on its way; spent elsewhere, it vanishes."""
     follower = Follower()
     first = follower.core.pay((DEPOSIT, 100))
     follower.look()
     second = follower.core.pay((DEPOSIT, 90), replaces=first)
-    assert follower.look() == [("seen", 90, 0)]
+    assert follower.look() == [("seen", 90, 0), ("vanished", 100, 0)]
     follower.core.pay((THEIRS, 80), replaces=second)
     assert follower.look() == [("vanished", 90, 0)]
     follower.core.mine(8)

@@ -5,7 +5,7 @@
 
 import os
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -183,6 +183,50 @@ async def test_late_money_and_mined_coins(receiver: BitcoinReceiver) -> None:
     await receiver.look()  # what is older than the blocks that are listed again is asked for
     sql = "SELECT confirmations FROM bitcoin_outputs WHERE rail = $1 AND amount_minor = 5"
     assert [row["confirmations"] for row in await receiver.services.db.fetch(sql, receiver.name)] == [152]
+
+
+async def test_dust_in_the_mempool_keeps_no_link_payable(receiver: BitcoinReceiver) -> None:
+    """Each output counts as of the moment when it was seen itself, also one that replaces the dust."""
+    (made, to), (other, other_to) = await receiver.bought(), await receiver.bought()
+    first = receiver.core.pay((to, 294), (other_to, 294))
+    await receiver.look()
+    assert [(await receiver.shown(one))[0] for one in (made, other)] == ["processing", "processing"]
+    for one in (made, other):
+        await receiver.services.db.execute(
+            "UPDATE payment_links SET expires_at = $2 WHERE id = $1", one.payment_link_id, clock.now() + timedelta(hours=3)
+        )
+    week = timedelta(days=7)
+    receiver.core.pay((to, PRICE))
+    receiver.core.pay((other_to, PRICE), replaces=first)
+    await receiver.look(week)
+    receiver.core.mine(2)
+    await receiver.look(week)
+    for one in (made, other):
+        found = await receiver.payment(one.id)
+        assert (found.status, found.refund_required_reason, found.received_minor) == ("refund_required", "late", PRICE)
+    assert await purse(receiver.actor, "BTC", mode="live") == (0, 0, 0)
+
+
+@pytest.mark.parametrize("was_down", [True, False])
+async def test_a_block_proves_what_was_paid_while_nobody_looked(receiver: BitcoinReceiver, *, was_down: bool) -> None:
+    """The node was down: the block says when it was paid. It was not: what was not there at the last look came later."""
+    made, to = await receiver.bought()
+    now = clock.now()
+    link_ends = now + timedelta(hours=1)
+    await receiver.services.db.execute(
+        "UPDATE payment_links SET expires_at = $2 WHERE id = $1", made.payment_link_id, link_ends
+    )
+    if was_down:
+        receiver.core.fails["listsinceblock"] = 1
+    await receiver.look(timedelta(hours=1, minutes=5))
+    receiver.core.pay((to, PRICE))
+    receiver.core.mine(2)
+    for block in receiver.core.blocks[-2:]:
+        block.time = int((now + timedelta(minutes=50)).timestamp())
+    await receiver.look(timedelta(hours=1, minutes=30))
+    found = await receiver.payment(made.id)
+    expected = ("succeeded", None) if was_down else ("refund_required", "late")
+    assert (found.status, found.refund_required_reason) == expected
 
 
 @pytest.mark.parametrize("receiver", [{"confirmations": 1}], indirect=True)

@@ -26,19 +26,22 @@ FINALIZED: Final = 6
 PROGRESS_STEPS: Final = 12
 """How often an output that waits for confirmations changes at most."""
 
+REPORT_ORDER: Final = ("reversed", "confirmed", "seen", "vanished")
+"""What takes the place of another transaction is reported before that is reported as gone."""
+
 ReportedOutcome = Literal["seen", "vanished", "confirmed", "reversed", "reinstated"]
 Outpoint = tuple[str, int]
 
 
 class Confirmations(Struct, frozen=True):
-    """How many confirmations a deposit needs, by its amount: fewer up to `small_up_to_minor`."""
+    """How many confirmations the deposits at an address need, by their sum: fewer up to `small_up_to_minor`."""
 
     required: int = 2
     small_required: int = 1
     small_up_to_minor: int = 0
 
     def of(self, amount_minor: int) -> int:
-        """The number for a deposit of this amount."""
+        """The number for deposits of this amount together."""
         return self.small_required if amount_minor <= self.small_up_to_minor else self.required
 
 
@@ -71,15 +74,18 @@ class DepositOutput(Struct, frozen=True):
 class DepositReport(Struct, frozen=True):
     """What is reported of a payment. A repeated report has the same references and outcome, and changes nothing.
 
-    `arrived_at` is the time of the block, as its miner wrote it; None without a block.
+    `arrived_at` is the time of the block, as its miner wrote it; None without a block. `received_at` is when the node had
+    the transaction first, by its clock.
     """
 
     address: str
     outcome: ReportedOutcome
     external_ref: str
+    transfer_ref: str
     reversal_ref: str
     amount_minor: int
     arrived_at: datetime | None
+    received_at: datetime | None
     confirmations: int
     required_confirmations: int
 
@@ -120,14 +126,13 @@ def changes(
     needed: Confirmations,
     wished: Mapping[str, int] | None = None,
 ) -> list[OutputChange]:
-    """What has changed, in an order in which it can be reported: what is gone first.
+    """What has changed, in an order in which it can be reported.
 
     `asked` are the confirmations of transactions that were asked for, which are newer than those of the entries; `mempool`
     are the transactions without a block that are in it. `wished` are the confirmations that merchants want, by address, if
     they are more than those of the rail. What is neither listed nor asked for has not changed. Raises `NodeResponseError`
     for amounts that are not in satoshis.
     """
-    rules = _Rules(mempool, needed, wished or {})
     found = {(one.txid, one.vout or 0): one for one in listed_outputs(entries)}
     found |= {
         one.outpoint: WalletEntry("receive", Decimal(one.amount_minor) / SATOSHIS, one.txid, 0, one.address, one.vout)
@@ -138,16 +143,35 @@ def changes(
         outpoint: structs.replace(one, confirmations=asked.get(one.txid, one.confirmations))
         for outpoint, one in found.items()
     }
+    rules = _Rules(mempool, needed, wished or {}, _sums(known, found, mempool))
     new = [rules.next(known.get(outpoint), entry) for outpoint, entry in found.items()]
     changed = [
         structs.replace(one, version=one.version + 1) for one in new if one is not None and one != known.get(one.outpoint)
     ]
-    now = {**known, **{one.outpoint: one for one in changed}}
-    live = {one.address for one in now.values() if one.status == "seen"}
-    ordered = sorted(changed, key=lambda one: one.status not in {"vanished", "reversed"})
-    return [
-        OutputChange(one, rules.report(known.get(one.outpoint), one, live, found[one.outpoint].blocktime)) for one in ordered
-    ]
+    ordered = sorted(changed, key=lambda one: REPORT_ORDER.index(one.status))
+    return [OutputChange(one, rules.report(known.get(one.outpoint), one, found[one.outpoint])) for one in ordered]
+
+
+def _sums(
+    known: Mapping[Outpoint, DepositOutput], found: Mapping[Outpoint, WalletEntry], mempool: set[str]
+) -> Mapping[str, int]:
+    """The amounts at each address together, of all outputs that were credited or are on their way."""
+    amounts = {
+        one.outpoint: (one.address, one.amount_minor) for one in known.values() if one.status in {"seen", "confirmed"}
+    }
+    for outpoint, one in found.items():
+        amounts.pop(outpoint, None)
+        if _is_live(one, mempool):
+            amounts[outpoint] = (one.address or "", satoshis(one.amount))
+    sums: dict[str, int] = {}
+    for address, amount_minor in amounts.values():
+        sums[address] = sums.get(address, 0) + amount_minor
+    return sums
+
+
+def _is_live(entry: WalletEntry, mempool: set[str]) -> bool:
+    """Whether an output is in a block or in the mempool."""
+    return entry.confirmations > 0 or (entry.confirmations == 0 and entry.txid in mempool)
 
 
 class _Rules(Struct, frozen=True):
@@ -156,15 +180,17 @@ class _Rules(Struct, frozen=True):
     mempool: set[str]
     needed: Confirmations
     wished: Mapping[str, int]
+    sums: Mapping[str, int]
 
     def required(self, output: DepositOutput) -> int:
-        """The confirmations with which an output is credited."""
-        return max(self.needed.of(output.amount_minor), self.wished.get(output.address, 0))
+        """The confirmations with which an output is credited: as many as all outputs to its address together need."""
+        sum_minor = max(self.sums.get(output.address, 0), output.amount_minor)
+        return max(self.needed.of(sum_minor), self.wished.get(output.address, 0))
 
     def next(self, before: DepositOutput | None, entry: WalletEntry) -> DepositOutput | None:
         """The state of an output by what is listed; None for one that was never on its way."""
         confirmations = max(entry.confirmations, 0)
-        is_live = confirmations > 0 or (entry.confirmations == 0 and entry.txid in self.mempool)
+        is_live = _is_live(entry, self.mempool)
         if before is None:
             if not is_live:
                 return None
@@ -174,13 +200,12 @@ class _Rules(Struct, frozen=True):
             return _after_credit(before, confirmations, is_live=is_live, required=required)
         return _before_credit(before, confirmations, is_live=is_live, required=required)
 
-    def report(
-        self, before: DepositOutput | None, output: DepositOutput, live: set[str], blocktime: int | None
-    ) -> DepositReport | None:
-        """What is reported. A payment vanishes when nothing else is on its way to its address."""
+    def report(self, before: DepositOutput | None, output: DepositOutput, entry: WalletEntry) -> DepositReport | None:
+        """What is reported; None of an output that was credited before."""
         outcome: ReportedOutcome = output.status
-        external_ref, reversal_ref = f"{output.txid}:{output.vout}", ""
-        if (outcome == "vanished" and output.address in live) or (outcome == "confirmed" and _is_credited(before)):
+        transfer_ref = external_ref = f"{output.txid}:{output.vout}"
+        reversal_ref = ""
+        if outcome == "confirmed" and _is_credited(before):
             return None
         if outcome == "reversed":
             reversal_ref = str(output.version)
@@ -192,9 +217,11 @@ class _Rules(Struct, frozen=True):
             address=output.address,
             outcome=outcome,
             external_ref=external_ref,
+            transfer_ref=transfer_ref,
             reversal_ref=reversal_ref,
             amount_minor=output.amount_minor,
-            arrived_at=None if blocktime is None else datetime.fromtimestamp(blocktime, UTC),
+            arrived_at=_moment(entry.blocktime),
+            received_at=_moment(entry.timereceived),
             confirmations=output.confirmations,
             required_confirmations=self.required(output),
         )
@@ -221,6 +248,10 @@ def _after_credit(before: DepositOutput, confirmations: int, *, is_live: bool, r
     if before.status == "confirmed" and before.confirmations < FINAL_AFTER <= confirmations:
         return structs.replace(before, confirmations=confirmations)
     return before
+
+
+def _moment(timestamp: int | None) -> datetime | None:
+    return None if timestamp is None else datetime.fromtimestamp(timestamp, UTC)
 
 
 def _is_credited(before: DepositOutput | None) -> bool:

@@ -38,8 +38,8 @@ class ChainState(Struct, frozen=True):
 class WalletEntry(Struct, frozen=True):
     """An output of a transaction that concerns the wallet, in BTC.
 
-    `confirmations` are negative if a conflicting transaction is in the chain, and 0 without a block. `blocktime` is a UNIX
-    timestamp.
+    `confirmations` are negative if a conflicting transaction is in the chain, and 0 without a block. `blocktime`, which the
+    miner of the block states, and `timereceived`, when the node had the transaction first, are UNIX timestamps.
     """
 
     category: Category
@@ -51,6 +51,7 @@ class WalletEntry(Struct, frozen=True):
     blockhash: str | None = None
     blockheight: int | None = None
     blocktime: int | None = None
+    timereceived: int | None = None
     generated: bool = False
 
 

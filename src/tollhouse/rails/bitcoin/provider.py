@@ -3,6 +3,7 @@
 The worker derives addresses and follows the wallet (`chains`); this part talks to nobody.
 """
 
+from datetime import timedelta
 from typing import Final
 
 from tollhouse.kernel.money import format_minor
@@ -10,7 +11,7 @@ from tollhouse.rails.bitcoin import keys
 from tollhouse.rails.bitcoin.deposits import Confirmations
 from tollhouse.rails.bitcoin.keys import AccountKey, InvalidKeyError
 from tollhouse.rails.chain import ChainNetwork
-from tollhouse.rails.provider import Attempt, Instructions
+from tollhouse.rails.provider import Attempt, Instructions, PaymentTimes
 from tollhouse.rails.settings import BitcoinSettings
 
 CURRENCY: Final = "BTC"
@@ -29,6 +30,11 @@ class BitcoinNetwork(ChainNetwork):
     def __init__(self, name: str, settings: BitcoinSettings) -> None:
         super().__init__(name)
         self.settings = settings
+
+    @property
+    def times(self) -> PaymentTimes:
+        """A transfer counts as of the moment it was seen, if a block has it soon enough."""
+        return PaymentTimes(block_within=timedelta(seconds=self.settings.block_within_s), can_return=True)
 
     @property
     def currencies(self) -> frozenset[str]:

@@ -3,12 +3,14 @@
 The worker derives addresses and follows the chain (`chains`); this part talks to nobody.
 """
 
+from datetime import timedelta
+
 from msgspec import Struct
 
 from tollhouse.kernel.money import format_minor
 from tollhouse.rails.chain import ChainNetwork
 from tollhouse.rails.evm.units import COIN_DECIMALS, is_address, to_units
-from tollhouse.rails.provider import Attempt, Instructions
+from tollhouse.rails.provider import Attempt, Instructions, PaymentTimes
 from tollhouse.rails.settings import EvmSettings
 
 WORDS = (
@@ -35,6 +37,11 @@ class EvmNetwork(ChainNetwork):
         coin = Asset(settings.coin, None, COIN_DECIMALS)
         tokens = (Asset(code, token.contract.lower(), token.decimals) for code, token in settings.tokens.items())
         self.assets = {asset.currency: asset for asset in (coin, *tokens)}
+
+    @property
+    def times(self) -> PaymentTimes:
+        """A transfer counts as of the moment it was seen, if a block has it soon enough."""
+        return PaymentTimes(block_within=timedelta(seconds=self.settings.block_within_s), can_return=True)
 
     @property
     def currencies(self) -> frozenset[str]:

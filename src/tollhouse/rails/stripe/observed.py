@@ -43,7 +43,14 @@ def observe(session: CheckoutSession) -> Observation | None:
             arrived_at=charged_at,
         )
     if intent is not None and intent.status == "processing":
-        return Observation(reference=session.id, outcome="seen", external_ref=intent.id)
+        currency = intent.currency.upper()
+        return Observation(
+            reference=session.id,
+            outcome="seen",
+            external_ref=intent.id,
+            amount_minor=from_provider(currency, intent.amount),
+            currency=currency,
+        )
     if is_ended(session):
         return Observation(
             reference=session.id, outcome="failed", external_ref=session.id, failure_code="canceled_by_customer"
