@@ -241,6 +241,34 @@ BEGIN
     END LOOP;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.conversions_at_fixed_rate() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_payment transactions%ROWTYPE;
+BEGIN
+    SELECT * INTO v_payment FROM transactions t
+    WHERE t.id = NEW.transaction_id AND (t.rate, t.rate_as_of) = (NEW.rate, NEW.rate_as_of);
+    IF FOUND AND (
+        SELECT coalesce(sum(o.amount_minor), 0) FROM rail_observations o
+        WHERE o.transaction_id = NEW.transaction_id AND o.outcome = 'confirmed' AND o.currency = v_payment.currency
+          AND (o.seen_at IS NULL OR o.seen_at < v_payment.rate_expires_at)
+    ) < (
+        SELECT sum(c.from_amount_minor) FROM conversions c
+        WHERE c.transaction_id = NEW.transaction_id AND c.reversal_id IS NULL
+          AND (c.rate, c.rate_as_of) = (NEW.rate, NEW.rate_as_of)
+    ) AND EXISTS (
+        SELECT FROM unnest(ARRAY[NEW.from_currency, NEW.to_currency]) AS paid (currency)
+        WHERE (SELECT p.per_euro FROM conversion_prices p WHERE p.currency = paid.currency AND p.at <= NEW.created_at
+               ORDER BY p.at DESC, p.id DESC LIMIT 1)
+           <> (SELECT p.per_euro FROM conversion_prices p WHERE p.currency = paid.currency AND p.at <= v_payment.created_at
+               ORDER BY p.at DESC, p.id DESC LIMIT 1)
+    ) THEN
+        RAISE EXCEPTION 'payment % received less in time than was converted at its fixed rate', NEW.transaction_id
+            USING ERRCODE = 'check_violation', TABLE = 'conversions', CONSTRAINT = 'conversions_at_fixed_rate';
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.current_database_identity() RETURNS text
     LANGUAGE sql STABLE
     AS $$
@@ -299,6 +327,12 @@ BEGIN
 EXCEPTION WHEN lock_not_available OR unique_violation THEN
     RAISE EXCEPTION 'the key is in use' USING ERRCODE = 'serialization_failure';
 END $$;
+CREATE FUNCTION public.incoming_transfers_end(p_merchant uuid, p_mode text, p_rail text, p_ref text, p_status text, p_at timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    AS $$
+    UPDATE incoming_transfers SET status = p_status, updated_at = p_at
+    WHERE merchant_id = p_merchant AND mode = p_mode AND rail = p_rail AND transfer_ref = p_ref AND status <> 'confirmed'
+$$;
 CREATE FUNCTION public.ledger_account_id(p_merchant uuid, p_mode text, p_currency text, p_code text) RETURNS bigint
     LANGUAGE sql STABLE
     AS $$
@@ -2576,6 +2610,22 @@ CREATE TABLE public.idempotency_keys (
     CONSTRAINT idempotency_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
     CONSTRAINT idempotency_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
+CREATE TABLE public.incoming_transfers (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    transfer_ref text NOT NULL,
+    merchant_id uuid NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    first_seen_at timestamp with time zone NOT NULL,
+    block_at timestamp with time zone,
+    status text NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    CONSTRAINT incoming_transfers_amount_minor_check CHECK ((amount_minor >= 0)),
+    CONSTRAINT incoming_transfers_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT incoming_transfers_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'vanished'::text, 'confirmed'::text])))
+);
 CREATE TABLE public.invariant_watch (
     the_last boolean DEFAULT true NOT NULL,
     looked_at timestamp with time zone,
@@ -3111,6 +3161,7 @@ CREATE TABLE public.rail_observations (
     at timestamp with time zone NOT NULL,
     payer_account text,
     payer_name text,
+    seen_at timestamp with time zone,
     CONSTRAINT rail_observations_amount_minor_check CHECK ((amount_minor >= 0)),
     CONSTRAINT rail_observations_check CHECK (((outcome = 'seen'::text) OR (confirmations = 0))),
     CONSTRAINT rail_observations_check1 CHECK (((outcome <> 'confirmed'::text) OR (amount_minor > 0))),
@@ -3613,7 +3664,7 @@ CREATE VIEW public.whole_transactions AS
     COALESCE(( SELECT json_agg(json_build_object('status', s.status, 'at', s.at, 'detail', s.detail) ORDER BY s.version) AS json_agg
            FROM public.transaction_steps s
           WHERE (s.transaction_id = t.id)), '[]'::json) AS timeline,
-    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at, 'exchange', public.refund_exchange(r.*)) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
+    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
            FROM (public.refunds r
              JOIN public.outgoing_transfers o ON ((o.id = r.id)))
           WHERE (r.transaction_id = t.id)), '[]'::json) AS refunds,
@@ -3624,7 +3675,14 @@ CREATE VIEW public.whole_transactions AS
          LIMIT 1) AS chargeback,
     COALESCE((l.payments_count >= l.max_payments), false) AS link_is_paid,
     l.version AS link_version,
-    (l.customer_email IS NOT NULL) AS link_has_email
+    (l.customer_email IS NOT NULL) AS link_has_email,
+    l.canceled_at AS link_canceled_at,
+        CASE
+            WHEN (t.status = ANY (ARRAY['pending'::text, 'processing'::text, 'expired'::text])) THEN ( SELECT json_agg(json_build_object('transfer_ref', i.transfer_ref, 'amount_minor', i.amount_minor, 'first_seen_at', i.first_seen_at, 'block_at', i.block_at) ORDER BY i.first_seen_at, i.transfer_ref) AS json_agg
+               FROM public.incoming_transfers i
+              WHERE ((i.transaction_id = t.id) AND (i.status = 'seen'::text) AND (i.currency = t.currency)))
+            ELSE NULL::json
+        END AS incoming
    FROM (public.transactions t
      JOIN public.payment_links l ON (((l.merchant_id = t.merchant_id) AND (l.mode = t.mode) AND (l.id = t.payment_link_id))));
 CREATE TABLE public.withdrawal_batches (
@@ -3887,6 +3945,8 @@ ALTER TABLE ONLY public.hash_chain_blocks
     ADD CONSTRAINT hash_chain_blocks_pkey PRIMARY KEY (number);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant_id, mode, caller, key_hash);
+ALTER TABLE ONLY public.incoming_transfers
+    ADD CONSTRAINT incoming_transfers_pkey PRIMARY KEY (merchant_id, mode, rail, transfer_ref);
 ALTER TABLE ONLY public.invariant_watch
     ADD CONSTRAINT invariant_watch_pkey PRIMARY KEY (the_last);
 ALTER TABLE ONLY public.known_devices
@@ -4176,6 +4236,8 @@ CREATE INDEX fulfillments_due ON public.fulfillments USING btree (next_look_at) 
 CREATE INDEX fulfillments_external_prefix ON public.fulfillments USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
 CREATE INDEX fulfillments_of_merchant ON public.fulfillments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
+CREATE INDEX incoming_transfers_on_their_way ON public.incoming_transfers USING btree (transaction_id) WHERE (status = 'seen'::text);
+CREATE INDEX incoming_transfers_without_block ON public.incoming_transfers USING btree (rail, mode, first_seen_at) WHERE ((status = 'seen'::text) AND (block_at IS NULL));
 CREATE INDEX known_devices_by_last_use ON public.known_devices USING btree (last_seen_at);
 CREATE INDEX ledger_entries_by_type ON public.ledger_entries USING btree (merchant_id, mode, type, created_at DESC, id DESC) WHERE ((type <> 'payment'::text) AND (type <> 'payment_fee'::text));
 CREATE INDEX ledger_entries_of_merchant ON public.ledger_entries USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -4311,6 +4373,7 @@ CREATE TRIGGER bitcoin_payouts_enforced BEFORE INSERT OR UPDATE ON public.bitcoi
 CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.chain_payouts_enforce();
 CREATE TRIGGER chain_payouts_keep_exported BEFORE UPDATE ON public.chain_payouts FOR EACH ROW WHEN ((old.exported_at IS NOT NULL)) EXECUTE FUNCTION public.chain_payouts_keep_exported();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
+CREATE CONSTRAINT TRIGGER conversions_at_fixed_rate AFTER INSERT ON public.conversions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.mode = 'live'::text) AND (new.transaction_id IS NOT NULL) AND (new.reversal_id IS NULL))) EXECUTE FUNCTION public.conversions_at_fixed_rate();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text, 'provider_payout'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
 CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');
@@ -4334,11 +4397,13 @@ CREATE TRIGGER digested AFTER INSERT ON public.withdrawals FOR EACH ROW EXECUTE 
 CREATE TRIGGER follow_link AFTER INSERT ON public.transactions FOR EACH ROW WHEN ((new.status = 'pending'::text)) EXECUTE FUNCTION public.transactions_follow_link();
 CREATE TRIGGER fulfillments_transition BEFORE UPDATE OF status ON public.fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER given_back_once BEFORE UPDATE ON public.transactions FOR EACH ROW WHEN (((new.returning_minor > old.returning_minor) AND (((new.refunded_minor + new.returning_minor) + new.charged_back_minor) > (new.received_minor - (new.unapplied_minor - new.returning_unapplied_minor))))) EXECUTE FUNCTION public.transactions_refuse_refund();
+CREATE TRIGGER incoming_transfers_transition BEFORE UPDATE OF status ON public.incoming_transfers FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER keeps_batch BEFORE UPDATE OF batch_id, batch_row ON public.withdrawals FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.batch_row IS DISTINCT FROM new.batch_row))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER keeps_recipient BEFORE UPDATE OF recipient_id ON public.withdrawals FOR EACH ROW WHEN ((old.recipient_id IS DISTINCT FROM new.recipient_id)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.bitcoin_outputs FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.txid <> new.txid) OR (old.vout <> new.vout) OR (old.address <> new.address) OR (old.amount_minor <> new.amount_minor) OR (old.created_at <> new.created_at) OR ((old.version + 1) <> new.version))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_another BEFORE UPDATE ON public.incoming_transfers FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.transfer_ref <> new.transfer_ref) OR (old.merchant_id <> new.merchant_id) OR (old.transaction_id <> new.transaction_id) OR (old.currency <> new.currency) OR (old.first_seen_at <> new.first_seen_at))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_begun_above_limit AFTER INSERT ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > 0))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_changed BEFORE UPDATE ON public.audit_lines FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON public.bank_reports FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4367,6 +4432,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_deposits FOR EACH ROW
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.chain_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.fulfillments FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.incoming_transfers FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.ledger_holds FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4384,6 +4450,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.currency_scales FOR EACH 
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.data_subject_requests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.fulfillments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.hash_chain_blocks FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.incoming_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_holds FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4511,6 +4578,8 @@ ALTER TABLE ONLY public.fulfillments
     ADD CONSTRAINT fulfillments_merchant_id_mode_project_id_fkey FOREIGN KEY (merchant_id, mode, project_id) REFERENCES public.projects(merchant_id, mode, id);
 ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.incoming_transfers
+    ADD CONSTRAINT incoming_transfers_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY public.known_devices
     ADD CONSTRAINT known_devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.ledger_accounts

@@ -94,6 +94,8 @@ class CheckoutStatus(Struct, frozen=True, kw_only=True):
     amount_due_minor: int
     amount_received: str
     amount_received_minor: int
+    amount_detected: str
+    amount_detected_minor: int
     currency: str
     confirmations: int | None
     required_confirmations: int | None
@@ -200,6 +202,7 @@ async def status(request: Request, token: str, db: Pool, now: datetime) -> Respo
     _require_open(found)
     link, attempt = found.link, found.attempt
     received_minor = attempt.received_minor if attempt else 0
+    detected_minor = attempt.detected_minor if attempt else 0
     currency = found.due_currency
     body = CheckoutStatus(
         status=found.state,
@@ -207,6 +210,8 @@ async def status(request: Request, token: str, db: Pool, now: datetime) -> Respo
         amount_due_minor=found.due_minor,
         amount_received=request.services.catalogue.format_amount(received_minor, currency),
         amount_received_minor=received_minor,
+        amount_detected=request.services.catalogue.format_amount(detected_minor, currency),
+        amount_detected_minor=detected_minor,
         currency=currency,
         confirmations=attempt.confirmations if attempt else None,
         required_confirmations=attempt.required_confirmations if attempt else None,
@@ -259,6 +264,7 @@ async def render(
         **_price_values(request, found, choice),
         due=catalogue.format_amount(found.due_minor, found.due_currency),
         due_currency=found.due_currency,
+        **_seen_values(found, catalogue, now),
         state="open" if is_choosing else state,
         attempt=attempt,
         currency=catalogue.currencies[attempt.currency if attempt else link.currency],
@@ -284,6 +290,21 @@ async def render(
         return_url=found.return_url if state in PAID else None,
         returned=bool(parse_form(request.query).one("returned")),
     )
+
+
+def _seen_values(found: Checkout, catalogue: Catalogue, now: datetime) -> dict[str, Any]:
+    """What was received or is on its way, and what is missing; None if nothing was seen."""
+    attempt = found.attempt
+    if attempt is None or found.seen_minor == 0:
+        return {"seen": None, "missing": None, "is_link_over": False}
+    in_time_minor = attempt.received_minor + attempt.detected_in_time_minor
+    is_over = found.link.status_at(now) != "active"
+    missing_minor = max(0, attempt.amount_minor - (in_time_minor if is_over else found.seen_minor))
+    return {
+        "seen": catalogue.format_amount(found.seen_minor, attempt.currency),
+        "missing": catalogue.format_amount(missing_minor, attempt.currency) if missing_minor else None,
+        "is_link_over": is_over,
+    }
 
 
 def _failure(attempt: Transaction | None) -> str:

@@ -1,21 +1,24 @@
 """The payment URI in the QR code."""
 
-from tollhouse.kernel.money import format_minor
+import re
+
+from tollhouse.kernel.money import format_minor, parse_amount
 from tollhouse.rails.provider import Instructions
 
 BITCOIN = "bitcoin:"
+UNITS = re.compile(r"(?<=value=)[0-9]+$|(?<=uint256=)[0-9]+$")
+"""The amount of an EIP-681 URI, in units of the chain."""
 
 
 def payment_uri(instructions: Instructions, due_minor: int, decimals: int) -> str:
-    """BIP 21 with what is left to pay, the rail's own URI, an EPC code for a bank account, else the address alone.
+    """BIP 21 or EIP 681 with what is left to pay, an EPC code for a bank account, else the address alone.
 
-    The rail's own URI asks for the whole amount: for the rest of a part there is the address alone. The sandbox has no
-    address: the reference with the amount.
+    The rail's own URI asks for the whole amount; without an amount that can be replaced, there is the address alone for the
+    rest of a part. The sandbox has no address: the reference with the amount.
     """
     amount = format_minor(due_minor, decimals)
     if instructions.uri is not None and not instructions.uri.startswith(BITCOIN):
-        is_rest = instructions.pay_amount not in {None, amount}
-        return (instructions.address if is_rest else None) or instructions.uri
+        return _uri_of(instructions.uri, instructions, due_minor, decimals)
     if instructions.holder is not None and instructions.address is not None:
         return credit_transfer(
             instructions.holder, instructions.address, instructions.bic or "", amount, instructions.reference
@@ -23,6 +26,17 @@ def payment_uri(instructions: Instructions, due_minor: int, decimals: int) -> st
     if instructions.address is None:
         return f"tollhouse-test:{instructions.reference}?amount={amount}"
     return instructions.address if instructions.uri is None else f"{BITCOIN}{instructions.address}?amount={amount}"
+
+
+def _uri_of(uri: str, instructions: Instructions, due_minor: int, decimals: int) -> str:
+    whole_minor = None if instructions.pay_amount is None else parse_amount(instructions.pay_amount, decimals)
+    if whole_minor is None or whole_minor == due_minor:
+        return uri
+    found = UNITS.search(uri)
+    if found is None:
+        return instructions.address or uri
+    rest_units = -(-int(found[0]) * due_minor // whole_minor)
+    return f"{uri[: found.start()]}{rest_units}"
 
 
 def credit_transfer(holder: str, iban: str, bic: str, euros: str, reference: str) -> str:

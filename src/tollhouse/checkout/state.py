@@ -17,6 +17,7 @@ from tollhouse.platform.db import Pool
 from tollhouse.receipts.actions import load_receipt
 from tollhouse.receipts.model import Receipt
 from tollhouse.transactions import store as transaction_store
+from tollhouse.transactions import verdict
 from tollhouse.transactions.model import CREDITED, Transaction
 
 State = Literal[
@@ -74,12 +75,17 @@ class Checkout(Struct, frozen=True):
         return self.link.is_price_chosen and self.state == "pending"
 
     @property
+    def seen_minor(self) -> int:
+        """What was received for the attempt, and what is on its way."""
+        return 0 if self.attempt is None else self.attempt.received_minor + self.attempt.detected_minor
+
+    @property
     def due_minor(self) -> int:
         """The amount still to pay; what the link suggests as long as the customer has not chosen one."""
         if self.state in CHOOSING:
             return (self.price or self.link.suggested_price).amount_minor
         if (self.state in WAITING or self.state == "rate_expired") and self.attempt is not None:
-            return max(0, self.attempt.amount_minor - self.attempt.received_minor)
+            return max(0, self.attempt.amount_minor - self.seen_minor)
         return 0
 
     @property
@@ -111,9 +117,13 @@ async def load_checkout(db: Pool, token: str, named: UUID | None, now: datetime,
     if attempt is None and link.max_payments == 1 and link.latest_transaction_id is not None:
         attempt = await transaction_store.get(db, link.env, link.latest_transaction_id)
     settings = await payment_settings.of(db, link.env)
-    found = Checkout(shown, attempt, _state(shown, attempt, now, own=own), settings, own)
+    found = Checkout(shown, attempt, _state(shown, attempt, settings, now, own=own), settings, own)
     if anew and found.can_choose_again:
-        return Checkout(shown, None, _state(shown, None, now, own=False), settings, own=False)
+        return Checkout(shown, None, _state(shown, None, settings, now, own=False), settings, own=False)
+    if found.state in {"expired", "canceled"} and found.seen_minor == 0 and link.max_payments == 1:
+        paid = await transaction_store.find_paid_in_part(db, link)
+        if paid is not None:
+            return Checkout(shown, paid, _state(shown, paid, settings, now, own=own), settings, own)
     return found
 
 
@@ -136,14 +146,16 @@ async def _find_attempt(db: Pool, link: PaymentLink, named: UUID | None) -> Tran
     return found if found is not None and found.payment_link_id == link.id else None
 
 
-def _state(shown: CheckoutLink, attempt: Transaction | None, now: datetime, *, own: bool) -> State:
+def _state(
+    shown: CheckoutLink, attempt: Transaction | None, settings: PaymentSettings, now: datetime, *, own: bool
+) -> State:
     effective_status = shown.link.status_at(now)
+    if attempt is not None and attempt.is_open and effective_status == "active":
+        return _awaited(attempt, settings, now)
     if attempt is not None and attempt.status in DECIDING:
         return cast("State", attempt.status)
     if attempt is not None and attempt.status in CREDITED and (own or effective_status in {"expired", "canceled"}):
         return "succeeded"
-    if attempt is not None and attempt.status == "pending" and effective_status == "active":
-        return _awaited(attempt, now)
     if effective_status != "active":
         return effective_status
     if shown.suspended:
@@ -151,8 +163,13 @@ def _state(shown: CheckoutLink, attempt: Transaction | None, now: datetime, *, o
     return "failed" if attempt is not None and attempt.status == "failed" else "open"
 
 
-def _awaited(attempt: Transaction, now: datetime) -> State:
-    """The state of a pending attempt of an active link."""
+def _awaited(attempt: Transaction, settings: PaymentSettings, now: datetime) -> State:
+    """The state of an open attempt of an active link. Of some methods the amount on its way is not known."""
+    if attempt.status == "processing":
+        in_time_minor = attempt.received_minor + attempt.detected_in_time_minor
+        is_unknown = attempt.detected_in_time_minor == 0
+        if is_unknown or in_time_minor >= verdict.sufficient_minor(attempt.amount_minor, settings):
+            return "processing"
     if attempt.is_rate_over(now):
         return "rate_expired"
-    return "underpaid" if attempt.received_minor > 0 else "pending"
+    return "underpaid" if attempt.received_minor + attempt.detected_minor > 0 else "pending"

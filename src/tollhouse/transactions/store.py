@@ -85,6 +85,14 @@ LIST_OPEN = f"""
     WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3 AND status IN ('pending', 'processing')
     ORDER BY created_at DESC, id DESC
 """
+FIND_PAID_IN_PART = f"""
+    SELECT {TRANSACTION.columns} FROM whole_transactions
+    WHERE merchant_id = $1 AND mode = $2 AND payment_link_id = $3
+      AND (received_minor > 0 OR EXISTS (SELECT FROM incoming_transfers i
+                                         WHERE i.transaction_id = whole_transactions.id AND i.status = 'seen'
+                                           AND i.currency = whole_transactions.currency))
+    ORDER BY received_minor > 0 DESC, created_at DESC, id DESC LIMIT 1
+"""
 # Without those whose rate has expired before all of the money was seen.
 LIST_NEWEST_OPEN = """
     SELECT id, method_id, coalesce(price_minor, amount_minor) AS price_minor, quantity,
@@ -248,6 +256,12 @@ async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
     """The open attempts of a link, newest first."""
     rows = await db.fetch(LIST_OPEN, link.env.merchant_id, link.env.mode, link.id)
     return [TRANSACTION.read(row) for row in rows]
+
+
+async def find_paid_in_part(db: Pool, link: PaymentLink) -> Transaction | None:
+    """The newest attempt of a link for which money was received, or is on its way."""
+    row = await db.fetchrow(FIND_PAID_IN_PART, link.env.merchant_id, link.env.mode, link.id)
+    return None if row is None else TRANSACTION.read(row)
 
 
 async def list_newest_open(db: Pool | Tx, link: PaymentLink, now: datetime, limit: int) -> list[OpenAttempt]:

@@ -18,10 +18,11 @@ async function look() {
     const answer = await fetch(waiting.dataset.poll, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
     if (answer.status === 200) {
       tag = answer.headers.get("ETag") ?? "";
-      const { status, amount_received_minor, confirmations, expires_at, redirect_url } = await answer.json();
+      const { status, amount_received_minor, amount_detected_minor, confirmations, expires_at, redirect_url } = await answer.json();
       if (redirect_url) return location.assign(redirect_url);
-      const { state, expires, received } = waiting.dataset;
-      const isShown = status === state && expires_at === expires && `${amount_received_minor} ${confirmations ?? 0}` === received;
+      const { state, expires, received, detected } = waiting.dataset;
+      const isSameAmount = `${amount_received_minor} ${confirmations ?? 0}` === received && `${amount_detected_minor}` === detected;
+      const isShown = status === state && expires_at === expires && isSameAmount;
       if (!isShown) return location.reload();
     } else if (answer.status === 410) {
       return location.reload(); // the link is over
