@@ -312,3 +312,8 @@ async def test_a_refund_whose_answers_are_lost_is_made_once(shop: Shop) -> None:
     assert await shop.purse() == (600, 0, 0)
     to_another = await refund(shop.alice, {"id": payment_id}, "1.00", mode="live", receiver="DE89370400440532013000")
     assert to_another.status in {403, 422}
+
+
+async def test_a_signed_event_that_cannot_be_read_is_refused(shop: Shop) -> None:
+    for raw in (b'{"id":"evt_1","type":"x","data":' + b"[" * 10_000 + b"]" * 10_000 + b"}", b"[" * 100_000, b"{", b"\xff"):
+        (await shop.send(raw)).refused("invalid_request", 400)

@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests.cast import Actor, Answer
+from tests.forms import seen
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import fresh, play, purse, sell, until
 from tollhouse.disputes import jobs
@@ -45,6 +46,22 @@ async def save(actor: Actor, dispute: dict[str, Any], **evidence: Any) -> Answer
 async def respond(actor: Actor, dispute: dict[str, Any], how: str, **headers: Any) -> Answer:
     """Submit or accept."""
     return await actor.post(f"/disputes/{dispute['id']}/{how}", None, **headers)
+
+
+async def test_home_and_the_menu_name_a_dispute_until_it_has_a_response(alice: Actor) -> None:
+    counter = '<span class="n">1<span class="vh"> disputes to respond to</span></span>'
+    dispute = await disputed(alice)
+    page = await seen(alice, "/test/home")
+    attention = page[page.index("Needs attention") :]
+    assert attention.index("Disputes that need a response:") < attention.index("</li>")
+    assert "Respond by " in attention
+    assert "Nothing needs your attention." not in page
+    assert counter in page
+    assert counter not in await seen(alice, "/live/home")
+    (await alice.post(f"/disputes/{dispute['id']}/accept")).ok()
+    page = await seen(alice, "/test/home")
+    assert "Disputes that need a response:" not in page
+    assert counter not in page
 
 
 async def test_a_dispute_is_the_chargeback_of_its_payment(alice: Actor, carol: Actor) -> None:

@@ -10,11 +10,12 @@ from tollhouse.api import reference as document
 from tollhouse.docs import reference
 from tollhouse.docs.book import chapters
 from tollhouse.docs.entries import entries
-from tollhouse.docs.search import HITS_MAX, places, search
+from tollhouse.docs.search import HITS_MAX, SearchIndex, places
 from tollhouse.platform import config
 
 ENTRIES = entries(msgspec.json.decode(document.encoded(config.load({}))))
 PLACES = tuple(places(chapters().values(), ENTRIES.values(), reference.messages(ENTRIES), "/docs/api/errors"))
+INDEX = SearchIndex(PLACES)
 ADDRESS = re.compile(r'<li><a href="([^"]+)"')
 
 
@@ -33,16 +34,16 @@ ADDRESS = re.compile(r'<li><a href="([^"]+)"')
     ],
 )
 def test_the_best_place_comes_first(query: str, first: str) -> None:
-    assert search(PLACES, query)[0].path == first
+    assert INDEX.search(query)[0].path == first
 
 
 @pytest.mark.parametrize("query", ["", "  ", "***", "payment zebra", "<zebra>"])
 def test_nothing_is_found_without_all_words(query: str) -> None:
-    assert search(PLACES, query) == []
+    assert INDEX.search(query) == []
 
 
 def test_a_common_word_has_an_end() -> None:
-    assert len(search(PLACES, "the")) == HITS_MAX
+    assert len(INDEX.search("the")) == HITS_MAX
 
 
 async def test_the_page_lists_hits_that_lead_somewhere(alice: Actor) -> None:

@@ -194,6 +194,7 @@ async def pause_and_revoke(someone: Visitor) -> None:
     page = someone.page
     await tab(page, "Pause or revoke")
     await someone.see("app-danger")
+    await page.fill("#confirm_pause", "Northwind Ledger")
     await someone.click("Pause application")
     await someone.glance("app-paused")
     await page.fill("#confirm", "Northwind")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tollhouse.kernel.names import LINE_BREAKS, is_readable
+from tollhouse.kernel.names import LINE_FEEDS, escape_unreadable, is_readable
 
 HIDDEN = [
     0x00,
@@ -12,8 +12,6 @@ HIDDEN = [
     0x061C,
     0x180E,
     0x200B,
-    0x200C,
-    0x200D,
     0x200E,
     0x200F,
     0x2028,
@@ -43,6 +41,8 @@ def test_what_does_not_show_is_refused(code: int) -> None:
         "\u30ab\u30d5\u30a7",
         "Soci\u00e9t\u00e9\u00a0X",
         "\N{HOT BEVERAGE}",
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\N{MAN}\u200d\N{PERSONAL COMPUTER}",
     ],
 )
 def test_every_script_is_taken(name: str) -> None:
@@ -50,5 +50,13 @@ def test_every_script_is_taken(name: str) -> None:
 
 
 def test_texts_of_several_lines_may_break() -> None:
-    assert is_readable("one\r\ntwo", LINE_BREAKS)
-    assert not is_readable("one\u2028two", LINE_BREAKS)
+    assert is_readable("one\ntwo", LINE_FEEDS)
+    for text in ("one\u2028two", "one\r\ntwo", "one\ttwo"):
+        assert not is_readable(text, LINE_FEEDS), text
+
+
+@pytest.mark.parametrize("code", [code for code in HIDDEN if code != 0x0A], ids=hex)
+def test_what_was_stored_without_the_rule_is_shown_with_escapes(code: int) -> None:
+    shown = escape_unreadable(f"Alice{chr(code)}\n\tLtd")
+    assert shown == f"Alice\\{'u' if code < 0x10000 else 'U'}{code:0{4 if code < 0x10000 else 8}x}\n\tLtd"
+    assert is_readable(shown, LINE_FEEDS | {"\t"})

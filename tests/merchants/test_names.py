@@ -98,6 +98,17 @@ async def test_pages_with_a_session_are_served_under_our_own_host_alone(alice: A
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/projects"), ("POST", "/api-keys"), ("POST", "/login"), ("POST", "/signup"), ("POST", "/logout")],
+)
+async def test_json_of_the_dashboard_is_served_under_our_own_host_alone(alice: Actor, method: str, path: str) -> None:
+    for host in ("evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil.example", "[::1", ""):
+        sent = await alice.send(method, f"/api/v2/merchant{path}", headers={"Host": host}, json={})
+        sent.refused("misdirected_request", 421)
+    (await alice.dashboard("GET", "/projects")).ok()
+
+
 async def test_deny_stands_first_at_the_consent_page(alice: Actor, bob: Actor) -> None:
     app = await application(bob)
     started = (await alice.send("GET", app.authorize_path("payments:read"))).ok(303).location

@@ -14,8 +14,9 @@ from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_f
 from tests.merchants.authenticator import enrol, grow_old, log_in
 from tests.payments.shop import COFFEE, choose
 from tests.running import Service, with_limits
-from tollhouse.checkout import pages
+from tollhouse.checkout import pages, receipt_pages
 from tollhouse.identity.throttle import ErrorDelay, RateLimited, RequestMeter
+from tollhouse.kernel import limits
 
 LOGIN = "/api/v2/merchant/login"
 SIGNUP = "/api/v2/merchant/signup"
@@ -218,6 +219,22 @@ async def test_a_network_begins_so_many_payments_a_minute(dora: Actor, monkeypat
     for _ in range(2):
         (await choose(link, "sandbox:EUR")).ok(303)
     assert int((await choose(link, "sandbox:EUR")).ok(429).headers["Retry-After"]) >= 1
+
+
+async def test_pages_of_the_documentation_that_cost_time_are_limited_by_network(dora: Actor) -> None:
+    for number in range(limits.DOCS_SEARCHES_PER_MIN):
+        (await dora.anonymously("GET", f"/docs/search?q=payment+{number}")).ok()
+    slowed(await dora.anonymously("GET", "/docs/search?q=refund"))
+    (await dora.anonymously("GET", "/docs/search?q=refund", headers={"X-Forwarded-For": "192.0.2.9"})).ok()
+    (await dora.anonymously("GET", "/docs/payments")).ok()
+
+
+async def test_a_network_gets_so_many_receipts_as_files_a_minute(dora: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receipt_pages, "PRINTS", RequestMeter(16))
+    monkeypatch.setattr(receipt_pages, "PRINTS_PER_MIN", 2)
+    for _ in range(2):
+        (await dora.anonymously("GET", "/pay/unknown/receipt.pdf")).refused("not_found", 404)
+    slowed(await dora.anonymously("GET", "/pay/unknown/receipt.pdf"))
 
 
 async def test_guessing_codes_is_slowed_down_even_all_at_once(dora: Actor) -> None:

@@ -108,7 +108,7 @@ async def test_stale_form_keeps_values_and_shows_differences(app: Application) -
 
 async def test_stale_form_without_differences(app: Application) -> None:
     form = await filled_form(app)
-    await post(app.owner, url_of(app, "/pause"), **await version(app))
+    await post(app.owner, url_of(app, "/pause"), **await version(app), confirm_pause=app.client_id)
     page = (await save(app, form)).ok(409)
     assert "The saved settings match your values." in page.text
 
@@ -154,7 +154,12 @@ async def test_form_submitted_twice_rotates_secret_once(app: Application, alice:
 async def test_pause_and_resume(app: Application, alice: Actor) -> None:
     await app.connect(alice, SCOPE)
     assert "1 merchant is disconnected immediately." in await seen(app.owner, url_of(app, "/danger"))
-    form = await version(app)
+    form = await version(app) | {"confirm_pause": (await record(app))["name"]}
+    for typed in ("", "Northwind"):
+        page = await post(app.owner, url_of(app, "/pause"), 422, **form | {"confirm_pause": typed})
+        assert wrong(page).keys() == {"confirm_pause"}
+        assert "All tokens stop working, and pending consent requests expire." in page.text
+    assert (await record(app))["active_connections"] == 1
     done = [await post(app.owner, url_of(app, "/pause"), **form) for _ in range(2)][-1]
     assert "Application paused. All merchants were disconnected." in await seen(app.owner, done.location)
     assert "Merchants cannot connect until you resume it." in await seen(app.owner, url_of(app))

@@ -1,5 +1,6 @@
 """The documentation as pages and as Markdown: chapters, the API reference, the search, and the page for trying requests."""
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,20 +14,23 @@ from tollhouse.docs.code import tabs
 from tollhouse.docs.contents import CODES, REFERENCE, TRIAL, Contents, contents_of
 from tollhouse.docs.endpoint import EndpointView, endpoint_of
 from tollhouse.docs.entries import ReferenceEntry, entries, grouped
-from tollhouse.docs.search import QUERY_CHARS_MAX, Place, places, search
+from tollhouse.docs.search import QUERY_CHARS_MAX, SearchIndex, places
 from tollhouse.docs.trial import can_be_tried, offers, trial_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import anyone
+from tollhouse.identity.guards import MeteredGuard, anyone
+from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.limits import DOCS_PAGES_PER_MIN, DOCS_SEARCHES_PER_MIN
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.health import require_ready
 
 OPERATIONS = Operations(PAGES)
 FRESH = {"Cache-Control": "public, max-age=300"}
+READERS, SEARCHERS = MeteredGuard(DOCS_PAGES_PER_MIN), MeteredGuard(DOCS_SEARCHES_PER_MIN)
 FIRST_TRIED = "open_link"
 TRIAL_TEXT = """\
 # Try it
@@ -48,17 +52,17 @@ class TrialQuery(Struct, frozen=True, forbid_unknown_fields=True):
     operation: str = FIRST_TRIED
 
 
-@OPERATIONS.add("GET", "/docs", guard=anyone)
+@OPERATIONS.add("GET", "/docs", guard=READERS)
 async def contents(request: Request) -> Response:
     """List the chapters and the reference."""
     return _page(request, "docs/contents.html", "/docs")
 
 
-@OPERATIONS.add("GET", "/docs/search", guard=anyone)
+@OPERATIONS.add("GET", "/docs/search", guard=SEARCHERS, errors=(RateLimited,))
 async def search_docs(request: Request, query: DocsQuery) -> Response:
     """Search chapters, operations, events and error codes."""
     asked = query.q.strip()[:QUERY_CHARS_MAX]
-    hits = search(_places(request.services.settings), asked)
+    hits = _index(request.services.settings).search(asked)
     return _page(request, "docs/search.html", "/docs/search", searched=asked, hits=hits)
 
 
@@ -69,29 +73,29 @@ async def status(request: Request, db: Pool) -> Response:
     return _page(request, "docs/status.html", "/docs/status")
 
 
-@OPERATIONS.add("GET", "/docs/{name}", guard=anyone, errors=(NotFound,))
+@OPERATIONS.add("GET", "/docs/{name}", guard=READERS, errors=(NotFound,))
 async def chapter(request: Request, name: str) -> Response:
     """Show a chapter; with the suffix `.md` as Markdown."""
     chapter_name = name.removesuffix(".md")
-    found = chapters().get(chapter_name)
+    found = _chapters(request.services.settings).get(chapter_name)
     if found is None:
         raise NotFound
     return _markdown(found.markdown) if name != chapter_name else _chapter_page(request, found)
 
 
-@OPERATIONS.add("GET", REFERENCE, guard=anyone)
+@OPERATIONS.add("GET", REFERENCE, guard=READERS)
 async def reference_contents(request: Request) -> Response:
     """List the operations and events by group."""
     return _chapter_page(request, _contents_chapter(request.services.settings))
 
 
-@OPERATIONS.add("GET", f"{REFERENCE}.md", guard=anyone)
+@OPERATIONS.add("GET", f"{REFERENCE}.md", guard=READERS)
 async def contents_as_markdown(services: Services) -> Response:
     """The list as Markdown."""
     return _markdown(_contents_chapter(services.settings).markdown)
 
 
-@OPERATIONS.add("GET", f"{REFERENCE}/{{name}}", guard=anyone, errors=(NotFound,))
+@OPERATIONS.add("GET", f"{REFERENCE}/{{name}}", guard=READERS, errors=(NotFound,))
 async def entry(request: Request, name: str) -> Response:
     """Show an operation, an event, or the error codes; with the suffix `.md` as Markdown."""
     entry_name = name.removesuffix(".md")
@@ -109,7 +113,7 @@ async def entry(request: Request, name: str) -> Response:
     return _page(request, "docs/endpoint.html", path, view=view, can_be_tried=can_be_tried(found), tabs=tabs)
 
 
-@OPERATIONS.add("GET", TRIAL, guard=anyone, errors=(NotFound,))
+@OPERATIONS.add("GET", TRIAL, guard=READERS, errors=(NotFound,))
 async def try_it(request: Request, query: TrialQuery) -> Response:
     """Show a form that sends a request to the test environment."""
     found = _entries(request.services.settings)
@@ -120,13 +124,13 @@ async def try_it(request: Request, query: TrialQuery) -> Response:
     return _page(request, "docs/try.html", TRIAL, offered=groups, trial=trial_of(selected))
 
 
-@OPERATIONS.add("GET", f"{TRIAL}.md", guard=anyone)
+@OPERATIONS.add("GET", f"{TRIAL}.md", guard=READERS)
 async def try_it_without_a_browser() -> Response:
     """The page as Markdown."""
     return _markdown(TRIAL_TEXT)
 
 
-@OPERATIONS.add("GET", "/llms.txt", guard=anyone)
+@OPERATIONS.add("GET", "/llms.txt", guard=READERS)
 async def list_for_programs(services: Services) -> Response:
     """List the documentation as Markdown with links."""
     base_url = services.settings.base_url
@@ -165,6 +169,12 @@ def _markdown(text: str) -> Response:
 
 
 @cache
+def _chapters(settings: Settings) -> Mapping[str, Chapter]:
+    """The chapters with the address of this server in their examples."""
+    return {name: book.at_address(found, settings.base_url) for name, found in chapters().items()}
+
+
+@cache
 def _entries(settings: Settings) -> dict[str, ReferenceEntry]:
     return entries(read(settings))
 
@@ -190,6 +200,6 @@ def _view(settings: Settings, name: str) -> EndpointView:
 
 
 @cache
-def _places(settings: Settings) -> tuple[Place, ...]:
+def _index(settings: Settings) -> SearchIndex:
     found = _entries(settings).values()
-    return tuple(places(chapters().values(), found, reference.messages(_entries(settings)), CODES))
+    return SearchIndex(places(chapters().values(), found, reference.messages(_entries(settings)), CODES))

@@ -6,7 +6,6 @@ provider's API what it is about. So repeated and reordered events lead to the sa
 
 from datetime import datetime
 
-import msgspec
 from msgspec import Struct
 
 from tollhouse.cards import store
@@ -18,7 +17,9 @@ from tollhouse.http.request import Request
 from tollhouse.http.services import Services
 from tollhouse.identity.guards import PublicGuard
 from tollhouse.identity.throttle import RequestMeter
+from tollhouse.kernel import foreign_json
 from tollhouse.kernel.errors import ApiError, InvalidRequest, NotFound
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.rails.stripe.objects import StripeEvent
 from tollhouse.rails.stripe.signature import is_signed
 
@@ -68,8 +69,8 @@ async def receive(request: Request, rail: str, services: Services, now: datetime
     if not is_signed(request.headers.get("stripe-signature"), request.raw, cards.account.webhook_secrets, now):
         raise InvalidSignature
     try:
-        event = msgspec.json.decode(request.raw, type=StripeEvent)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        event = foreign_json.decode(request.raw, StripeEvent)
+    except ForeignJsonError:
         raise InvalidRequest("This is not an event.") from None
     if event.type in RELEVANT_TYPES and (event.livemode or cards.account.takes_test_payments):
         kept = ProviderEvent(rail, cards.mode, event.id, event.type, event.data.object.id)

@@ -1,6 +1,6 @@
 """Provider fields: their JSON Schema (draft 2020-12), and validation of values against it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NoReturn, cast
 
@@ -9,6 +9,7 @@ import msgspec
 
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError
+from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.text import Text, Translatable, as_text
 
 MEMBER = "provider_fields"
@@ -28,6 +29,8 @@ def schema_error(schema: dict[str, Any]) -> str | None:
 
 def fields_errors(schema: dict[str, Any], sent: dict[str, Any], member: str = MEMBER) -> Iterator[FieldError]:
     """The validation errors; each message begins with a JSON pointer."""
+    for places in _unreadable(sent):
+        yield _error([member, *places], "invalid_value", messages.READABLE)
     for error in _validator(ENCODER.encode(schema)).iter_errors(sent):
         kind, places = error.kind, [str(step) for step in error.instance_path]
         if isinstance(kind, jsonschema_rs.ValidationErrorKind.Required):
@@ -38,6 +41,19 @@ def fields_errors(schema: dict[str, Any], sent: dict[str, Any], member: str = ME
         else:
             code = "invalid_type" if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type) else "invalid_value"
             yield _error([member, *places], code, _rule(schema, [str(step) for step in error.schema_path]))
+
+
+def _unreadable(value: Any) -> Iterator[list[str]]:
+    """Where texts are that must not be stored."""
+    if isinstance(value, str) and not is_readable(value):
+        yield []
+    members: Iterable[tuple[object, Any]] = ()
+    if isinstance(value, dict):
+        members = cast("dict[object, Any]", value).items()
+    elif isinstance(value, list):
+        members = enumerate(cast("list[Any]", value))
+    for name, one in members:
+        yield from ([str(name), *places] for places in _unreadable(one))
 
 
 def _rule(schema: dict[str, Any], path: list[str]) -> Translatable:

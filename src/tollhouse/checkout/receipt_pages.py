@@ -17,7 +17,7 @@ from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other, with_headers_of
 from tollhouse.identity.guards import payer, payer_form
-from tollhouse.identity.throttle import RateLimited
+from tollhouse.identity.throttle import RateLimited, RequestMeter
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.db import Pool
 from tollhouse.receipts.files import receipt_file
@@ -25,11 +25,16 @@ from tollhouse.receipts.mails import ReceiptMailForm, is_available, send_from_pa
 from tollhouse.receipts.model import Receipt
 
 OPERATIONS = Operations(PAGES)
+PRINTS_PER_MIN = 60
+"""Files that visitors of one network get. Each takes processor time to make."""
+PRINTS = RequestMeter(places=4_096)
 
 
-@OPERATIONS.add("GET", "/pay/{token}/receipt.pdf", guard=payer, errors=(NotFound,))
+@OPERATIONS.add("GET", "/pay/{token}/receipt.pdf", guard=payer, errors=(NotFound, RateLimited))
 async def receipt_pdf(request: Request, token: str, db: Pool, now: datetime) -> Response:
     """The receipt as a PDF file."""
+    if request.services.settings.rate_limits:
+        PRINTS.count_network(request.address, PRINTS_PER_MIN, now)
     _, receipt = await _own_receipt(request, token, db, now)
     made = await receipt_file(receipt, language_of(request), request.services.catalogue)
     return Response(made, 200, {**attachment(receipt.file_name), "Cache-Control": "private, no-store"}, "application/pdf")

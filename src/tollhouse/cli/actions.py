@@ -20,6 +20,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.money import parse_amount
+from tollhouse.kernel.names import escape_unreadable
 
 T = TypeVar("T")
 SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
@@ -144,7 +145,7 @@ def _cell(value: Any) -> str:
     elif isinstance(value, bool):
         value = "yes" if value else "no"
     text = "-" if value is None else str(value) or "-"
-    return "".join(one if one.isprintable() else " " for one in text)
+    return "".join(one if one.isprintable() else " " for one in escape_unreadable(text))
 
 
 def read_signed(text: str, currency: Currency) -> int:

@@ -15,6 +15,8 @@ from tollhouse.cli.database import database
 from tollhouse.cli.options import Json, stderr
 from tollhouse.hash_chain import chain
 from tollhouse.hash_chain.model import Head
+from tollhouse.kernel import foreign_json
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.platform import config, embedded
 from tollhouse.platform.db import connected
 
@@ -61,8 +63,8 @@ def _read_heads(file: Path) -> list[Head]:
     heads: list[Head] = []
     for number, line in enumerate(file.read_bytes().splitlines(), start=1):
         try:
-            heads.append(msgspec.json.decode(line, type=Head))
-        except msgspec.DecodeError as error:
+            heads.append(foreign_json.decode(line, Head))
+        except ForeignJsonError as error:
             raise InvalidHeadsError(f"{file}, line {number} is not a head from `tollhouse heads`: {error}") from None
     if not heads:
         raise InvalidHeadsError(f"{file} has no heads.")

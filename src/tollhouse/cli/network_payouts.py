@@ -15,7 +15,9 @@ from tollhouse.cli.options import Json, stderr
 from tollhouse.console import network_payouts
 from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.services import Services
+from tollhouse.kernel import foreign_json
 from tollhouse.kernel.actor import OPERATOR
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.platform import private_files
 from tollhouse.signer.messages import SignedBatch, UnsignedBatch
 
@@ -134,9 +136,9 @@ def _read(file: Path) -> SignedBatch:
         with file.open("rb") as opened:
             raw = opened.read(BATCH_BYTES_MAX + 1)
         if len(raw) <= BATCH_BYTES_MAX:
-            return msgspec.json.decode(raw, type=SignedBatch)
+            return foreign_json.decode(raw, SignedBatch)
     except OSError as error:
         raise OperatorRefusedError(f"{file} cannot be read: {error.strerror}.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except ForeignJsonError:
         pass
     raise OperatorRefusedError(f"{file} is no file of signed transfers.")

@@ -11,7 +11,9 @@ from tollhouse.cli.actions import By, OptionalReason, UsageError, can_confirm, p
 from tollhouse.cli.options import Json, Yes
 from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
+from tollhouse.kernel import foreign_json
 from tollhouse.kernel.actor import OPERATOR
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.personal_data import erasure as erasures_of
 from tollhouse.personal_data.erasure import erase_person, plan
 from tollhouse.personal_data.export import export_person
@@ -110,8 +112,8 @@ def repeat(
 
     async def find(services: Services) -> list[str]:
         try:
-            recorded = [msgspec.json.decode(line, type=ErasureRecord) for line in file.read_bytes().splitlines()]
-        except (OSError, msgspec.DecodeError):
+            recorded = [foreign_json.decode(line, ErasureRecord) for line in file.read_bytes().splitlines()]
+        except (OSError, ForeignJsonError):
             raise UsageError(f"{file} is not a file that `tollhouse person erasures` wrote.") from None
         return await erasures_of.find_to_repeat(services, recorded)
 

@@ -11,6 +11,8 @@ import msgspec
 from cyclopts import App, Parameter
 
 from tollhouse.cli.options import stderr
+from tollhouse.kernel import foreign_json
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.platform import private_files
 from tollhouse.platform.failure import Failure
 from tollhouse.signer import journal
@@ -95,8 +97,8 @@ def repair(*, settings: Settings) -> int:
 def sign(unsigned: Path, signed: Path, /, *, settings: Settings) -> int:
     """Sign a file of transfers, also on a machine without network. Exits 1 if any was refused."""
     try:
-        batch = msgspec.json.decode(unsigned.read_bytes(), type=UnsignedBatch)
-    except msgspec.DecodeError as error:
+        batch = foreign_json.decode(unsigned.read_bytes(), UnsignedBatch)
+    except ForeignJsonError as error:
         raise Failure(f"{unsigned} is no batch: {error}") from None
     signer = _open(read_policy(settings))
     try:

@@ -12,6 +12,7 @@ from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.limits import REASON_CHARS_MAX
+from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.text import Text
 
 Action = Literal[
@@ -209,4 +210,4 @@ REASON_RULE = Text("Enter a reason: one line of 1 to %(most)s characters.", most
 
 def is_reason(text: str) -> bool:
     """Whether the text is a valid reason."""
-    return 1 <= len(text.strip()) <= len(text) <= REASON_CHARS_MAX and text.isprintable()
+    return 1 <= len(text.strip()) <= len(text) <= REASON_CHARS_MAX and is_readable(text)

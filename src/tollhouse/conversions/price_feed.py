@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Literal
 
-import msgspec
 from msgspec import Raw
 
 from tollhouse.catalogue.price_feed import PriceFeed
@@ -14,6 +13,8 @@ from tollhouse.conversions import feed_store, prices, prices_store
 from tollhouse.conversions.model import ONE, RATE_DECIMALS
 from tollhouse.conversions.prices import EURO
 from tollhouse.http.services import Services, Work
+from tollhouse.kernel import foreign_json
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.money import format_minor
 from tollhouse.platform.log import log
 from tollhouse.platform.outbound import Outbound
@@ -89,8 +90,8 @@ async def _post(work: Work, feed: PriceFeed, found: Mapping[str, Fraction], chec
 def _members(document: bytes) -> dict[str, Raw]:
     """The members of a JSON object, as they are written. Raises `FeedError`."""
     try:
-        return msgspec.json.decode(document, type=dict[str, Raw])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return foreign_json.decode(document, dict[str, Raw])
+    except ForeignJsonError:
         raise FeedError("bad_response") from None
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+from msgspec import UNSET
 from starlette.responses import Response
 
 from tollhouse.dashboard.application_form import read_version
@@ -64,7 +65,11 @@ async def danger_page(request: Request, caller: Person, client_id: str) -> Respo
 
 @OPERATIONS.add("POST", "/developers/apps/{client_id}/pause", guard=signed_in_page)
 async def pause(request: Request, caller: Person, client_id: str) -> Response:
-    """Disconnect all merchants and accept no new connections."""
+    """Disconnect all merchants and accept no new connections, confirmed by the application's name."""
+    client = await get_client(request, caller, client_id)
+    is_decided = client.status != "enabled" or client.suspended_at is not UNSET
+    if not is_decided and (field_errors := confirmation_errors(request.form(), client, "confirm_pause")):
+        return unconfirmed_page(request, caller, client, "danger", field_errors)
     return await _set_status(request, caller, client_id, enabled=False)
 
 

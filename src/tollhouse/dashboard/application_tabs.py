@@ -54,10 +54,10 @@ def tab_page(
     )
 
 
-def confirmation_errors(form: Form, client: ClientView) -> dict[str, str]:
+def confirmation_errors(form: Form, client: ClientView, field: str = "confirm") -> dict[str, str]:
     """The field error if the form does not confirm with the application's name or client id."""
-    typed = _collapse_spaces(form.one("confirm") or "")
-    return {} if typed in {_collapse_spaces(client.name), client.client_id} else {"confirm": NAME_MISMATCH}
+    typed = _collapse_spaces(form.one(field) or "")
+    return {} if typed in {_collapse_spaces(client.name), client.client_id} else {field: NAME_MISMATCH}
 
 
 def unconfirmed_page(

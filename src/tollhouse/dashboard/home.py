@@ -21,6 +21,7 @@ from tollhouse.dashboard.home_model import (
     sum_up,
 )
 from tollhouse.dashboard.home_picture import draw_charts
+from tollhouse.disputes import store as disputes_store
 from tollhouse.environments import payment_settings
 from tollhouse.http.charts import Sparkline, sparkline
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
@@ -71,6 +72,7 @@ async def home(request: Request, caller: Person, mode: str, query: HomeQuery) ->
             "going_live": await go_live_state(tx, env, caller),
             "setup": await store.get_setup_progress(tx, env),
             "undelivered": await store.count_undelivered(tx, env, request.now - UNDELIVERED_SINCE, COUNTED_MAX),
+            "disputes": await disputes_store.find_to_respond(tx, env, request.now, COUNTED_MAX),
             "to_decide": await store.count_to_decide(tx, env, COUNTED_MAX),
             "latest": [
                 _payment_row(one, request.services.catalogue)

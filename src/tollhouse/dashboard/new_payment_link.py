@@ -168,7 +168,7 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
 
 
 def _typed(form: Form) -> LinkForm:
-    values = {name: form.one(name) or "" for name in FIELDS}
+    values = {name: (form.one(name) or "").replace("\r\n", "\n") for name in FIELDS}
     if values["expires"] and values["expires"] not in LIFETIMES:
         raise ValidationFailed(FieldError("expires", "invalid_value", messages.A_CHOICE))
     if values["project_id"] and parse_id(values["project_id"]) is None:

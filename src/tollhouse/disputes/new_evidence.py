@@ -7,7 +7,7 @@ import msgspec
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError
-from tollhouse.kernel.names import LINE_BREAKS, is_readable
+from tollhouse.kernel.names import LINE_FEEDS, is_readable
 from tollhouse.kernel.text import Text
 from tollhouse.rails.disputes import EVIDENCE_CHARS_MAX, EVIDENCE_CHARS_TOTAL_MAX, Evidence
 
@@ -29,7 +29,7 @@ class NewEvidence(Evidence, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             if text is None:
                 continue
             total += len(text)
-            if not 1 <= len(text) <= EVIDENCE_CHARS_MAX or not text.strip() or not is_readable(text, LINE_BREAKS):
+            if not 1 <= len(text) <= EVIDENCE_CHARS_MAX or not text.strip() or not is_readable(text, LINE_FEEDS):
                 yield FieldError(name, "invalid_value", messages.plain_text(1, EVIDENCE_CHARS_MAX))
         if total > EVIDENCE_CHARS_TOTAL_MAX:
             too_long = Text(

@@ -33,8 +33,8 @@ LIST = f"""{DISPUTES}
     ORDER BY c.opened_at DESC, c.id DESC LIMIT $11 OFFSET $12
 """
 COUNT_TO_RESPOND = """
-    SELECT count(*) AS disputes FROM (
-        SELECT FROM chargebacks c
+    SELECT count(*) AS disputes, min(respond_by) AS respond_by FROM (
+        SELECT c.respond_by FROM chargebacks c
         WHERE c.merchant_id = $1 AND c.mode = $2 AND c.status = 'open' AND c.response = 'needed'
           AND (c.respond_by IS NULL OR c.respond_by > time_of_environment($1, $2, $3)) LIMIT $4) waiting
 """
@@ -82,6 +82,12 @@ async def count_to_respond(db: Pool, env: MerchantEnv, now: datetime, limit: int
     """How many disputes wait for a response, at most `limit`."""
     row = await db.fetchrow(COUNT_TO_RESPOND, env.merchant_id, env.mode, now, limit)
     return 0 if row is None else row["disputes"]
+
+
+async def find_to_respond(db: Pool | Tx, env: MerchantEnv, now: datetime, limit: int) -> tuple[int, datetime | None]:
+    """How many disputes wait for a response, at most `limit`, and until when the first one does."""
+    row = await db.fetchrow(COUNT_TO_RESPOND, env.merchant_id, env.mode, now, limit)
+    return (0, None) if row is None else (row["disputes"], row["respond_by"])
 
 
 async def list_expired(db: Pool, rail: str, now: datetime, limit: int) -> list[DueDispute]:

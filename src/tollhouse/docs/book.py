@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from functools import cache
+from html import escape
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from tollhouse.docs import markdown
 from tollhouse.docs.markdown import Heading
 
 FOLDER = Path(__file__).parent / "chapters"
 """Links to `docs` and the changelog in a checkout; a wheel contains the files."""
+EXAMPLE_URL = "http://localhost:8000"
+"""The address in examples: that of `tollhouse serve` without settings."""
 START: Mapping[str, str] = {
     "quickstart": "Accept a test payment and receive a verified webhook",
     "authentication": "API keys, access tokens, scopes and the two environments",
@@ -58,6 +61,15 @@ def chapters() -> Mapping[str, Chapter]:
     """All chapters in order."""
     found = {name: file_of(name) for name in CHAPTERS}
     return {name: read(name, CHAPTERS[name], path.read_text("utf-8")) for name, path in found.items() if path.is_file()}
+
+
+def at_address(chapter: Chapter, base_url: str) -> Chapter:
+    """The chapter with this server's address instead of the one that examples name."""
+    return structs.replace(
+        chapter,
+        markdown=chapter.markdown.replace(EXAMPLE_URL, base_url),
+        html=chapter.html.replace(EXAMPLE_URL, escape(base_url)),
+    )
 
 
 def file_of(name: str) -> Path:

@@ -11,9 +11,11 @@ from msgspec import Struct
 
 from tollhouse.docs import code
 from tollhouse.docs.code import Sample
+from tollhouse.docs.sequence_diagram import svg_of
 
 TABLE = '<div class="wide" tabindex="0" role="group" aria-label="Table"><table>'
 """A table scrolls sideways where it is wider than the text."""
+DIAGRAM = '<div class="wide" tabindex="0" role="group" aria-label="Diagram">'
 LANGUAGE = re.compile(r"[A-Z][A-Za-z+# ]*:")
 """A paragraph such as `Python:` before a block of code. Two of them or more become tabs."""
 SAMPLE_TOKENS = 4
@@ -69,7 +71,9 @@ def _html(tokens: list[Token]) -> Iterator[str]:
             yield code.tabs("Example", f"language-{tabs}", samples)
             place += SAMPLE_TOKENS * len(samples)
             continue
-        if token.type in {"fence", "code_block"}:
+        if token.type == "fence" and token.info == "mermaid":
+            yield f"{DIAGRAM}{svg_of(token.content)}</div>\n"
+        elif token.type in {"fence", "code_block"}:
             yield code.block(token.content.rstrip("\n"), token.info)
         elif token.type == "table_open":
             yield TABLE

@@ -48,20 +48,45 @@ def places(
         yield Place(f"{codes_path}#{code}", code, "Error codes", message)
 
 
-def search(found: Iterable[Place], query: str) -> list[Hit]:
-    """The places that have every word of the query, best first."""
-    words = [word.lower() for word in WORD.findall(query[:QUERY_CHARS_MAX])][:WORDS_MAX]
-    if not words:
-        return []
-    beginnings = {word: re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in words}
-    scored = [(_score(place, words, beginnings), number, place) for number, place in enumerate(found)]
-    best = sorted((one for one in scored if one[0]), key=lambda one: (-one[0], one[1]))
-    return [Hit(place.path, place.title, place.where, _excerpt(place.text, words)) for _, _, place in best[:HITS_MAX]]
+class SearchIndex:
+    """All places, with their texts in lower case. It is built once: a search only reads them."""
+
+    def __init__(self, found: Iterable[Place]) -> None:
+        self._places = [_lowered(place) for place in found]
+
+    def search(self, query: str) -> list[Hit]:
+        """The places that have every word of the query, best first."""
+        words = [word.lower() for word in WORD.findall(query[:QUERY_CHARS_MAX])][:WORDS_MAX]
+        if not words:
+            return []
+        beginnings = {word: re.compile(rf"(?<![a-z0-9]){re.escape(word)}") for word in words}
+        scored = [
+            (_score(place, words, beginnings), number, place.place)
+            for number, place in enumerate(self._places)
+            if all(word in place.everything for word in words)
+        ]
+        best = sorted((one for one in scored if one[0]), key=lambda one: (-one[0], one[1]))
+        return [Hit(place.path, place.title, place.where, _excerpt(place.text, words)) for _, _, place in best[:HITS_MAX]]
 
 
-def _score(place: Place, words: list[str], beginnings: Mapping[str, re.Pattern[str]]) -> int:
-    """Titles count more than texts, whole titles most; 0 if a word is missing."""
+class _Lowered(Struct, frozen=True):
+    """A place and its texts in lower case; `everything` is all of them."""
+
+    place: Place
+    title: str
+    keys: str
+    text: str
+    everything: str
+
+
+def _lowered(place: Place) -> _Lowered:
     title, keys, text = place.title.lower(), place.keys.lower(), f"{place.where} {place.text}".lower()
+    return _Lowered(place, title, keys, text, f"{title}\n{keys}\n{text}")
+
+
+def _score(place: _Lowered, words: list[str], beginnings: Mapping[str, re.Pattern[str]]) -> int:
+    """Titles count more than texts, whole titles most; 0 if a word is missing."""
+    title, keys, text = place.title, place.keys, place.text
     total = 0
     for word in words:
         begins = beginnings[word].search
@@ -70,7 +95,7 @@ def _score(place: Place, words: list[str], beginnings: Mapping[str, re.Pattern[s
             return 0
         total += score
     phrase = " ".join(words)
-    return total + (60 if phrase in (title, place.keys.lower()) else 20 if title.startswith(phrase) else 0)
+    return total + (60 if phrase in (title, keys) else 20 if title.startswith(phrase) else 0)
 
 
 def _excerpt(text: str, words: list[str]) -> Markup:

@@ -6,6 +6,15 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.config import Settings
 from tollhouse.platform.targets import AddressPolicy, InvalidTargetError, is_local_name, parse_target
 
+PRIVATE = (
+    "This must not be a private, local or reserved address, unless the server's setting TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS "
+    "allows it."
+)
+LOCAL = (
+    "This must have a public host name, unless the server's setting TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS allows addresses of "
+    "its own machine."
+)
+
 
 def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> str | None:
     """None if the address is allowed, else the message for the caller.
@@ -20,9 +29,9 @@ def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> st
         return "This must be an https URL in live mode."
     gate = AddressPolicy(settings)
     if target.literal is not None:
-        return "This must not be a private, local or reserved address." if gate.blocks(target.literal) else None
+        return PRIVATE if gate.blocks(target.literal) else None
     if is_local_name(target.host) and not gate.allows_local_names:
-        return "This must have a public host name."
+        return LOCAL
     return None
 
 

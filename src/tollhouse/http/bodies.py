@@ -1,9 +1,9 @@
 """Decoding JSON bodies and query parameters into Structs: one response names every invalid field."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cache
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, NoReturn, Protocol, cast, runtime_checkable
 
 import msgspec
 from msgspec import Struct
@@ -13,8 +13,10 @@ from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.forms import parse_form
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.names import LINE_FEEDS, is_readable
 from tollhouse.platform.config import Settings
 from tollhouse.platform.decoding import Reader, bare, type_of
+from tollhouse.rails.disputes import Evidence
 
 
 class ValidationContext(Struct, frozen=True):
@@ -25,6 +27,12 @@ class ValidationContext(Struct, frozen=True):
     settings: Settings
     catalogue: Catalogue
     now: datetime
+
+
+MULTILINE = frozenset({"description", "note", "metadata", *Evidence.__struct_fields__})
+"""The members whose texts may have line feeds."""
+SECRETS = frozenset({"password", "current_password", "new_password"})
+"""They hold any character and are never shown."""
 
 
 @runtime_checkable
@@ -52,6 +60,8 @@ def decode_body(
         raise ValidationFailed(FieldError("", "invalid_type", "The body must be a JSON object."))
     members = cast("dict[str, Any]", parsed)
     members = {name: value for name, value in members.items() if value is not None or name not in _defaults(kind)}
+    if unreadable := [FieldError(path, "invalid_value", messages.READABLE) for path in _unreadable(members)]:
+        return _refuse_with(unreadable, members, kind, context)
     if all(members.get(name) is None for name in _times(kind)):
         try:
             body = msgspec.convert(members, kind)
@@ -62,6 +72,33 @@ def decode_body(
                 _refuse(_rule_errors(body, context))
             return body
     return _read(Reader(), members, kind, context, always_check_rules=always_check_rules)
+
+
+def _unreadable(value: Any, path: str = "", *, lines: bool = False) -> Iterator[str]:
+    """The paths of texts that hold what their reader would not see. Members in `MULTILINE` may have line feeds."""
+    if isinstance(value, str):
+        if not is_readable(value, LINE_FEEDS if lines else frozenset()):
+            yield path
+    elif isinstance(value, dict):
+        for name, member in cast("dict[str, Any]", value).items():
+            if name not in SECRETS:
+                yield from _unreadable(member, f"{path}.{name}" if path else name, lines=lines or name in MULTILINE)
+    elif isinstance(value, list):
+        for place, item in enumerate(cast("list[Any]", value)):
+            yield from _unreadable(item, f"{path}.{place}", lines=lines)
+
+
+def _refuse_with(
+    unreadable: list[FieldError], members: dict[str, Any], kind: type[Any], context: ValidationContext | None
+) -> NoReturn:
+    """Raise `ValidationFailed` with every error; what the rules of a member say about it comes first."""
+    found: list[FieldError] = []
+    try:
+        _read(Reader(), members, kind, context, always_check_rules=True)
+    except ValidationFailed as error:
+        found = list(error.field_errors)
+    faulty = {error.field for error in found}
+    raise ValidationFailed(*found, *(error for error in unreadable if not _is_within(error.field, faulty)))
 
 
 def decode_query(raw: bytes, kind: type[Any], context: ValidationContext | None = None) -> Any:

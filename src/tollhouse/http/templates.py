@@ -23,6 +23,7 @@ from tollhouse.http.texts import Texts
 from tollhouse.kernel import clock, limits
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id_text
+from tollhouse.kernel.names import escape_unreadable
 
 PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
 """The packages that have templates."""
@@ -57,8 +58,11 @@ class Templates:
         self._pages = lru_cache(CACHED_READERS_MAX)(self._of)
 
     def render(self, page: str, language: str = ENGLISH, zone: tzinfo = UTC, /, **context: Any) -> str:
-        """The HTML of `page` with this context, in the time zone `zone`. A missing variable is an error."""
-        return self._pages(language, zone).get_template(page).render(**context)
+        """The HTML of `page` with this context, in the time zone `zone`. A missing variable is an error.
+
+        What nobody would see in texts of others is escaped.
+        """
+        return escape_unreadable(self._pages(language, zone).get_template(page).render(**context))
 
     def compile_all(self) -> None:
         """Compile all templates in all languages, and store them."""

@@ -96,9 +96,8 @@ class SessionGuard:
         self.label = "session, suspended too" if while_suspended else "session"
 
     async def admit(self, request: Request) -> Person:
-        """Without a session 401 (or 303), then cross-origin 403, then suspension 403; the content type comes later (415)."""
-        if self._page:
-            cookies.require_own_host(request)
+        """Host 421, session 401 (or 303), then cross-origin 403, then suspension 403; the content type comes later (415)."""
+        cookies.require_own_host(request)
         person = await current_person(request)
         if person is None:
             if self._page:
@@ -141,13 +140,28 @@ class PublicGuard:
     async def admit(self, request: Request) -> None:
         """Check host and origin where cookies are used."""
         request.error_layout = self._error_layout
-        if self._own_forms:
+        if self._own_forms or self._cookie:
             cookies.require_own_host(request)
         if self._own_forms or (self._cookie and cookies.session_id(request) is not None):
             cookies.require_same_origin(request)
 
     async def record_use(self, request: Request, caller: None) -> None:
         """There is no credential."""
+
+
+class MeteredGuard(PublicGuard):
+    """No authentication, for pages that cost processor time: at most so many requests of a network in a minute."""
+
+    def __init__(self, per_min: int) -> None:
+        super().__init__(f"anyone, {per_min} a minute")
+        self._per_min = per_min
+        self._requests = RequestMeter(places=4_096)
+
+    async def admit(self, request: Request) -> None:
+        """As `PublicGuard`, then 429."""
+        await super().admit(request)
+        if request.services.settings.rate_limits:
+            self._requests.count_network(request.address, self._per_min, request.now)
 
 
 def scope(*any_of: str) -> CredentialGuard:

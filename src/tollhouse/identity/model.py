@@ -38,7 +38,7 @@ class Person(Struct, frozen=True):
 
     `session_id` is constant during a session; `session_hash` changes when the user confirms the password, which also sets
     `authenticated_at`. `language` is that of emails, `verified` whether the email address is, `remembered_mode` the mode of
-    the last page.
+    the last page. Disputes are those that wait for a response.
     """
 
     user_id: UserId
@@ -55,11 +55,17 @@ class Person(Struct, frozen=True):
     language: str
     verified: bool
     remembered_mode: Mode | None
+    live_disputes: int = 0
+    test_disputes: int = 0
 
     @property
     def zone(self) -> tzinfo:
         """The time zone of the pages."""
         return zone_of(self.time_zone)
+
+    def disputes_in(self, mode: str) -> int:
+        """The number of disputes in this mode that wait for a response."""
+        return self.live_disputes if mode == "live" else self.test_disputes
 
     def env(self, mode: str) -> MerchantEnv:
         """The environment named by a page's path. Raises `NotFound` if there is none."""

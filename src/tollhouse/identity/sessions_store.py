@@ -14,8 +14,17 @@ PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
            m.suspended_at, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
            u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode, s.public_id,
-           coalesce(s.proved_at, s.created_at) AS authenticated_at
-    FROM sessions s JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
+           coalesce(s.proved_at, s.created_at) AS authenticated_at, d.live_disputes, d.test_disputes
+    FROM sessions s
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE c.mode = 'live') AS live_disputes,
+               count(*) FILTER (WHERE c.mode = 'test') AS test_disputes
+        FROM chargebacks c
+        WHERE c.merchant_id = (SELECT merchant_id FROM users WHERE id = s.user_id) AND c.status = 'open'
+          AND c.response = 'needed'
+          AND (c.respond_by IS NULL OR c.respond_by > time_of_environment(c.merchant_id, c.mode, $2))
+    ) d
+    JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
 """
 RECORD_SEEN = "UPDATE sessions SET last_seen_at = $2, address = $4 WHERE id_hash = $1 AND last_seen_at < $3"
@@ -80,6 +89,8 @@ async def find_person(db: Pool, id_hash: bytes, address: str, now: datetime) -> 
         row["language"],
         row["verified"],
         row["dashboard_mode"],
+        row["live_disputes"],
+        row["test_disputes"],
     )
 
 

@@ -13,7 +13,7 @@ from tollhouse.kernel.limits import (
     CALLBACK_URLS_MAX,
     DESCRIPTION_CHARS_MAX,
 )
-from tollhouse.kernel.names import LINE_BREAKS, is_readable
+from tollhouse.kernel.names import LINE_FEEDS, is_readable
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.kernel.text import Translatable
 from tollhouse.oauth import redirect_uris
@@ -175,7 +175,7 @@ def _description(sent: object, errors: _FieldErrors) -> str:
     description = _text("description", sent, errors, required=False) or ""
     if len(description) > DESCRIPTION_CHARS_MAX:
         errors.add("description", "invalid_length", messages.characters(None, DESCRIPTION_CHARS_MAX))
-    elif not is_readable(description, LINE_BREAKS):
+    elif not is_readable(description, LINE_FEEDS):
         errors.add("description", "invalid_characters", messages.ONLY_LINE_BREAKS)
     return description
 

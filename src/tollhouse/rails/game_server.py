@@ -17,6 +17,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from tollhouse.kernel import foreign_json
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.limits import DELIVERY_BODY_BYTES_MAX
 from tollhouse.platform.outbound import Outbound, Outcome
 from tollhouse.rails.grants import UNKNOWN, GrantAnswer, GrantOrder
@@ -58,11 +60,11 @@ def read(outcome: Outcome, ordered: int) -> GrantAnswer:
     status = outcome.http_status or 0
     try:
         if outcome.succeeded:
-            return _delivered(msgspec.json.decode(outcome.body, type=DeliveryBody), ordered)
+            return _delivered(foreign_json.decode(outcome.body, DeliveryBody), ordered)
         if 400 <= status <= 499 and status not in UNDECIDED_STATUSES:  # noqa: PLR2004 - what 4xx means
-            code = msgspec.json.decode(outcome.body, type=RejectionBody).error
+            code = foreign_json.decode(outcome.body, RejectionBody).error
             return GrantAnswer(outcome="refused", failure_code=code if FAILURE_CODE.fullmatch(code) else "refused")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except ForeignJsonError:
         pass
     return UNKNOWN
 

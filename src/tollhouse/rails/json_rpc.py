@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import msgspec
 from msgspec import Struct
 
+from tollhouse.kernel import foreign_json
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.rails.response_bodies import read_bounded
 
 if TYPE_CHECKING:
@@ -178,6 +180,6 @@ def _outcome(found: RpcResponse, kind: type[T]) -> T | NodeCallError | None:
 
 def _decoded(raw: bytes | msgspec.Raw, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(raw, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return foreign_json.decode(raw, kind)
+    except ForeignJsonError as error:
         raise NodeResponseError(f"unexpected response: {str(error)[:MESSAGE_CHARS_MAX]}") from None

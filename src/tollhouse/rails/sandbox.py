@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.names import is_readable
 from tollhouse.rails.disputes import DisputeOrder, DisputeSubmission
 from tollhouse.rails.provider import (
     BLOCK_WITHIN,
@@ -65,7 +66,7 @@ class Sandbox:
         """The receiver must be readable."""
         if receiver == INVALID_RECEIVER:
             return "This must be a different recipient. The sandbox always declines this one."
-        if 1 <= len(receiver) <= RECEIVER_CHARS_MAX and receiver.isprintable():
+        if 1 <= len(receiver) <= RECEIVER_CHARS_MAX and is_readable(receiver):
             return None
         return "This must be 1 to 256 printable characters long."
 

@@ -22,7 +22,7 @@ from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import DESCRIPTION_CHARS_MAX, PROJECT_NAME_CHARS_MAX
-from tollhouse.kernel.names import LINE_BREAKS, is_readable
+from tollhouse.kernel.names import LINE_FEEDS, is_readable
 from tollhouse.platform.db import Pool
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
@@ -51,7 +51,7 @@ class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         if self.website_url is not None and not is_web_address(self.website_url, https_only=False):
             yield FieldError("website_url", "invalid_url", messages.A_WEB_ADDRESS)
         text = self.description or ""
-        if len(text) > DESCRIPTION_CHARS_MAX or not is_readable(text, LINE_BREAKS):
+        if len(text) > DESCRIPTION_CHARS_MAX or not is_readable(text, LINE_FEEDS):
             yield FieldError("description", "invalid_value", messages.plain_text(None, DESCRIPTION_CHARS_MAX))
 
 

@@ -7,11 +7,10 @@ from types import TracebackType
 from typing import Self, TypeVar
 from uuid import UUID
 
-import msgspec
-
 from tollhouse.signer.messages import (
     LINE_BYTES_MAX,
     RESPONSES,
+    UNREADABLE,
     DepositAddresses,
     DeriveAddresses,
     DescribeWallet,
@@ -83,7 +82,7 @@ class SignerClient:
             try:
                 async with asyncio.timeout(TIMEOUT_S):
                     response = await self._exchange(request)
-            except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError, msgspec.DecodeError) as error:
+            except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError, *UNREADABLE) as error:
                 raise SignerUnavailable(f"the signer does not answer ({type(error).__name__})") from error
         if not isinstance(response, expected | SigningRefused):
             raise SignerUnavailable(f"The signer answered with {type(response).__name__}.")

@@ -152,6 +152,8 @@ SignerRequest = SignTransfer | FindSigned | DescribeWallet | DeriveAddresses
 SignerResponse = SignedTransfer | FoundSigned | WalletFacts | DepositAddresses | SigningRefused
 REQUESTS = msgspec.json.Decoder(SignerRequest)
 RESPONSES = msgspec.json.Decoder(SignerResponse)
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The errors of a line that cannot be decoded."""
 
 
 def line_of(message: SignerRequest | SignerResponse) -> bytes:

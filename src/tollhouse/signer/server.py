@@ -7,11 +7,9 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from tollhouse.platform.failure import Failure
 from tollhouse.platform.log import log
-from tollhouse.signer.messages import LINE_BYTES_MAX, REQUESTS, SignerResponse, SigningRefused, line_of
+from tollhouse.signer.messages import LINE_BYTES_MAX, REQUESTS, UNREADABLE, SignerResponse, SigningRefused, line_of
 from tollhouse.signer.rules import Signer
 
 CALLERS_MAX = 32
@@ -83,7 +81,7 @@ async def _answer_all(signer: Signer, reader: asyncio.StreamReader, writer: asyn
 def _answer(signer: Signer, line: bytes) -> SignerResponse:
     try:
         request = REQUESTS.decode(line)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         return SigningRefused("request_invalid", f"The request cannot be read: {error}")
     return signer.answer(request)
 

@@ -21,7 +21,9 @@ ERRORS: dict[str, Translatable] = {
     "timeout": Text("The endpoint did not respond within %(seconds)s seconds.", seconds=DELIVERY_DEADLINE_S),
     "redirect_not_followed": "The endpoint responded with a redirect. Redirects are not followed.",
     "bad_response": "The response is not valid HTTP.",
-    "blocked_destination": "The address is in a private or reserved network.",
+    "blocked_destination": (
+        "The address is in a private or reserved network, which TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS does not allow."
+    ),
     "worker_lost": "The worker stopped before it recorded the result. The endpoint may have received the event.",
     "signing_secret_missing": "There is no usable signing secret. Events are never sent unsigned.",
 }

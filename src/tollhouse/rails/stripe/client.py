@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
-import msgspec
-
+from tollhouse.kernel import foreign_json
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import RailUnavailableError
 from tollhouse.rails.response_bodies import read_bounded
@@ -60,8 +60,8 @@ class StripeClient:
                 raise RailUnavailableError(error.type)
             raise StripeError(status, error)
         try:
-            return msgspec.json.decode(raw, type=kind)
-        except msgspec.DecodeError as error:
+            return foreign_json.decode(raw, kind)
+        except ForeignJsonError as error:
             log.error("provider_response_invalid", part=self._account.rail, detail=str(error))
             raise RailUnavailableError("invalid response") from None
 
@@ -109,6 +109,6 @@ def _encode(form: Mapping[str, str]) -> str:
 
 def _error(raw: bytes) -> StripeErrorObject:
     try:
-        return msgspec.json.decode(raw, type=StripeErrorBody).error
-    except msgspec.DecodeError:
+        return foreign_json.decode(raw, StripeErrorBody).error
+    except ForeignJsonError:
         return StripeErrorObject()
