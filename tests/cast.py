@@ -275,3 +275,9 @@ async def sign_up(service: Service, name: str, business_name: str, *, keep_alive
         made = (await actor.dashboard("POST", "/signup", body)).ok(201).body
         actor.merchant_id = made["merchant"]["merchant_id"]
         yield actor
+
+
+async def suspend(actor: Actor, *, suspended: bool = True) -> None:
+    """Suspend the merchant, or reactivate it."""
+    at = "now()" if suspended else "NULL"
+    await actor.sql(f"UPDATE merchants SET suspended_at = {at} WHERE id = $1::uuid", actor.merchant_id)  # noqa: S608

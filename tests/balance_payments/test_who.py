@@ -2,10 +2,12 @@
 
 from uuid import uuid4
 
+import asyncpg
 import pytest
 
-from tests.balance_payments.till import SCOPES, Till, open_till
-from tests.cast import INTEGRATION, Actor, application
+from tests.balance_payments.till import SCOPES, Till, let_expire, open_till
+from tests.cast import INTEGRATION, Actor, application, suspend
+from tests.forms import post
 
 
 @pytest.mark.covers("P-103")
@@ -212,6 +214,29 @@ async def test_the_owners_list(till: Till, carol: Actor) -> None:
     assert await found("?limit=1&page=2") == [first["id"]]
     (await till.as_owner(first, "capture", {"amount": "0"})).field_errors()
     (await till.as_owner(first, "capture", {"amount": "10.01"})).refused("amount_above_maximum", 422)
+
+
+async def test_nobody_captures_from_a_suspended_payer(till: Till) -> None:
+    """Neither the application nor its owner. What is reserved can be released, and expires."""
+    kept, freed, over = [await till.reserve() for _ in range(3)]
+    await suspend(till.payer)
+    (await till.act(kept, "capture")).refused("account_suspended", 403)
+    (await till.as_owner(kept, "capture")).refused("payer_suspended", 409)
+    page = f"/test/balance-payments/received/{till.app.client_id}/{kept['id']}"
+    shown = await post(till.app.owner, f"{page}/capture", 409, amount="10.00")
+    assert "The paying merchant is suspended." in shown.text
+    with pytest.raises(asyncpg.CheckViolationError, match="suspended merchant"):
+        await till.payer.sql(
+            "UPDATE balance_payments SET status = 'captured', captured_minor = amount_minor, resolved_at = now()"
+            " WHERE id = $1::uuid",
+            kept["id"],
+        )
+    (await till.as_owner(freed, "release")).ok()
+    await suspend(till.payer, suspended=False)
+    assert (await till.act(kept, "capture")).ok().body["status"] == "captured"
+    assert await till.purses() == (8_000, 1_000, 1_000)
+    await let_expire(till.payer, over)
+    assert (await till.read(over)).ok().body["status"] == "expired"
 
 
 async def test_a_suspended_owner_only_reads(till: Till) -> None:

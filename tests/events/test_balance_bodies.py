@@ -74,7 +74,7 @@ def postings_of(env: MerchantEnv, currency: str) -> list[tuple[Posting, ...]]:
             posting("payment_fee", 1, available(env), income("payment_fee")),
         ),
         (posting("hold", 40, available(env), reserved(env)),),
-        (posting("chargeback", 3, debt(env), payable("reserve")),),
+        (posting("adjustment", 3, debt(env), payable("reserve")),),
     ]
 
 
@@ -121,7 +121,7 @@ async def test_both_bodies_are_the_same(apart: Service, shop: Actor, other_shop:
 async def test_a_repaid_debt_is_an_entry_of_the_event(apart: Service, shop: Actor) -> None:
     services = apart.create_services()
     env = MerchantEnv(MerchantId(UUID(shop.merchant_id)), "test")
-    owed = Posting("chargeback", "EUR", 30, debt(env), payable("reserve"))
+    owed = Posting("adjustment", "EUR", 30, debt(env), payable("reserve"))
 
     async def action(work: Work, posting: Posting = owed) -> None:
         entry = JournalEntry("test", posting.type, Source("transaction", new_id()), (posting,))

@@ -5,9 +5,11 @@ import hashlib
 import hmac
 from typing import Any
 
+import asyncpg
 import pytest
 from aiohttp import web
 
+from tests.cast import suspend
 from tests.fulfillments.depot import SECRET, Depot
 from tests.receiver import Receiver
 from tests.running import CATALOGUE
@@ -45,6 +47,36 @@ async def test_delivered(depot: Depot, quest: Receiver) -> None:
     at = grant.headers["X-Grant-Timestamp"]
     expected = hmac.new(SECRET, at.encode() + b"." + grant.raw, hashlib.sha256).hexdigest()
     assert grant.headers["X-Grant-Signature"] == expected
+
+
+async def test_nothing_of_a_suspended_merchant_is_delivered(depot: Depot, quest: Receiver) -> None:
+    """Neither what waits nor what is asked for again; after the reactivation, both are."""
+    quest.answer = responses(500, {})
+    tried = await depot.order_gold()
+    await depot.work()
+    assert len(quest.received) == 1
+    waits = await depot.order_gold()
+    await suspend(depot.actor)
+    quest.answer = responses(201, {"reference": "q-1"})
+    await make_due(depot, tried)
+    await depot.work()
+    assert len(quest.received) == 1
+    with pytest.raises(asyncpg.CheckViolationError, match="suspended merchant"):
+        await depot.actor.sql(
+            "UPDATE fulfillments SET status = 'processing', attempts = 1, processing_at = now() WHERE id = $1::uuid",
+            waits["id"],
+        )
+    await suspend(depot.actor, suspended=False)
+    await depot.work()
+    assert sorted(grant.body["fulfillment_id"] for grant in quest.received) == sorted(
+        [tried["id"], tried["id"], waits["id"]]
+    )
+    assert {(await depot.read(one))["status"] for one in (tried, waits)} == {"completed"}
+
+
+async def make_due(depot: Depot, ordered: dict[str, Any]) -> None:
+    """Let the next attempt be due."""
+    await depot.actor.sql("UPDATE fulfillments SET next_look_at = now() WHERE id = $1::uuid", ordered["id"])
 
 
 async def test_delivered_in_part(depot: Depot, quest: Receiver) -> None:

@@ -28,9 +28,7 @@ async def reserve(books: Books, amount_minor: int, source: Source | None = None)
 
 async def capture(books: Books, hold_id: UUID, amount_minor: int) -> tuple[Hold, LedgerTransaction]:
     return await books.services.transact(
-        lambda work: holds.capture(
-            work, books.env, hold_id, (HoldCapture("fulfillment", amount_minor, payable("sandbox")),)
-        ),
+        lambda work: holds.capture(work, books.env, hold_id, (HoldCapture("adjustment", amount_minor, payable("sandbox")),)),
         clock.now(),
     )
 

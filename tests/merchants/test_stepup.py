@@ -22,6 +22,23 @@ CONFIRM = "/session/confirm"
 SECRET = re.compile(r"th_live_[0-9A-Za-z]{49}")
 CLIENTS = "/oauth/clients"
 DECLARED = {
+    "POST /api/v2/merchant/oauth/clients/{client_id}/balance-payments/{payment_id}/capture": "by_content",
+    "POST /api/v2/merchant/oauth/clients/{client_id}/balance-payments/{payment_id}/refund": "by_content",
+    "POST /api/v2/merchant/oauth/clients/{client_id}/balance-payments/{payment_id}/release": "by_content",
+    "POST /api/v2/merchant/projects": "live",
+    "POST /{mode}/balance-payments/received/{client_id}/{payment_id}/capture": "live",
+    "POST /{mode}/balance-payments/received/{client_id}/{payment_id}/refund": "live",
+    "POST /{mode}/balance-payments/received/{client_id}/{payment_id}/release": "live",
+    "POST /{mode}/conversions/new": "live",
+    "POST /{mode}/conversions/new/confirm": "live",
+    "POST /{mode}/conversions/rules": "live",
+    "POST /{mode}/conversions/rules/{rule_id}/resume": "live",
+    "POST /{mode}/payments/{transaction_id}/accept": "live",
+    "POST /{mode}/projects/new": "live",
+    "POST /{mode}/projects/{project_id}": "live",
+    "POST /{mode}/settings/payments": "live",
+    "POST /{mode}/withdrawals/recipients/{recipient_id}/delete": "live",
+    "PUT /api/v2/merchant/projects/{project_id}": "by_content",
     "GET /settings/security/off": "always",
     "GET /settings/security/setup": "always",
     "GET /{mode}/fulfillments/new/{product_id}": "live",

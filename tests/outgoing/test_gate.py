@@ -4,21 +4,40 @@ import ast
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
 import tollhouse
-from tests.cast import Actor
+from tests.cast import Actor, suspend
+from tests.conversions.steps import EURO_TO_DOLLAR
 from tests.payments.bank import refund, sell
 from tests.withdrawals.steps import asked, fund
+from tollhouse.approvals.model import Approvals
+from tollhouse.conversions import actions as conversions
+from tollhouse.conversions.new_conversion import NewConversion
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
-from tollhouse.ledger.model import EntryType, JournalEntry, Posting, Source, equity, rail
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.ledger.model import (
+    Account,
+    EntryType,
+    JournalEntry,
+    Posting,
+    Source,
+    available,
+    equity,
+    income,
+    payable,
+    rail,
+)
 from tollhouse.ledger.post import post
-from tollhouse.outgoing import gate
+from tollhouse.outgoing import gate, store
+from tollhouse.outgoing.errors import PasswordWasReset
+from tollhouse.outgoing.model import OutgoingTransfer
 
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {
@@ -161,6 +180,107 @@ async def test_nothing_is_released_for_a_suspended_merchant(alice: Actor, servic
             await services.db.transact(lambda tx: gate.release(tx, UUID(new["id"]), clock.now()))
     finally:
         await alice.sql("UPDATE merchants SET suspended_at = NULL WHERE id = $1::uuid", alice.merchant_id)
+
+
+LEAVES: tuple[tuple[EntryType, Account], ...] = (
+    ("balance_payment_out", equity("adjustment")),
+    ("balance_payment_refund", equity("adjustment")),
+    ("fulfillment", payable("quest")),
+    ("fulfillment", income("fulfillment_margin")),
+    ("conversion_out", Account("fx")),
+    ("conversion_fee", income("conversion_fee")),
+    ("chargeback_fee", income("chargeback_fee")),
+    ("withdrawal_fee", income("withdrawal_fee")),
+    ("hold", equity("adjustment")),
+    ("release", income("withdrawal_fee")),
+)
+SOURCES = ("withdrawal", "refund", "balance_payment", "fulfillment", "conversion", "chargeback", "transaction")
+
+
+async def test_no_posting_takes_value_from_a_merchant_past_the_gate(alice: Actor, bob: Actor, services: Services) -> None:
+    await fund(alice)
+    env, other = (MerchantEnv(MerchantId(UUID(one.merchant_id)), "test") for one in (alice, bob))
+
+    async def take(work: Work, kind: EntryType, source: str, to: Account) -> None:
+        posting = Posting(kind, "EUR", 100, available(env), to)
+        await post(work, JournalEntry("test", kind, Source(source, uuid4()), (posting,)))
+
+    ways: tuple[tuple[EntryType, Account], ...] = (*LEAVES, ("balance_payment_out", available(other)))
+    for (kind, to), source in product(ways, SOURCES):
+        with pytest.raises(asyncpg.CheckViolationError, match="past the gate"):
+            await services.transact(lambda work, kind=kind, source=source, to=to: take(work, kind, source, to), clock.now())
+
+
+async def test_every_way_out_has_its_release(alice: Actor, services: Services) -> None:
+    paid = await sell(alice)
+    back = (await refund(alice, paid, "1.00")).ok(201).body
+    (await alice.post(f"/test/refunds/{back['id']}/simulate", {"outcome": "succeed"})).ok()
+    taken = (
+        (await alice.post(f"/test/transactions/{paid['id']}/simulate", {"outcome": "chargeback"})).ok().body["chargeback"]
+    )
+    await fund(alice)
+    made = (await alice.post("/conversions", EURO_TO_DOLLAR, key="convert")).ok(201).body
+    rows = await alice.sql(
+        "SELECT source_type, source_id::text, currency FROM value_releases WHERE merchant_id = $1::uuid", alice.merchant_id
+    )
+    assert {tuple(row) for row in rows} == {
+        ("refund", back["id"], "EUR"),
+        ("chargeback", taken["id"], "EUR"),
+        ("conversion", made["id"], "EUR"),
+    }
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+        await alice.sql("DELETE FROM value_releases WHERE merchant_id = $1::uuid", alice.merchant_id)
+    env = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test")
+    await suspend(alice)
+    (await alice.post("/conversions", EURO_TO_DOLLAR, key="again")).refused("account_suspended", 403)
+    new = NewConversion(**EURO_TO_DOLLAR)
+    with pytest.raises(gate.MerchantSuspended):
+        await services.transact(lambda work: conversions.convert(work, env, new), clock.now())
+    await suspend(alice, suspended=False)
+
+
+async def test_after_a_reset_of_a_password_two_operators_let_live_money_leave(alice: Actor, services: Services) -> None:
+    """On every rail: where operators export, the one who does is the second."""
+    env = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "live")
+    approvals = Approvals(("olga@example.com",), 0, 1)
+
+    async def release(work: Work, payer: str | None = None, *, leaves: bool = True, second: bool = False) -> None:
+        new = OutgoingTransfer(
+            id=uuid4(),
+            kind="withdrawal",
+            env=env,
+            rail="ethereum",
+            currency="ETH",
+            amount_minor=1,
+            receiver="0x01",
+            receiver_name=None,
+            payer_account=payer,
+            count=None,
+            review="required",
+            approvals=Approvals((), 0, 1),
+            created_at=work.now,
+        )
+        await gate.admit(work.tx, new)
+        given = ("olga@example.com", "otto@example.com") if second else approvals.given
+        await store.approve(work.tx, new.id, Approvals(given, 0, 1), "approved", work.now, None)
+        await gate.release(work.tx, new.id, work.now, leaves=leaves)
+        raise EverythingIsUndoneError
+
+    async def outcome(**changes: Any) -> type[Exception]:
+        with pytest.raises((EverythingIsUndoneError, PasswordWasReset)) as ended:
+            await services.transact(lambda work: release(work, **changes), clock.now())
+        return ended.type
+
+    assert await outcome() is EverythingIsUndoneError
+    await alice.sql("UPDATE users SET password_reset_at = now() WHERE merchant_id = $1::uuid", alice.merchant_id)
+    assert await outcome() is PasswordWasReset
+    assert await outcome(second=True) is EverythingIsUndoneError
+    assert await outcome(leaves=False) is EverythingIsUndoneError
+    assert await outcome(payer="0x01") is EverythingIsUndoneError
+    await alice.sql(
+        "UPDATE users SET password_reset_at = now() - interval '73 hours' WHERE merchant_id = $1::uuid", alice.merchant_id
+    )
+    assert await outcome() is EverythingIsUndoneError
 
 
 async def test_in_test_mode_the_simulator_is_the_operator_too(alice: Actor) -> None:

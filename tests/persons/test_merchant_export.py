@@ -47,6 +47,7 @@ LEFT_OUT = {
     "webhook_secrets",
     "withdrawal_days",
     "withdrawal_quotes",
+    "value_releases",
 }
 """Tables with a merchant that are no data of it: secrets, queues, totals, counters, and what the platform keeps."""
 SECRETS = """

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.balance_payments import store
-from tollhouse.balance_payments.errors import CaptureTooLarge, RevokedApplicationCapture, SelfPayment
+from tollhouse.balance_payments.errors import CaptureTooLarge, PayerSuspended, RevokedApplicationCapture, SelfPayment
 from tollhouse.balance_payments.model import CAPTURED, BalancePayment, PayeeApplication
 from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount, minor_of_part, parse
 from tollhouse.events.balances import Cause, notify_balance
@@ -27,6 +27,8 @@ from tollhouse.ledger.post import defer_post
 from tollhouse.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
 from tollhouse.orders.funds import ensure_funds
 from tollhouse.orders.store import clock_offset
+from tollhouse.outgoing import gate
+from tollhouse.outgoing.errors import MerchantSuspended
 from tollhouse.platform.db import Tx
 
 SOURCE = "balance_payment"
@@ -47,6 +49,7 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
     if application.owner_id == caller.env.merchant_id:
         raise SelfPayment
     await _ensure_not_suspended(work.tx, application.client_id)
+    await gate.let_leave(work.tx, caller.env.merchant_id)
     payment = _new_payment(caller.env, application, currency.code, amount_minor, new, work.now)
     await ensure_funds(work.tx, payment.env, payment.currency, payment.amount_minor)
     # The database checks the balance and external id again below; any error rolls everything back.
@@ -76,7 +79,7 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
 async def capture(work: Work, caller: Caller, payment_id: UUID, part: PartialAmount) -> BalancePayment:
     """Capture a reservation or a part of it; the rest is released. Public clients capture all of it.
 
-    Raises `NotFound`, `ValidationFailed`, `ApplicationSuspended`, `InvalidState`, `CaptureTooLarge` and
+    Raises `NotFound`, `ValidationFailed`, `MerchantSuspended`, `ApplicationSuspended`, `InvalidState`, `CaptureTooLarge` and
     `ConfidentialClientRequired`.
     """
     payment = await store.lock(work.tx, caller.env, caller.client_id, payment_id)
@@ -103,13 +106,19 @@ async def refund(work: Work, caller: Caller, payment_id: UUID, part: PartialAmou
 async def capture_as_owner(
     work: Work, owner: MerchantId, client_id: str, payment_id: UUID, part: PartialAmount
 ) -> BalancePayment:
-    """Capture a reservation as the application's owner. Raises as `capture`, and `RevokedApplicationCapture`."""
+    """Capture a reservation as the application's owner.
+
+    Raises as `capture`, `RevokedApplicationCapture`, and `PayerSuspended` where the payer is suspended.
+    """
     application = await store.lock_application(work.tx, owner, client_id)
     payment = await store.lock_received(work.tx, application, payment_id)
     amount_minor = minor_of_part(part, payment.currency, work.services.catalogue) or payment.amount_minor
     if application.status == "revoked":
         raise RevokedApplicationCapture
-    return await _capture(work, payment, amount_minor)
+    try:
+        return await _capture(work, payment, amount_minor)
+    except MerchantSuspended:
+        raise PayerSuspended from None
 
 
 async def release_as_owner(work: Work, owner: MerchantId, client_id: str, payment_id: UUID) -> BalancePayment:
@@ -183,6 +192,7 @@ async def _ensure_not_suspended(tx: Tx, client_id: ClientId) -> None:
 
 async def _capture(work: Work, payment: BalancePayment, amount_minor: int, *, whole: bool = False) -> BalancePayment:
     """Capture an amount of a locked payment. `whole`: only all of it is allowed."""
+    await gate.let_leave(work.tx, payment.env.merchant_id)
     await _ensure_not_suspended(work.tx, payment.client_id)
     hold_id = _hold_of(payment, work.now)
     if amount_minor > payment.amount_minor:
@@ -207,6 +217,7 @@ async def _refund(work: Work, payment: BalancePayment, part: PartialAmount) -> B
     amount_minor = requested_minor or remaining_minor
     if amount_minor > remaining_minor:
         raise RefundTooLarge({"remaining_minor": remaining_minor, "currency": payment.currency})
+    await gate.let_leave(work.tx, payment.owner_id)
     # The database checks the owner's balance below; an error rolls everything back.
     changed = payment.refunded(amount_minor, work.now)
     await store.update(work.tx, changed)

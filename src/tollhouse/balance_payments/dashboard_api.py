@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tollhouse.balance_payments import actions, store
 from tollhouse.balance_payments.api import BalancePaymentList
-from tollhouse.balance_payments.errors import CaptureTooLarge, RevokedApplicationCapture
+from tollhouse.balance_payments.errors import CaptureTooLarge, PayerSuspended, RevokedApplicationCapture
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.store import ReceivedPaymentsQuery
 from tollhouse.balance_payments.views import BalancePaymentView, payment_view
@@ -15,6 +15,7 @@ from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import ApplicationSuspended, Person
+from tollhouse.identity.stepup import require_recent
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.orders.errors import InvalidState
@@ -56,25 +57,35 @@ async def read_owned_balance_payment(
         NotFound,
         ValidationFailed,
         RevokedApplicationCapture,
+        PayerSuspended,
         ApplicationSuspended,
         InvalidState,
         CaptureTooLarge,
         BalanceLimitExceeded,
     ),
+    recent_authentication="by_content",
 )
 async def capture_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, body: PartialAmount, work: Work
 ) -> BalancePaymentView:
     """Capture a balance payment of an application. Possible once; the rest is released. Not for a revoked one."""
     owner = caller.merchant_id
+    await _require_recent(caller, client_id, payment_id, work)
     return payment_view(
         await actions.capture_as_owner(work, owner, client_id, payment_id, body), work.now, work.services.catalogue
     )
 
 
-@DASHBOARD_OPERATIONS.add("POST", PATH + "/{payment_id}/release", guard=signed_in, errors=(NotFound, InvalidState))
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    PATH + "/{payment_id}/release",
+    guard=signed_in,
+    errors=(NotFound, InvalidState),
+    recent_authentication="by_content",
+)
 async def release_owned_balance_payment(caller: Person, client_id: str, payment_id: UUID, work: Work) -> BalancePaymentView:
     """Release a balance payment of an application. Also of a disconnected or revoked one."""
+    await _require_recent(caller, client_id, payment_id, work)
     return payment_view(
         await actions.release_as_owner(work, caller.merchant_id, client_id, payment_id), work.now, work.services.catalogue
     )
@@ -85,9 +96,18 @@ async def release_owned_balance_payment(caller: Person, client_id: str, payment_
     PATH + "/{payment_id}/refund",
     guard=signed_in,
     errors=(NotFound, InvalidState, InsufficientFunds, BalanceLimitExceeded),
+    recent_authentication="by_content",
 )
 async def refund_owned_balance_payment(caller: Person, client_id: str, payment_id: UUID, work: Work) -> BalancePaymentView:
     """Refund a balance payment of an application. From the owner's balance, also of a revoked application."""
+    await _require_recent(caller, client_id, payment_id, work)
     return payment_view(
         await actions.refund_as_owner(work, caller.merchant_id, client_id, payment_id), work.now, work.services.catalogue
     )
+
+
+async def _require_recent(caller: Person, client_id: str, payment_id: UUID, work: Work) -> None:
+    """Recent authentication for live money. Raises `NotFound` and `RecentAuthenticationRequired`."""
+    found = await store.get_received(work.tx, caller.merchant_id, client_id, payment_id)
+    if found.env.livemode:
+        require_recent(caller, work.now)

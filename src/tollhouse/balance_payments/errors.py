@@ -22,6 +22,13 @@ class CaptureTooLarge(ApiError):
         super().__init__(members={"details": dict(details)})
 
 
+class PayerSuspended(ApiError):
+    """409: nothing is captured from a suspended merchant. Its reservations can be released, and expire."""
+
+    code, status = "payer_suspended", 409
+    message = "The paying merchant is suspended. The reservation can only be released."
+
+
 class RevokedApplicationCapture(ApiError):
     """409: reservations of a revoked application can be released only."""
 

@@ -172,7 +172,7 @@ async def lock(tx: Tx, env: MerchantEnv, client_id: ClientId | None, payment_id:
     return await fetch_one(tx, BALANCE_PAYMENT.read, LOCK, env.merchant_id, env.mode, payment_id, client_id)
 
 
-async def get_received(db: Pool, owner: MerchantId, client_id: str, payment_id: UUID) -> BalancePayment:
+async def get_received(db: Pool | Tx, owner: MerchantId, client_id: str, payment_id: UUID) -> BalancePayment:
     """A payment to an application's owner. Raises `NotFound`."""
     return await fetch_one(db, BALANCE_PAYMENT.read, GET_RECEIVED, owner, _checked(client_id), payment_id)
 

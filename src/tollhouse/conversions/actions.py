@@ -26,6 +26,7 @@ from tollhouse.orders import quotes
 from tollhouse.orders.errors import PriceChanged
 from tollhouse.orders.funds import ensure_funds
 from tollhouse.orders.quotes import Quote
+from tollhouse.outgoing import gate
 from tollhouse.platform.db import Tx
 
 QUOTE_VALID_FOR = timedelta(seconds=30)
@@ -73,6 +74,7 @@ async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversio
         metadata=new.metadata or {},
         created_at=work.now,
     )
+    await gate.let_leave(work.tx, env.merchant_id)
     await execute(work, conversion)
     given = work.services.catalogue.priced(exchange.from_amount_minor, exchange.from_currency)
     received = work.services.catalogue.priced(exchange.to_amount_minor, exchange.to_currency)

@@ -26,6 +26,7 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.destinations import destination_errors
+from tollhouse.outgoing import gate
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Tx
 
@@ -140,6 +141,7 @@ async def apply(work: Work, env: MerchantEnv, rule_id: UUID) -> Conversion | Non
     remaining_minor = (
         0 if amount_minor == convertible_minor else max(0, waiting_minor - amount_minor * PERCENT // rule.percent)
     )
+    await gate.let_leave(work.tx, env.merchant_id)
     await actions.execute(work, conversion)
     await rules_store.record_progress(
         work.tx, rule, change.version, remaining_minor, rule.runs + 1, work.now if remaining_minor else None

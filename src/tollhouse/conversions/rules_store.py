@@ -47,6 +47,7 @@ DELETE = f"DELETE FROM conversion_rules WHERE merchant_id = $1 AND mode = $2 AND
 LIST_DUE = """
     SELECT r.id, r.merchant_id, r.mode FROM conversion_rules r
     JOIN ledger_accounts a ON (a.owner, a.mode, a.currency, a.code) = (r.merchant_id, r.mode, r.from_currency, 'available')
+    JOIN merchants m ON m.id = r.merchant_id AND m.suspended_at IS NULL
     WHERE r.enabled AND (r.retry_at <= $1 OR r.retry_at IS NULL AND a.version > r.seen_version) ORDER BY r.id LIMIT $2
 """
 LOCK_ENABLED = f"""

@@ -54,7 +54,7 @@ async def show(request: Request, caller: Person, mode: str, query: NoticeQuery) 
     return await _rules(request, caller, caller.env(mode), _values(Form([])), notice=NOTICES.get(query.done, ""))
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/rules", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/conversions/rules", guard=signed_in_page, recent_authentication="live")
 async def create(request: Request, caller: Person, mode: str) -> Response:
     """Create a rule. A currency has one rule, so a form that is sent twice creates one."""
     env = caller.env(mode)
@@ -76,7 +76,7 @@ async def pause(request: Request, caller: Person, mode: str, rule_id: UUID) -> R
     return await _set_enabled(request, caller, caller.env(mode), rule_id, enabled=False)
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/resume", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/resume", guard=signed_in_page, recent_authentication="live")
 async def resume(request: Request, caller: Person, mode: str, rule_id: UUID) -> Response:
     """Resume a rule from now on."""
     return await _set_enabled(request, caller, caller.env(mode), rule_id, enabled=True)

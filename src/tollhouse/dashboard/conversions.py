@@ -105,7 +105,7 @@ async def fill_in(request: Request, caller: Person, mode: str, query: TypedConve
     return await _form(request, caller, caller.env(mode), _parse_form(Form(list(msgspec.structs.asdict(query).items()))))
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page, recent_authentication="live")
 async def review(request: Request, caller: Person, mode: str) -> Response:
     """The amounts to confirm, or the form with its errors."""
     env = caller.env(mode)
@@ -115,7 +115,7 @@ async def review(request: Request, caller: Person, mode: str) -> Response:
     return await _review(request, caller, env, form)
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page, recent_authentication="live")
 async def confirm(request: Request, caller: Person, mode: str) -> Response:
     """Convert as quoted."""
     env, services = caller.env(mode), request.services

@@ -70,7 +70,7 @@ async def payment_settings(request: Request, caller: Person, mode: str) -> Respo
     return await settings_page(request, caller, current, form_of(current, request.services.catalogue), notice=notice)
 
 
-@OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page, recent_authentication="live")
 async def save_payment_settings(request: Request, caller: Person, mode: str) -> Response:
     """Save the settings unless they changed. A form that is posted twice is saved once."""
     env = caller.env(mode)

@@ -108,7 +108,7 @@ async def payment(request: Request, caller: Person, mode: str, transaction_id: U
     return await render_payment(request, caller, caller.env(mode), transaction_id)
 
 
-@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page, recent_authentication="live")
 async def accept(request: Request, caller: Person, mode: str, transaction_id: UUID) -> Response:
     """Accept unapplied money if the payment has not changed since it was shown. A repeated submit changes nothing."""
     env = caller.env(mode)

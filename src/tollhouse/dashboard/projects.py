@@ -86,7 +86,7 @@ async def new_project(request: Request, caller: Person, mode: str) -> Response:
     return _new(request, caller, caller.env(mode), ProjectForm())
 
 
-@OPERATIONS.add("POST", "/{mode}/projects/new", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/projects/new", guard=signed_in_page, recent_authentication="live")
 async def open_project(request: Request, caller: Person, mode: str) -> Response:
     """Create a project. Live projects require an operator's approval."""
     env = caller.env(mode)
@@ -123,7 +123,7 @@ async def project(request: Request, caller: Person, mode: str, project_id: UUID)
     return _project(request, caller, current, project_form, notice=notice)
 
 
-@OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page, recent_authentication="live")
 async def change_project(request: Request, caller: Person, mode: str, project_id: UUID) -> Response:
     """Save a project unless it changed. A rejected one is reviewed again, changes of an approved live one are reviewed."""
     env = caller.env(mode)

@@ -6,7 +6,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.balance_payments import actions, store
-from tollhouse.balance_payments.errors import CaptureTooLarge, RevokedApplicationCapture
+from tollhouse.balance_payments.errors import CaptureTooLarge, PayerSuspended, RevokedApplicationCapture
 from tollhouse.balance_payments.model import BalancePayment, PayeeApplication
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.balance_payments.store import ReceivedPaymentsQuery
@@ -27,6 +27,7 @@ from tollhouse.orders.errors import InvalidState
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/balance-payments/received"
+REFUSALS = (RevokedApplicationCapture, ApplicationSuspended, PayerSuspended)
 NOT_RESERVED = "This payment is no longer reserved. Nothing was changed."
 NOT_REFUNDABLE = "This payment has no amount left to refund."
 
@@ -71,7 +72,7 @@ async def details(request: Request, caller: Person, mode: str, client_id: str, p
     return await _details(request, caller, caller.env(mode), client_id, payment_id)
 
 
-@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page)
+@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page, recent_authentication="live")
 async def capture(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Capture a reservation, in full or in part."""
     amount, owner = request.form().one("amount") or "", caller.merchant_id
@@ -84,7 +85,7 @@ async def capture(request: Request, caller: Person, mode: str, client_id: str, p
     return await _run(request, caller, mode, client_id, payment_id, action, amount=amount)
 
 
-@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/release", guard=signed_in_page)
+@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/release", guard=signed_in_page, recent_authentication="live")
 async def release(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Release a reservation."""
     owner = caller.merchant_id
@@ -95,7 +96,7 @@ async def release(request: Request, caller: Person, mode: str, client_id: str, p
     return await _run(request, caller, mode, client_id, payment_id, action)
 
 
-@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/refund", guard=signed_in_page)
+@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/refund", guard=signed_in_page, recent_authentication="live")
 async def refund(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Refund the remaining captured amount."""
     owner = caller.merchant_id
@@ -127,7 +128,7 @@ async def _run(
         form_errors = form_errors_of(error, {"amount"}, "amount", amount_texts(currency, amount=amount or ""))
     except InvalidState as error:
         form_errors = FormErrors(invalid_state, status=error.status)
-    except (RevokedApplicationCapture, ApplicationSuspended, InsufficientFunds, BalanceLimitExceeded) as error:
+    except (*REFUSALS, InsufficientFunds, BalanceLimitExceeded) as error:
         form_errors = FormErrors(error.message, status=error.status)
     else:
         return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")

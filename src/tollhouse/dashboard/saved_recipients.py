@@ -118,7 +118,7 @@ async def add(request: Request, caller: Person, mode: str, method_id: str) -> Re
     return see_other(f"/{env.mode}/withdrawals/recipients?done=added")
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{recipient_id}}/delete", guard=signed_in_page)
+@OPERATIONS.add("POST", f"{ROOT}/{{recipient_id}}/delete", guard=signed_in_page, recent_authentication="live")
 async def delete(request: Request, caller: Person, mode: str, recipient_id: UUID) -> Response:
     """Delete a recipient. A repeated request succeeds."""
     env = caller.env(mode)

@@ -7,6 +7,7 @@ from tollhouse.fulfillments import actions, store
 from tollhouse.fulfillments.model import Fulfillment
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.outgoing import gate
 from tollhouse.rails import sandbox_grants
 from tollhouse.rails.grants import GrantAnswer
 
@@ -17,8 +18,9 @@ async def play(
     fulfillment_id: UUID,
     outcome: Literal["complete", "fail", "partial"],
 ) -> Fulfillment:
-    """Simulate the answer for a fulfillment that has not ended. Raises `NotFound` and `InvalidState`."""
+    """Simulate the answer for a fulfillment. Raises `NotFound`, `MerchantSuspended`, and `InvalidState` if it has ended."""
     current = await store.get(work.tx, env, fulfillment_id)
+    await gate.let_leave(work.tx, env.merchant_id)
     await store.begin(work.tx, env, fulfillment_id, work.now)
     match outcome:
         case "complete":

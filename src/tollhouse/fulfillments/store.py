@@ -32,13 +32,14 @@ BEGIN = """
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'pending'
 """
 # The lease is the next attempt: after a worker dies, another takes its fulfillments when the lease ends. A leased
-# fulfillment is processing and can no longer be canceled.
+# fulfillment is processing and can no longer be canceled. Those of a suspended merchant wait until it is reactivated.
 LEASE_DUE = f"""
     UPDATE fulfillments SET status = 'processing', attempts = attempts + 1,
         processing_at = coalesce(processing_at, $1), next_look_at = $1::timestamptz + $2::interval,
         updated_at = CASE status WHEN 'pending' THEN $1 ELSE updated_at END,
         version = version + CASE status WHEN 'pending' THEN 1 ELSE 0 END
-    WHERE id IN (SELECT id FROM fulfillments WHERE next_look_at <= $1 ORDER BY next_look_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+    WHERE id IN (SELECT f.id FROM fulfillments f JOIN merchants m ON m.id = f.merchant_id AND m.suspended_at IS NULL
+                 WHERE f.next_look_at <= $1 ORDER BY f.next_look_at LIMIT $3 FOR UPDATE OF f SKIP LOCKED)
     RETURNING {FULFILLMENT.columns}
 """
 SET_NEXT_ATTEMPT = """

@@ -60,6 +60,19 @@ class NotReleased(ApiError):
         super().__init__(members={"details": {"review": review}})
 
 
+class PasswordWasReset(ApiError):
+    """409: a password of the merchant was reset, and fewer than two operators have approved the transfer."""
+
+    code, status = "invalid_state", 409
+    message = (
+        "A password of the merchant was reset, and fewer than two operators have approved the payout. It leaves "
+        "72 hours after the reset."
+    )
+
+    def __init__(self, until: datetime) -> None:
+        super().__init__(members={"details": {"until": stamp(until)}})
+
+
 class MerchantSuspended(ApiError):
     """403: the merchant is suspended."""
 

@@ -1,7 +1,13 @@
-"""The gate: admits a transfer, records approvals, releases it, and closes it if it does not arrive.
+"""The gate: what passes it leaves a merchant.
 
-The database enforces the same: no posting to a rail's outgoing side, no order at a rail and no payout in a batch without
-a released transfer.
+All value that leaves passes `let_leave`, and nothing of a suspended merchant does. Withdrawals and refunds pass it by
+`release`, after receiver and limits (`admit`) and reviews (`approve`). Captures and refunds of balance payments, conversions
+that the merchant or its rule asks for, and deliveries call it themselves. Nobody asks for chargebacks and for conversions
+that belong to a payment; suspension does not stop them. Operations of sessions declare recent authentication.
+
+The database enforces the same by its function `value_let_leave`: each of these writes a row of `value_releases`, and without
+it no posting takes value from a merchant. Moreover there is no posting to a rail's outgoing side, no order at a rail and no
+payout in a batch without a released transfer.
 """
 
 from datetime import date, datetime
@@ -14,14 +20,21 @@ from tollhouse.approvals import store as approvals_store
 from tollhouse.approvals.model import Approvals, Reviewer
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import MerchantId
 from tollhouse.ledger.model import Account, rail
 from tollhouse.outgoing import recipients_store, store
-from tollhouse.outgoing.errors import MerchantSuspended, NotReleased, RecipientNotActive, RecipientNotSaved
+from tollhouse.outgoing.errors import MerchantSuspended, NotReleased, PasswordWasReset, RecipientNotActive, RecipientNotSaved
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 
 SIMULATOR = "simulator"
 MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
+
+
+async def let_leave(tx: Tx, merchant_id: MerchantId) -> None:
+    """Lock the merchant against suspension, so that value can leave it. Raises `MerchantSuspended`."""
+    if not await approvals_store.lock_active(tx, merchant_id):
+        raise MerchantSuspended
 
 
 async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
@@ -92,18 +105,35 @@ async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> Outgo
     return msgspec.structs.replace(current, review="rejected", reviewed_at=now, review_note=reason, closed_at=now)
 
 
-async def release(tx: Tx, transfer_id: UUID, now: datetime) -> OutgoingTransfer:
-    """Release a transfer; a released one stays so. Raises `NotFound`, `NotReleased` and `MerchantSuspended`."""
+async def release(tx: Tx, transfer_id: UUID, now: datetime, *, leaves: bool = True) -> OutgoingTransfer:
+    """Release a transfer; a released one stays so. `leaves`: with this, and not when an operator exports it.
+
+    Raises `NotFound`, `NotReleased`, `MerchantSuspended` and `PasswordWasReset`.
+    """
     current = await lock(tx, transfer_id)
     if current.review not in MAY_LEAVE or current.closed_at is not None:
         raise NotReleased(current.review)
     if current.released_at is not None:
         return current
-    if not await approvals_store.lock_active(tx, current.env.merchant_id):
-        raise MerchantSuspended
+    await let_leave(tx, current.env.merchant_id)
+    if leaves:
+        await _ensure_approved_despite_reset(tx, current, now)
     if not await store.release(tx, transfer_id, now):
         raise AssertionError("a transfer that is locked does not change")
     return msgspec.structs.replace(current, released_at=now)
+
+
+async def _ensure_approved_despite_reset(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:
+    """Raise `PasswordWasReset` where a reset requires two operators, and fewer have approved.
+
+    Of payouts that are exported, the operator who exports is one of them (`exports`). Money to the account that paid needs
+    nobody.
+    """
+    if not transfer.env.livemode or transfer.receiver == transfer.payer_account:
+        return
+    until = await rules.reset_counts_until(tx, transfer.env.merchant_id, now)
+    if until is not None and len(transfer.approvals.given) < rules.TWO:
+        raise PasswordWasReset(until)
 
 
 async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:

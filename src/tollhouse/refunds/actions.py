@@ -77,7 +77,7 @@ async def request(
 async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     """Complete a refund. Raises `NotFound`, `InvalidState`, and what `gate.release` raises."""
     current = await _in_state(work.tx, env, refund_id, "pending")
-    out = gate.outgoing_side(await gate.release(work.tx, refund_id, work.now))
+    out = gate.outgoing_side(await gate.release(work.tx, refund_id, work.now, leaves=False))
     refund = await _end(work.tx, env, refund_id, "pending", "succeeded", None, work.now)
     changed = await _change(work.tx, current, refund, "refunded", work.now, refunded=refund.amount_minor, freed=True)
     extra_postings = _from_unapplied(current, refund, out)
@@ -96,7 +96,7 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
 async def fail(work: Work, env: MerchantEnv, refund_id: UUID, failure_code: str) -> Refund:
     """Fail a refund and release its hold. Raises `NotFound`, `InvalidState`, and what `gate.release` raises."""
     current = await _in_state(work.tx, env, refund_id, "pending")
-    await gate.close(work.tx, await gate.release(work.tx, refund_id, work.now), work.now)
+    await gate.close(work.tx, await gate.release(work.tx, refund_id, work.now, leaves=False), work.now)
     _, refund = await _fail(work, current, refund_id, failure_code)
     return refund
 

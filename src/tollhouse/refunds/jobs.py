@@ -38,7 +38,7 @@ async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
     if not due.accepted and not await pauses.may_submit(services.db, provider):
         return  # tried again when the lease ends
     if not due.released:
-        await services.db.transact(lambda tx: gate.release(tx, due.order.id, now))
+        await services.db.transact(lambda tx: gate.release(tx, due.order.id, now, leaves=not provider.is_exported))
     if due.accepted:
         await _poll(services, provider, due, now)
         return

@@ -15,6 +15,7 @@ from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.http.services import Work
 from tollhouse.identity.guards import signed_in
 from tollhouse.identity.model import Person
+from tollhouse.identity.stepup import require_recent
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -110,7 +111,9 @@ async def list_projects(caller: Person, query: ProjectsQuery, page: PageRequest,
     return ReviewedProjects([_view(project) for project in shown], more, cursor)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/projects", guard=signed_in, status=201, errors=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add(
+    "POST", "/projects", guard=signed_in, status=201, errors=(ValidationFailed,), recent_authentication="live"
+)
 async def open_project(caller: Person, body: NewProject, work: Work) -> ReviewedProjectView:
     """Create a project. In test mode it is approved at once, in live mode an operator approves it."""
     facts = body.facts()
@@ -129,7 +132,13 @@ async def open_project(caller: Person, body: NewProject, work: Work) -> Reviewed
     )
 
 
-@DASHBOARD_OPERATIONS.add("PUT", "/projects/{project_id}", guard=signed_in, errors=(ValidationFailed, NotFound))
+@DASHBOARD_OPERATIONS.add(
+    "PUT",
+    "/projects/{project_id}",
+    guard=signed_in,
+    errors=(ValidationFailed, NotFound),
+    recent_authentication="by_content",
+)
 async def change_project(caller: Person, project_id: UUID, body: ProjectChange, work: Work) -> ReviewedProjectView:
     """Update a project. One that was rejected is reviewed again.
 
@@ -139,6 +148,8 @@ async def change_project(caller: Person, project_id: UUID, body: ProjectChange, 
     changed = await projects.change(work, caller.merchant_id, project_id, facts)
     if changed is None:
         raise NotFound
+    if changed.mode == "live":
+        require_recent(caller, work.now)
     if body.mode not in {UNSET, changed.mode}:
         raise ValidationFailed(FieldError("mode", "fixed", messages.FIXED))
     return _view(changed)

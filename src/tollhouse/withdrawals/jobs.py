@@ -57,7 +57,8 @@ async def advance_one(services: Services, due: Withdrawal, now: datetime) -> Non
         elif due.status == "approved" and not await pauses.may_submit(services.db, provider):
             return  # tried again when the lease ends
         elif due.status == "approved":
-            processing = await services.transact(lambda work: sending.begin(work, due.env, due.id), now)
+            leaves = not provider.is_exported
+            processing = await services.transact(lambda work: sending.begin(work, due.env, due.id, leaves=leaves), now)
             await _submit(services, provider, processing, now)
         else:
             await _poll(services, provider, due, now)

@@ -19,13 +19,13 @@ from tollhouse.withdrawals import changes, notify, store
 from tollhouse.withdrawals.model import Withdrawal
 
 
-async def begin(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
-    """Start processing: from here on the money may have been sent.
+async def begin(work: Work, env: MerchantEnv, withdrawal_id: UUID, *, leaves: bool = True) -> Withdrawal:
+    """Start processing: from here on the money may have been sent. `leaves`: without an operator who exports it.
 
-    Raises `NotFound`, `MerchantSuspended`, and `InvalidState` where it is no longer approved.
+    Raises `NotFound`, `MerchantSuspended`, `PasswordWasReset`, and `InvalidState` where it is no longer approved.
     """
     current = await changes.lock_in_status(work.tx, env, withdrawal_id, "approved")
-    await gate.release(work.tx, withdrawal_id, work.now)
+    await gate.release(work.tx, withdrawal_id, work.now, leaves=leaves)
     processing = await store.update(
         work.tx, current, work.now, status="processing", submission="prepared", processing_at=work.now
     )
