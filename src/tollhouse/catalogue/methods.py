@@ -53,6 +53,7 @@ class Fees(Struct, frozen=True, forbid_unknown_fields=True):
 class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A payment method. `push`: the customer sends the money; it is not collected.
 
+    `minimum_refund_minor` is the least of a refund that leaves a rest; on networks it is at least five times their fee.
     `rate_margin_basis_points` is the platform's share of money that is converted to the currency of the price.
     """
 
@@ -63,6 +64,7 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     enabled: bool = True
     minimum_minor: Annotated[int, Meta(ge=1, le=MINOR_MAX)] = 1
     maximum_minor: Annotated[int, Meta(ge=1, le=MINOR_MAX)] | None = None
+    minimum_refund_minor: Annotated[int, Meta(ge=1, le=MINOR_MAX)] = 1
     fees: Fees = Fees()
     rate_margin_basis_points: Annotated[int, Meta(ge=0, le=5_000)] = 0
     push: bool = True

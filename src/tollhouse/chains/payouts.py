@@ -15,6 +15,7 @@ import asyncpg
 import msgspec
 
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.chains import fee_shares
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.network_fees import fee_minor
 from tollhouse.chains.payouts_model import ChainPayout, NetworkTransferKind, NewChainPayout, PayoutOrderKind, WaitsFor
@@ -196,10 +197,16 @@ class ChainPayouts:
         await self._ensure_float(payout, wallet.address, state, 0)
         terms = _terms(await sending.estimate_gas(node, transfer), price)
         await self._ensure_float(payout, wallet.address, state, terms.cost)
-        nonce_min = max(wallet.next_nonce, state.next_nonce)
-        return await self._with_nonce(
-            payout, lambda tx: _reserve(tx, payout.id, wallet.address, nonce_min, terms, now, check_at)
-        )
+        nonce_min, own_wei = max(wallet.next_nonce, state.next_nonce), await fee_shares.used_wei(self.db, payout, now)
+        if reason := fee_shares.obstacle(payout, wallet, own_wei, terms.cost):
+            raise CannotPrepare(reason, "share")
+
+        async def reserve(tx: Tx) -> None:
+            await _reserve(tx, payout.id, wallet.address, nonce_min, terms, now, check_at)
+            if await fee_shares.used_wei(tx, payout, now) > own_wei:  # another worker has signed one meanwhile
+                raise CannotPrepare(NOT_ITS_TURN, "turn")
+
+        return await self._with_nonce(payout, reserve)
 
     async def _with_nonce(self, payout: ChainPayout, action: Callable[[Tx], Awaitable[None]]) -> ChainPayout:
         """The payout after it was given a nonce. Raises `CannotPrepare` where the database refuses that now."""

@@ -13,8 +13,9 @@ from tollhouse.signer.messages import GasTerms
 NetworkPayoutState = Literal["waiting", "reserved", "signed", "mined", "completed", "failed"]
 """`waiting`: no nonce, nothing signed. `reserved`: has a nonce, and may be signed. `signed`: the bytes are stored.
 `mined`: in a block that can still vanish. `completed` and `failed` are final."""
-WaitsFor = Literal["float", "gas_price", "turn", "operator"]
-"""Too little in the wallet; gas above the maximum; another payout that is being signed; limits of the signer and others."""
+WaitsFor = Literal["float", "gas_price", "turn", "share", "operator"]
+"""Too little in the wallet; gas above the maximum; another payout is being signed; refunds have used their share of fees;
+limits of the signer and others."""
 PayoutOrderKind = Literal["withdrawal", "refund"]
 NetworkTransferKind = Literal["withdrawal", "refund", "sweep", "gas"]
 """Orders of merchants; what a deposit address has, to the address that collects; coin for the fee of that."""

@@ -38,6 +38,7 @@ from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance, list_balances
 from tollhouse.orders.errors import (
     AmountAboveMaximum,
+    AmountBelowFees,
     AmountBelowMinimum,
     DuplicateExternalId,
     QuoteAlreadyUsed,
@@ -47,7 +48,6 @@ from tollhouse.outgoing import limits
 from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.rails.registry import Rails
 from tollhouse.withdrawals import actions, methods, store
-from tollhouse.withdrawals.errors import AmountBelowFees
 from tollhouse.withdrawals.methods import UnavailableReason
 from tollhouse.withdrawals.model import largest_amount
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal

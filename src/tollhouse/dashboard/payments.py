@@ -61,6 +61,8 @@ MOVES_SHOWN = 200
 TO_DECIDE_MAX = 100
 CHANGED = "The payment has changed since you opened this page. Review it and try again."
 RECEIPT_SENT = "The receipt was sent."
+REFUND_REQUESTED = "The refund was requested. Its status changes below when the customer has been paid."
+NOTICES = {"sent": RECEIPT_SENT, "refund": REFUND_REQUESTED}
 NOT_NOW = "There is no money left to accept."
 
 
@@ -193,7 +195,7 @@ async def _receipt_values(
         "receipt_mails": [] if receipt is None else await list_mails(db, transaction_id),
         "mail_form": mail_form if is_available(request.services) else None,
         "mails_max": MAILS_MAX,
-        "notice": RECEIPT_SENT if flash_message(request.query) == "sent" else "",
+        "notice": NOTICES.get(flash_message(request.query), ""),
     }
 
 

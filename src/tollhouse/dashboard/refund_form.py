@@ -24,12 +24,13 @@ from tollhouse.kernel.ids import new_id_text
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance
-from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum, RefundTooLarge
 from tollhouse.outgoing.errors import DailyLimitExceeded
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.rails.provider import Payer
+from tollhouse.refunds import network_fee
 from tollhouse.refunds.destination import WINDOW, find_obstacle, find_payer
-from tollhouse.refunds.errors import ReceiverRequired, RefundNotAllowed
+from tollhouse.refunds.errors import ReceiverRequired, RefundLimitReached, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.refunds.preview import RefundPreview, preview_refund
 from tollhouse.transactions import store as transaction_store
@@ -37,6 +38,8 @@ from tollhouse.transactions.model import REFUND_REASONS, RefundReason, Transacti
 
 FIELDS = ("amount", "reason", "receiver", "external_id")
 OF_THE_AMOUNT = (
+    RefundLimitReached,
+    AmountBelowFees,
     RefundTooLarge,
     RateUnavailable,
     InsufficientFunds,
@@ -119,11 +122,11 @@ async def show(
         context = _review_context(preview, filled, available_minor, message, request.services.catalogue)
     else:
         template, status = "dashboard/refunds/refund.html", refused.status if refused else 200
-        context = _form_context(request, payment, filled, payer, available_minor, refused)
+        context = await _form_context(request, payment, filled, payer, available_minor, refused)
     return page(request, template, status, person=person, mode=env.mode, here="payments", payment=payment, **context)
 
 
-def _form_context(
+async def _form_context(
     request: Request,
     payment: Transaction,
     filled: RefundForm,
@@ -131,6 +134,8 @@ def _form_context(
     available_minor: int,
     refused: ApiError | None,
 ) -> dict[str, Any]:
+    floor_minor = await request.transact(lambda work: network_fee.floor_minor(work, payment))
+    fee_minor = network_fee.charged_minor(payment, request.services.catalogue)
     amounts = _amounts(
         payment.currency,
         request.services.catalogue,
@@ -140,6 +145,8 @@ def _form_context(
         left=payment.refundable_minor,
         available=available_minor,
         fee=payment.fee_minor,
+        floor=floor_minor,
+        network_fee=fee_minor,
     )
     texts = amount_texts(request.services.catalogue.currencies[payment.currency], amount=filled.values.get("amount", ""))
     field = "amount" if isinstance(refused, OF_THE_AMOUNT) else "receiver" if isinstance(refused, OF_THE_RECEIVER) else ""
@@ -150,6 +157,9 @@ def _form_context(
     return {
         "unfit": unfit,
         "amounts": amounts,
+        "floor_minor": floor_minor,
+        "network_fee_minor": fee_minor,
+        "refunds_left": payment.refunds_left,
         "payer": payer,
         "receiver_label": "IBAN" if payment.method_type == "bank_transfer" else "Recipient",
         "reasons": list(REFUND_REASONS.items()),
@@ -168,6 +178,7 @@ def _review_context(
         of_waiting=preview.unapplied_minor,
         fee=preview.payment.fee_minor,
         left_after=preview.payment.refundable_minor - preview.amount_minor,
+        network_fee=preview.network_fee_minor,
     )
     cost_currency, cost_minor = preview.cost
     bought = preview.exchange
@@ -177,6 +188,8 @@ def _review_context(
         "exchange": bought,
         "price_of_one": None if bought is None else _price_of_one(bought, catalogue),
         "cost_minor": cost_minor,
+        "network_fee_minor": preview.network_fee_minor,
+        "refunds_left": max(0, preview.payment.refunds_left - 1),
         "cost_currency": cost_currency,
         "seen": preview.payment.version,
         "key": new_id_text(),

@@ -89,7 +89,7 @@ async def confirm(request: Request, caller: Person, mode: str, transaction_id: U
     if parse_id(key) is not None and seen is not None:
         try:
             await request.transact(refund)
-            return see_other(f"/{env.mode}/payments/{transaction_id}")
+            return see_other(f"/{env.mode}/payments/{transaction_id}?done=refund")
         except PaymentChanged as error:
             message = str(error)
         except NotFound:

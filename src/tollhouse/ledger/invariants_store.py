@@ -198,6 +198,7 @@ I20_CHART = """
           ('payment_reversal', 'payment_reversal', 'expense', 'rail'),
           ('payment_reversal', 'payment_reinstatement', 'rail', 'unapplied'),
           ('payment_reversal', 'payment_reinstatement', 'rail', 'expense'),
+          ('refund', 'network_fee', 'reserved', 'expense'),
           ('withdrawal', 'hold', 'available', 'reserved'), ('withdrawal', 'release', 'reserved', 'available'),
           ('withdrawal', 'withdrawal', 'reserved', 'rail'), ('withdrawal', 'withdrawal_fee', 'reserved', 'income'),
           ('withdrawal', 'network_fee', 'reserved', 'rail'), ('withdrawal', 'network_fee', 'reserved', 'expense'),

@@ -55,6 +55,15 @@ class AmountAboveMaximum(ApiError):
         super().__init__(members={"details": {"maximum_minor": maximum_minor}})
 
 
+class AmountBelowFees(ApiError):
+    """422: the fees are as high as the amount, or higher."""
+
+    code, status, message = "amount_below_fees", 422, "The amount does not cover the fees."
+
+    def __init__(self, fees_minor: int) -> None:
+        super().__init__(members={"details": {"fees_minor": fees_minor}})
+
+
 class PriceChanged(ApiError):
     """422: the current price is outside the limit that the request sets; `details` has the current amounts."""
 

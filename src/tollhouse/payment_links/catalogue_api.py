@@ -68,6 +68,7 @@ class PaymentMethodView(Struct, frozen=True, kw_only=True):
     settlement_currency: Annotated[str, example("EUR")]
     minimum_minor: int
     maximum_minor: int | None
+    minimum_refund_minor: int
     fees: Fees
     push: bool
     refundable: bool
@@ -203,6 +204,7 @@ def _method(offer: Offer, env: MerchantEnv) -> PaymentMethodView:
         currencies=(method.asset,),
         settlement_currency=method.asset,
         minimum_minor=method.minimum_minor,
+        minimum_refund_minor=method.minimum_refund_minor,
         maximum_minor=method.maximum_minor,
         fees=method.fees,
         push=method.push,

@@ -23,6 +23,7 @@ from tollhouse.ledger.model import (
     Posting,
     Source,
     available,
+    expense,
     rail,
     unapplied,
 )
@@ -46,14 +47,14 @@ async def request(
     """Request a refund: hold its money. Raises what `preview_refund` raises, and `DailyLimitExceeded`."""
     preview = await preview_refund(work, env, transaction_id, new, may_withdraw=may_withdraw)
     current, amount_minor, from_unapplied = preview.payment, preview.amount_minor, preview.unapplied_minor
-    of_merchant = preview.credited_minor
+    held_minor = preview.held_minor
     # Database constraints enforce limit and balance; a violation rolls everything back.
     refund_id = new_id()
     transfer = await _admit(work.tx, preview, refund_id, work.now)
     hold_id, posted = None, None
-    if of_merchant:
+    if held_minor:
         await priced.convert_back(work, current, refund_id, preview.exchange)
-        hold, posted = await holds.reserve(work, env, Source(SOURCE, refund_id), current.currency, of_merchant)
+        hold, posted = await holds.reserve(work, env, Source(SOURCE, refund_id), current.currency, held_minor)
         hold_id = hold.id
     refund = _pending(preview, new, transfer, hold_id, work.now)
     await store.insert(work.tx, current, refund)
@@ -84,8 +85,9 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     if refund.hold_id is None:
         posted = await defer_post(work, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), extra_postings))
     else:
-        of_merchant = refund.amount_minor - refund.unapplied_minor
-        captures = (HoldCapture("refund", of_merchant, out),)
+        captures = (HoldCapture("refund", refund.amount_minor - refund.unapplied_minor, out),)
+        if refund.network_fee_minor:  # what the network took is an expense, booked with the payout
+            captures += (HoldCapture("network_fee", refund.network_fee_minor, expense("network_fee")),)
         _, posted = await holds.capture(work, env, refund.hold_id, captures, extra_postings=extra_postings)
     await refund_evidence.follow(work, current, changed)
     await notify.payment(work, "payment.refunded", changed, refund=refund)
@@ -137,7 +139,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     posted = await defer_post(work, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings))
     await gate.close_by_id(work.tx, refund.id, work.now)
     await _notify_balance(work, changed, refund, posted)
-    await _convert_again(work, changed, refund)
+    await _convert_again(work, changed, refund, of_merchant)  # the network has its fee
     return refund
 
 
@@ -151,6 +153,7 @@ def _pending(
         currency=preview.payment.currency,
         amount_minor=preview.amount_minor,
         unapplied_minor=preview.unapplied_minor,
+        network_fee_minor=preview.network_fee_minor,
         hold_id=hold_id,
         status="pending",
         reason=new.reason,
@@ -167,10 +170,10 @@ def _pending(
     )
 
 
-async def _convert_again(work: Work, payment: Transaction, refund: Refund) -> None:
+async def _convert_again(work: Work, payment: Transaction, refund: Refund, returned_minor: int) -> None:
     """Convert money that returned from a failed refund, at the current rate."""
     if payment.price is not None:
-        await priced.convert_again(work, payment, refund.id, refund.amount_minor - refund.unapplied_minor)
+        await priced.convert_again(work, payment, refund.id, returned_minor)
 
 
 async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
@@ -258,7 +261,7 @@ async def _give_back(work: Work, changed: Transaction, refund: Refund) -> None:
         await priced.lock_positions(work, changed)
         _, posted = await holds.release(work, changed.env, refund.hold_id)
         await _notify_balance(work, changed, refund, posted)
-        await _convert_again(work, changed, refund)
+        await _convert_again(work, changed, refund, refund.held_minor)
 
 
 def _from_unapplied(current: Transaction, refund: Refund, out: Account) -> tuple[Posting, ...]:

@@ -14,13 +14,13 @@ from tollhouse.identity.guards import scope
 from tollhouse.identity.model import Caller
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
-from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum, RefundTooLarge
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum, RefundTooLarge
 from tollhouse.outgoing.errors import RECIPIENT_ERRORS, DailyLimitExceeded
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.platform.db import Pool
 from tollhouse.refunds import actions, store
 from tollhouse.refunds.destination import SCOPE_FOR_OTHER_RECEIVERS
-from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundNotAllowed
+from tollhouse.refunds.errors import ChargedBack, ReceiverRequired, RefundLimitReached, RefundNotAllowed
 from tollhouse.refunds.new_refund import NewRefund
 from tollhouse.refunds.store import RefundFilter
 from tollhouse.transactions import store as transaction_store
@@ -57,11 +57,13 @@ class RefundList(Struct, frozen=True):
         NotFound,
         ValidationFailed,
         ChargedBack,
+        RefundLimitReached,
         RefundNotAllowed,
         ReceiverRequired,
         MethodUnavailable,
         RefundTooLarge,
         AmountBelowMinimum,
+        AmountBelowFees,
         AmountAboveMaximum,
         DailyLimitExceeded,
         *RECIPIENT_ERRORS,

@@ -1,7 +1,7 @@
 """Errors of requests about refunds."""
 
 from tollhouse.kernel.errors import ApiError, FieldError
-from tollhouse.transactions.model import NotRefundable
+from tollhouse.transactions.model import REFUNDS_MAX, NotRefundable
 
 
 class RefundNotAllowed(ApiError):
@@ -23,6 +23,16 @@ class ReceiverRequired(ApiError):
 
     def __init__(self) -> None:
         super().__init__(field_errors=[FieldError("receiver", self.code, self.message)])
+
+
+class RefundLimitReached(ApiError):
+    """409: so many refunds of the payment have succeeded or are pending; only all that is left can be refunded."""
+
+    code, status = "refund_limit_reached", 409
+    message = "This payment has 20 refunds already. Only everything that is left can still be refunded."
+
+    def __init__(self) -> None:
+        super().__init__(members={"details": {"limit": REFUNDS_MAX}})
 
 
 class ChargedBack(ApiError):

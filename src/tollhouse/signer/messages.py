@@ -114,12 +114,17 @@ class FoundSigned(Struct, frozen=True, tag_field="is", tag="found"):
 
 
 class WalletFacts(Struct, frozen=True, tag_field="is", tag="wallet"):
-    """The wallet's address, and the first nonce above all that it has signed; 0 if it has signed nothing."""
+    """The wallet's address, and the first nonce above all that it has signed; 0 if it has signed nothing.
+
+    `fees_per_day` is the limit of fees in 24 hours and `fees_used` what is used of it, in wei; None where that is not known.
+    """
 
     address: str
     chain_id: int
     next_nonce: int
     sweep_to: str
+    fees_per_day: str | None = None
+    fees_used: str | None = None
 
 
 class DepositAddresses(Struct, frozen=True, tag_field="is", tag="addresses"):

@@ -70,7 +70,9 @@ class Signer:
         network = self._network(name)
         address = self.wallet.address
         next_nonce = self.journal.next_nonces.get((network.chain_id, address), 0)
-        return WalletFacts(address, network.chain_id, next_nonce, self._sweep_to(network))
+        used = sum(self._costs(network.chain_id, clock.now()).values())
+        limits = (str(units_of(network.fees_per_day, NATIVE_DECIMALS)), str(used))
+        return WalletFacts(address, network.chain_id, next_nonce, self._sweep_to(network), *limits)
 
     def _sign(self, request: SignTransfer) -> SignerResponse:
         if not self.journal.is_usable:
@@ -166,14 +168,19 @@ class Signer:
             raise NotSigned("gas_too_high", f"The gas must be at most {network.gas_max}.")
         if not terms.tip_per_gas <= terms.fee_per_gas <= network.fee_per_gas_max:
             raise NotSigned("fee_too_high", f"The fee must be at most {network.fee_per_gas_max_gwei} gwei, with the tip.")
-        costs: dict[tuple[str, int], int] = {}
-        for entry in self._signed_since(now):
-            if entry.order.chain_id == order.chain_id:
-                key = (entry.sender, entry.nonce)
-                costs[key] = max(costs.get(key, 0), entry.terms.cost)
+        costs = self._costs(order.chain_id, now)
         costs[sender, request.nonce] = max(costs.get((sender, request.nonce), 0), terms.cost)
         if sum(costs.values()) > units_of(network.fees_per_day, NATIVE_DECIMALS):
             raise NotSigned("fees_per_day", f"Fees of 24 hours are limited to {network.fees_per_day}.")
+
+    def _costs(self, chain_id: int, now: datetime) -> dict[tuple[str, int], int]:
+        """What each nonce of the last 24 hours can cost at most."""
+        costs: dict[tuple[str, int], int] = {}
+        for entry in self._signed_since(now):
+            if entry.order.chain_id == chain_id:
+                key = (entry.sender, entry.nonce)
+                costs[key] = max(costs.get(key, 0), entry.terms.cost)
+        return costs
 
     def _signed_since(self, now: datetime) -> Iterator[SignedEntry]:
         """The entries of the last 24 hours. One whose time is later than now counts, too: a clock can be set back."""

@@ -123,19 +123,20 @@ I30_CONVERTED = """
 # What a refund gives back was converted back before.
 I30_REFUNDED = """
     SELECT format('refund %s is %s and needs %s %s, %s were converted back', r.id, r.status,
-                  r.amount_minor - r.unapplied_minor, r.currency, coalesce(c.converted, 0)) AS line
+                  r.amount_minor - r.unapplied_minor + r.network_fee_minor, r.currency, coalesce(c.converted, 0)) AS line
     FROM refunds r JOIN transactions t ON t.id = r.transaction_id
     CROSS JOIN LATERAL (SELECT sum(to_amount_minor) AS converted FROM conversions
                         WHERE transaction_id = t.id AND reversal_id = r.id AND to_currency = r.currency) c
     WHERE r.id = ANY ($1::uuid[]) AND t.settlement = 'convert' AND r.hold_id IS NOT NULL
       AND EXISTS (SELECT FROM conversions WHERE transaction_id = t.id AND reversal_id IS NULL AND created_at <= r.created_at)
-      AND coalesce(c.converted, 0) <> r.amount_minor - r.unapplied_minor
+      AND coalesce(c.converted, 0) <> r.amount_minor - r.unapplied_minor + r.network_fee_minor
 """
 I7_HELD = """
     SELECT format('refund %s is %s and holds %s', r.id, r.status, h.amount - h.captured - h.released) AS line
     FROM refunds r JOIN ledger_holds h ON h.id = r.hold_id
     WHERE r.id = ANY ($1::uuid[])
-      AND ((r.status = 'pending') <> (h.status = 'active') OR h.amount <> r.amount_minor - r.unapplied_minor)
+      AND ((r.status = 'pending') <> (h.status = 'active')
+           OR h.amount <> r.amount_minor - r.unapplied_minor + r.network_fee_minor)
 """
 I14_STATES = """
     SELECT format('transaction %s is %s, but has %s events %s', t.id, t.status, count(w.source_id), want.type) AS line

@@ -67,6 +67,8 @@ REFUND_FAILURES = {
 RECEIVED = " received"
 SENT_IN_TIME = "sent_before_deadline"
 REFUND_FAILED = "refund failed: "
+REFUNDS_MAX = 20
+"""How many refunds of a payment succeed or are pending, before only all that is left can be refunded."""
 
 
 def describe_detail(detail: str) -> Translatable:
@@ -115,7 +117,7 @@ def refund_exchange(made: Exchange | None) -> RefundExchange | None:
 
 
 class Refund(Struct, frozen=True, kw_only=True):
-    """A refund. `unapplied_minor` of it was never credited to the merchant; the rest is on a ledger hold.
+    """A refund. `unapplied_minor` of it was never credited to the merchant; the rest and the network fee are on hold.
 
     `exchange` is set if the money was bought back with another currency.
     """
@@ -135,6 +137,7 @@ class Refund(Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     version: int
+    network_fee_minor: int = 0
     unapplied_minor: Internal[int]
     hold_id: Internal[UUID | None]
     exchange: Internal[Json[Annotated[RefundExchange | None, Selected("refund_exchange({row})")]]] = None
@@ -142,8 +145,13 @@ class Refund(Struct, frozen=True, kw_only=True):
     @property
     def cost(self) -> tuple[str, int]:
         """The currency and amount that left the merchant's balance."""
-        bought, own_minor = self.exchange, self.amount_minor - self.unapplied_minor
-        return (self.currency, own_minor) if bought is None else (bought.from_currency, bought.from_amount_minor)
+        bought = self.exchange
+        return (self.currency, self.held_minor) if bought is None else (bought.from_currency, bought.from_amount_minor)
+
+    @property
+    def held_minor(self) -> int:
+        """What is on hold: the part that was credited, and the network fee."""
+        return self.amount_minor - self.unapplied_minor + self.network_fee_minor
 
 
 class Chargeback(Struct, frozen=True, kw_only=True):
@@ -276,6 +284,11 @@ class Transaction(Struct, frozen=True, kw_only=True):
     def refundable_minor(self) -> int:
         """What can be refunded beside the pending refunds."""
         return self.unapplied_refundable_minor + self.kept_minor
+
+    @property
+    def refunds_left(self) -> int:
+        """How many refunds can leave a rest."""
+        return max(0, REFUNDS_MAX - sum(one.status != "failed" for one in self.refunds))
 
     @property
     def is_acceptable(self) -> bool:

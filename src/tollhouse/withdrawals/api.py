@@ -14,6 +14,7 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.orders.errors import (
     AmountAboveMaximum,
+    AmountBelowFees,
     AmountBelowMinimum,
     DuplicateExternalId,
     InvalidState,
@@ -22,7 +23,7 @@ from tollhouse.orders.quotes import QUOTE_ERRORS
 from tollhouse.outgoing.errors import RECIPIENT_ERRORS, DailyLimitExceeded, WithdrawalMethodUnavailable
 from tollhouse.platform.db import Pool
 from tollhouse.withdrawals import actions, methods, store
-from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
+from tollhouse.withdrawals.errors import InvalidReceiver
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote
 from tollhouse.withdrawals.store import WithdrawalsQuery
 from tollhouse.withdrawals.views import (

@@ -20,12 +20,12 @@ from tollhouse.kernel import limits, messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
-from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowMinimum
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum
 from tollhouse.orders.funds import ensure_funds
 from tollhouse.outgoing import gate
 from tollhouse.withdrawals import batches_store
 from tollhouse.withdrawals.actions import BatchPlace, Payee, account_of, create, ensure_payable, payee_of
-from tollhouse.withdrawals.errors import AmountBelowFees, BatchExists
+from tollhouse.withdrawals.errors import BatchExists
 from tollhouse.withdrawals.model import WithdrawalBatch, WithdrawalTerms
 from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, field_errors_of, parse
 

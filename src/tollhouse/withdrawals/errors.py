@@ -40,12 +40,3 @@ class BatchExists(ApiError):
     """409: the batch of this form was created before."""
 
     code, status, message = "batch_exists", 409, "This batch was created before."
-
-
-class AmountBelowFees(ApiError):
-    """422: the fees are as high as the amount, or higher."""
-
-    code, status, message = "amount_below_fees", 422, "The amount does not cover the fees."
-
-    def __init__(self, fees_minor: int) -> None:
-        super().__init__(members={"details": {"fees_minor": fees_minor}})

@@ -22,12 +22,12 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.text import Text
 from tollhouse.orders.destinations import destination_errors
-from tollhouse.orders.errors import AmountAboveMaximum
+from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowFees
 from tollhouse.outgoing import limits
 from tollhouse.outgoing.errors import WithdrawalMethodUnavailable
 from tollhouse.platform.config import Settings
 from tollhouse.rails.registry import Rails
-from tollhouse.withdrawals.errors import AmountBelowFees, InvalidReceiver
+from tollhouse.withdrawals.errors import InvalidReceiver
 from tollhouse.withdrawals.methods import unavailable_reason
 from tollhouse.withdrawals.model import WithdrawalTerms, terms_of
 
