@@ -81,8 +81,10 @@ ROWS = (
     Row(
         "A merchant withdraws",
         "withdrawal",
-        "the balance, limits, recipients, the gate: approvals of operators, suspension, pause",
+        "the balance, limits, recipients, the gate: approvals of operators, two of them above what "
+        "counts in a day, suspension, pause",
         (
+            "withdrawals/test_two_operators.py::test_parts_do_not_avoid_the_second_operator",
             "withdrawals/test_live.py::test_even_the_smallest_waits_for_an_operator",
             "outgoing/test_gate.py::test_the_database_takes_no_posting_past_the_gate",
         ),
@@ -114,8 +116,10 @@ ROWS = (
     Row(
         "An operator corrects a balance",
         "adjustment",
-        "an operator with a reason, in the history; of a bank, a transfer that was taken back",
+        "an operator with a reason, in the history, two of them for large credits; of a bank, a "
+        "transfer that was taken back",
         (
+            "console/test_adjustments.py::test_small_credits_are_made_by_one_and_parts_of_a_large_one_by_two",
             "console/test_operator.py::test_a_balance_is_adjusted_both_ways",
             "bank/test_decisions.py::test_a_payment_is_taken_back_again",
         ),
@@ -123,8 +127,11 @@ ROWS = (
     Row(
         "A bank statement is booked",
         "bank_entry",
-        "an import; account, order and balances of the statement; each entry once",
-        ("bank/test_imports.py::test_importing_the_same_statement_twice_credits_once",),
+        "an import; account, order and balances of the statement; without balances, two operators; each entry once",
+        (
+            "bank/test_same_reference.py::test_a_statement_without_balances_waits_for_a_second_operator",
+            "bank/test_imports.py::test_importing_the_same_statement_twice_credits_once",
+        ),
     ),
     Row(
         "A bank account begins",
@@ -135,8 +142,12 @@ ROWS = (
     Row(
         "A bank transfer is decided",
         "bank_transfer",
-        "an operator with a reason, each transfer once; a reopened one is posted back",
-        ("bank/test_decisions.py::test_two_operators_decide_at_once",),
+        "an operator with a reason, two of them for a return of much less, each transfer once; a "
+        "reopened one is posted back",
+        (
+            "bank/test_decisions.py::test_two_operators_decide_at_once",
+            "bank/test_decisions.py::test_a_return_for_much_less_needs_two_operators",
+        ),
     ),
     Row(
         "A network takes its fee",
@@ -174,6 +185,7 @@ DECIDE: dict[str, tuple[str, ...]] = {
         "POST /api/v2/integration/withdrawal-schedules",
         "POST /{mode}/withdrawals/schedules",
     ),
+    "bank_entry": ("POST /operator/imports/{import_id}/confirm",),
     "conversion": (
         "POST /api/v2/integration/conversion-rules",
         "POST /{mode}/conversions/rules",

@@ -67,6 +67,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "oauth_grants": "refresh_hash",
     "oauth_requests": "state decision",
     "operator_actions": "action",
+    "operator_approvals": "terms",
     "outgoing_transfers": "review",
     "payment_links": "token payment_method_ids tax_lines line_items",
     "payout_pauses": "cause",

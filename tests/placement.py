@@ -88,6 +88,7 @@ LOCAL = {
     "ledger_daily_totals_state",
     "mails",
     "operator_actions",
+    "operator_approvals",
     "operator_sessions",
     "operators",
     "payout_pauses",

@@ -144,6 +144,7 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
         if exit_status := await _verify(settings, starter):
             return exit_status
         listening.listen(how.listener)
+        data_folder.record_address(settings.data_dir, settings.base_url)
         parts = [*_webs(how), _Part("worker", ["worker", "--supervised"])]
         tasks = [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts]
         if database is not None:
@@ -181,6 +182,7 @@ async def serve_web(settings: Settings, how: Serve, starter: Starter) -> int:
     if exit_status := await _verify(settings, starter):
         return exit_status
     listening.listen(how.listener)
+    data_folder.record_address(settings.data_dir, settings.base_url)
     first, *others = _webs(how)
     parts = [first.with_arguments("--serves-metrics"), *others]
     await _until_stopped(stop, [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts])

@@ -57,6 +57,21 @@ class Bank:
         """This file is imported."""
         return (await imports.import_file(raw, ACCOUNT, BANK_PORTS, context(), self.services)).imported
 
+    async def brings_confirmed(self, raw: bytes) -> Imported:
+        """This file is imported, when a second operator has confirmed it if it has statements without balances."""
+        import_id = await imports.upload(raw, ACCOUNT, context(), self.services)
+        ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, self.services)
+        if ended.status == "unconfirmed":
+            await self.confirm(import_id, "otto@house.example")
+            ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, self.services)
+        imports.ensure_imported(ended)
+        return ended.imported
+
+    async def confirm(self, import_id: UUID, name: str, *, command: bool = False) -> Decided:
+        """An operator confirms a file."""
+        by = OperatorContext(name, clock.now(), "Compared with the account", on_command_line=command)
+        return await self.services.transact(lambda work: imports.confirm(work, import_id, BANK_PORTS, by), by.at)
+
     async def waiting(self, words: str) -> list[ListedTransfer]:
         """The transfers with these words that nobody could place."""
         return [

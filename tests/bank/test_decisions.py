@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from tests.bank import camt
 from tests.bank.camt import ACCOUNT, IBAN, Line, paid
@@ -15,9 +17,12 @@ from tests.bank.test_statement_chain import balances
 from tests.cast import Actor
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
-from tests.running import Service, settings_for
-from tollhouse.bank import actions
+from tests.running import CATALOGUE, Service, settings_for
+from tollhouse.approvals.model import ApprovedBefore, OperatorContext, OperatorRefusedError
+from tollhouse.bank import actions, payouts
 from tollhouse.bank.model import BankRefusedError
+from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.kernel import clock
 from tollhouse.platform import embedded
 
 BOOKS = f"bank:{IBAN.lower()}"
@@ -99,6 +104,81 @@ async def test_a_payout_comes_back_less_a_fee(alice: Actor, bank: Bank, kind: st
         await bank.shows(left(payout_id))
     moved = await changed(bank, before)
     assert (moved.pop(BOOKS), moved) == (350 if shown else -50, {"expense:bank_fee": 50})
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["two operators", "a single operator"])
+async def test_a_return_for_much_less_needs_two_operators(alice: Actor, bank: Bank, *, alone: bool) -> None:
+    """A cent came in, and 60.00 would be given to the merchant."""
+    await earned(alice, bank, "100.00")
+    before = await euros(alice)
+    payout_id = await withdrawn(alice, bank, "60.00")
+    await bank.export(payout_id)
+    await bank.shows(left(payout_id, 6_000))
+    transfer_id = await unmatched(bank, Line(1))
+
+    async def return_by(name: str, *, command: bool = False) -> str:
+        by = OperatorContext(name, clock.now(), "As the bank explained", on_command_line=command)
+        settings = replace_struct(bank.services.settings, two_operators=not alone)
+        services = replace_struct(bank.services, settings=settings)
+        return (
+            await services.transact(
+                lambda work: actions.return_payout(work, transfer_id, UUID(payout_id), BANK_PORTS, by), by.at
+            )
+        ).outcome
+
+    with pytest.raises(OperatorRefusedError, match="on the operator pages"):
+        await return_by("olga@house.example", command=True)
+    if not alone:
+        assert await return_by("olga@house.example") == "approved"
+        with pytest.raises(ApprovedBefore):
+            await return_by("OLGA@house.example")
+        assert (await bank.payouts())[payout_id].status == "confirmed"
+    assert await return_by("otto@house.example") == "payout_return"
+    assert (await bank.payouts())[payout_id].status == "returned"
+    assert await euros(alice) == before
+    kept = await alice.sql(
+        "SELECT action, single_operator FROM operator_actions WHERE subject_id IN ($1, $2) AND action LIKE '%return%'"
+        " ORDER BY at, id",
+        transfer_id,
+        UUID(payout_id),
+    )
+    given = 1 if alone else 2
+    assert [tuple(row) for row in kept] == [("transfer_return_approved", alone)] * given + [("payout_returned", False)]
+
+
+async def test_the_database_refuses_a_return_for_much_less(alice: Actor, bank: Bank) -> None:
+    await earned(alice, bank, "100.00")
+    payout_id = await withdrawn(alice, bank, "60.00")
+    await bank.export(payout_id)
+    await bank.shows(left(payout_id, 6_000))
+    transfer_id = await unmatched(bank, Line(1))
+    for allowed in (None, 5_998):
+        with pytest.raises(asyncpg.CheckViolationError, match="two operators"):
+            await alice.sql(
+                "UPDATE bank_entry_parts SET outcome = 'payout_return', payout_id = $2::uuid, decided_by = 'olga',"
+                " decided_because = 'x', decided_at = now(), return_fee_max_minor = $3 WHERE id = $1",
+                transfer_id,
+                payout_id,
+                allowed,
+            )
+
+
+async def test_refusing_much_that_was_exported_needs_two_operators(
+    alice: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bank may pay it all the same: then the merchant would have it twice."""
+    await earned(alice, bank, "100.00")
+    ids = [await withdrawn(alice, bank, "20.00") for _ in range(2)]
+    await bank.export(*ids)
+    method = replace_struct(CATALOGUE.withdrawal_methods["sepa:EUR"], second_operator_above_minor=3_000)
+    monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sepa:EUR", method)
+    assert (await bank.refuse(ids[0])).outcome == "refused"
+    assert (await bank.refuse(ids[1])).outcome == "approved"
+    assert (await bank.payouts())[ids[1]].status == "exported"
+    otto = OperatorContext("otto@house.example", clock.now(), "Account closed")
+    done = await bank.services.transact(lambda work: payouts.refuse(work, UUID(ids[1]), BANK_PORTS, otto), otto.at)
+    assert done.outcome == "refused"
+    assert (await bank.payouts())[ids[1]].status == "refused"
 
 
 async def test_what_is_no_return(alice: Actor, bank: Bank) -> None:

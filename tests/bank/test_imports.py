@@ -100,7 +100,7 @@ async def test_what_has_no_reference_or_a_wrong_one_waits_for_an_operator(alice:
         ("10.00", "credit", "The transfer has no payment reference."),
         ("10.00", "credit", "No payment has this reference."),
         ("10.00", "credit", "The transfer has more than one payment reference."),
-        ("0.90", "debit", "The transfer has no payment reference."),
+        ("0.90", "debit", "The bank debited a transfer that has neither the ID of a payout nor a payment reference."),
     ]
     assert await euros(alice) == (0, 0, 0)
     assert (await bank.assign(waiting[1].id, reference.lower())).outcome == "payment"
@@ -293,7 +293,8 @@ async def test_a_statement_of_another_account_or_that_does_not_add_up_is_refused
     with pytest.raises(BankRefusedError, match="No bank account is configured"):
         await imports.import_file(statement(line), None, BANK_PORTS, context(), bank.services)
     assert (await payment(alice, payment_id))["status"] == "pending"
-    assert (await bank.shows(line, first_page=True, closing=1)).placed == 1  # the rest is on the next page
+    page = await bank.statement(line, first_page=True, closing=1)
+    assert (await bank.brings_confirmed(page)).placed == 1  # the rest is on the next page
 
 
 async def test_the_banks_own_names_may_repeat(alice: Actor, bank: Bank) -> None:

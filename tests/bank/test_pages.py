@@ -75,7 +75,7 @@ async def test_a_statement_is_uploaded_and_a_second_time_changes_nothing(alice: 
         name,
         reference,
         mark,
-        "The transfer has no payment reference.",
+        "The bank debited a transfer that has neither the ID of a payout nor a payment reference.",
         olga.email,
         "\N{MINUS SIGN}€0.90",
     ):

@@ -15,7 +15,7 @@ from tests.cast import INTEGRATION, Actor, Answer, sign_up
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.running import CATALOGUE, Service
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.approvals.model import ApprovedBefore, OperatorContext, OperatorRefusedError
 from tollhouse.bank import payouts
 from tollhouse.bank.model import BankRefusedError
 from tollhouse.console import actions, reviews
@@ -216,18 +216,25 @@ async def test_one_person_cannot_be_two(alice: Actor, bank: Bank, olga: Actor, m
     payment_id = await earned(alice, bank)
     refund_id = await elsewhere(alice, payment_id)
     (await olga.form(f"/operator/refunds/{refund_id}/approve", {"seen": "1"})).ok(303)
+    with pytest.raises(ApprovedBefore, match="You already approved this"):
+        await approve(bank, refund_id, olga.email.upper())
     same = await operator(alice.service, "refunds", "approve", refund_id, "--as", olga.email.upper())
     assert (same.status, "You already approved this" in same.talk) == (1, True)
     assert (await operator(alice.service, "refunds", "approve", refund_id, "--as", "nobody@house.example")).status == 1
     assert (await refund(alice, refund_id))["review"] == "required"
-    assert (await operator(alice.service, "refunds", "approve", refund_id)).status == 0
+    by_command = await operator(alice.service, "refunds", "approve", refund_id)
+    assert (by_command.status, "on the operator pages" in by_command.talk) == (1, True)
+    assert (await refund(alice, refund_id))["review"] == "required"
+    await approve(bank, refund_id)
     assert (await refund(alice, refund_id))["review"] == "approved"
 
     both = await elsewhere(alice, payment_id)
-    await approve(bank, both, "local administrator", command=True)
-    with pytest.raises(OperatorRefusedError, match="on the command line"):
-        await approve(bank, both, olga.email, command=True)
+    for name in ("local administrator", olga.email):
+        with pytest.raises(OperatorRefusedError, match="on the command line"):
+            await approve(bank, both, name, command=True)
     await approve(bank, both, olga.email)
+    assert (await refund(alice, both))["review"] == "required"
+    await approve(bank, both)
     assert (await refund(alice, both))["review"] == "approved"
 
 

@@ -170,7 +170,8 @@ async def test_without_balances_the_next_statement_shows_what_is_missing(bank: B
     first, second = days(700, -200)
     await bank.brings(first.raw)
     tuesday = MONDAY + timedelta(days=1)
-    await bank.shows(Line(9, day=tuesday), on=tuesday, opening=first.closing, closing=1, first_page=True)
+    page = await bank.statement(Line(9, day=tuesday), on=tuesday, opening=first.closing, closing=1, first_page=True)
+    await bank.brings_confirmed(page)
     with pytest.raises(BankRefusedError, match="A statement is missing"):
         await bank.shows(Line(30, day=MONDAY + timedelta(days=2)), on=MONDAY + timedelta(days=2), opening=second.closing)
     assert (await balances(bank))[BOOKS] == first.closing + 9

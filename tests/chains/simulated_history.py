@@ -236,11 +236,15 @@ class History(Offering):
 
 
 async def _approve(work: Work, transfer_id: UUID, kind: str) -> None:
-    if kind == "withdrawal":
-        await withdrawal_review.approve(
-            work.tx, await withdrawal_review.lock(work.tx, transfer_id), Reviewer("olga"), None, work.now
-        )
-    else:
-        await refund_review.approve(
-            work.tx, await refund_review.lock(work.tx, transfer_id), Reviewer("olga"), None, work.now
-        )
+    """By one operator, and by a second one where what the merchant sends in a day needs two."""
+    for name in ("olga", "otto"):
+        if kind == "withdrawal":
+            withdrawal = await withdrawal_review.lock(work.tx, transfer_id)
+            done = withdrawal_review.is_approved(
+                await withdrawal_review.approve(work.tx, withdrawal, Reviewer(name), None, work.now)
+            )
+        else:
+            refund = await refund_review.lock(work.tx, transfer_id)
+            done = refund_review.is_approved(await refund_review.approve(work.tx, refund, Reviewer(name), None, work.now))
+        if done:
+            return

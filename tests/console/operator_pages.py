@@ -41,6 +41,6 @@ async def signed_in_operator(service: Service, name: str = "olga") -> AsyncItera
     email = f"{name}-{uuid4().hex[:12]}@house.example"
     async with visitor(service, email) as actor:
         (await actor.form(await invite(service, email), {"password": PASSWORD})).ok(303)
-        if service.settings.is_production:
+        if service.settings.is_live_use:
             await enrol(actor, "/operator/security")
         yield actor

@@ -109,7 +109,10 @@ async def test_suspending_an_owner_ends_what_waits_for_consent(olga: Actor, bob:
 
 
 async def test_the_database_takes_every_action_and_refuses_half_an_action(bob: Actor) -> None:
-    [row] = await bob.sql("SELECT prosrc AS rule FROM pg_proc WHERE proname = 'operator_action_allowed'")
+    [row] = await bob.sql(
+        "SELECT prosrc || pg_get_constraintdef(c.oid) AS rule FROM pg_proc, pg_constraint c"
+        " WHERE proname = 'operator_action_allowed' AND conname = 'operator_actions_allowed'"
+    )
     assert all(f"'{action}'" in row["rule"] for action in get_args(Action))
     app = await application(bob)
     for action, client_id, reason in (

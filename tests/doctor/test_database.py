@@ -25,6 +25,12 @@ MEASURED = """
     VALUES ('ethereum', 'live', $1::text IS NULL, $1, '{"tip": 7}', now())
     ON CONFLICT (rail, mode) DO UPDATE SET reason = $1
 """
+OPERATOR = """
+    WITH new AS (INSERT INTO operators (id, email, email_key, created_at) VALUES (gen_random_uuid(), $1, $1, now())
+                 RETURNING id)
+    INSERT INTO second_factors (holder_id, key_id, nonce, ciphertext, created_at, confirmed_at)
+    SELECT id, 'k1', '\\x000000000000000000000000', '\\x00', now(), now() FROM new
+"""
 PAYOUTS_MEASURED = """
     INSERT INTO chain_payout_health (rail, mode, reason, currencies_down, facts, checked_at)
     VALUES ('ethereum', 'live', $1, $2, '{}', now())
@@ -160,3 +166,20 @@ async def test_the_command_needs_no_database(service: Service, tmp_path: Path) -
     assert not (tmp_path / "new").exists()
     wrong = await tollhouse(service, "doctor", TOLLHOUSE_SIGNUP="maybe")
     assert (wrong.status, "TOLLHOUSE_SIGNUP must be open or closed" in wrong.out) == (1, True)
+
+
+async def test_two_operators_are_counted_in_live_use(dsn: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    try:
+        for count, live, alone in ((0, "warning", "ok"), (1, "warning", "ok"), (2, "ok", "ok")):
+            if count:
+                await connection.execute(OPERATOR, f"olga-{count}@house.example")
+            found = by_check(await examine_database(settings_of(dsn, TOLLHOUSE_BASE_URL="https://pay.example")))["operators"]
+            assert found.status == live
+            assert ("operator users create" in found.advice and "TOLLHOUSE_TWO_OPERATORS=off" in found.advice) == (
+                live != "ok"
+            )
+            single = settings_of(dsn, TOLLHOUSE_BASE_URL="https://pay.example", TOLLHOUSE_TWO_OPERATORS="off")
+            assert by_check(await examine_database(single))["operators"].status == alone
+    finally:
+        await connection.close()

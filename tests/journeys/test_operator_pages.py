@@ -39,6 +39,7 @@ async def test_an_operators_day_by_clicking(
         ("project_approved", "Imprint is there"),
         ("merchant_suspended", "Chargebacks"),
         ("merchant_reactivated", "Settled by telephone"),
+        ("adjustment_approved", "Balance of the former provider"),
     ]
 
 
@@ -112,6 +113,20 @@ async def suspend_and_reactivate(olga: Visitor, alice: Actor) -> None:
     await expect(page.locator("[role=alert]")).to_contain_text("is not suspended")
 
 
+async def adjust(olga: Visitor, alice: Actor) -> None:
+    """A large credit waits for another operator, a debit of more than is there is refused."""
+    page = olga.page
+    await page.goto(f"{alice.service.url}/operator/merchants/{alice.merchant_id}")
+    await page.click("a:has-text('Adjust balance')")
+    await page.fill("#amount", "25,000.00")
+    await page.fill("#reason", "Balance of the former provider")
+    await olga.click("Adjust balance")
+    await expect(page.locator("main")).to_contain_text("Nothing has been booked yet.")
+    await olga.see("operator-adjust")
+    await page.goto(f"{alice.service.url}/operator/merchants/{alice.merchant_id}")
+    await olga.see("operator-merchant-adjusting")
+
+
 async def look_around(olga: Visitor, alice: Actor) -> None:
     """Deliveries that fail, the history, and a search that finds nothing."""
     page = olga.page
@@ -122,6 +137,12 @@ async def look_around(olga: Visitor, alice: Actor) -> None:
     await olga.see("operator-failing")
     await page.click(".seg a:has-text('Live')")
     await olga.see("operator-failing-none")
+    await olga.open_part("Payments")
+    await olga.see("operator-payments")
+    await page.fill("#search", "nothing is called so")
+    await olga.click("Search")
+    await olga.glance("operator-payments-none")
+    await adjust(olga, alice)
     await olga.open_part("History")
     await olga.see("operator-history")
     await page.goto(f"{alice.service.url}/operator/merchants?search=nobody+has+this+name")

@@ -4,6 +4,7 @@ import asyncio
 import html
 import re
 from collections.abc import Callable
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -15,6 +16,7 @@ from tests.forms import seen
 from tests.mail.mail_worker import MailWorker
 from tests.running import Service, settings_for
 from tollhouse.kernel import clock
+from tollhouse.platform.config import InvalidSettingsError
 
 MAIL = re.compile(r'href="(/operator/mail/[0-9a-f-]{36})"')
 LINK = re.compile(r'class="btn" href="http://[^/]+(/verify/[\w-]+)"')
@@ -64,12 +66,24 @@ async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., 
         ("http://[::1]:8000", False),
         ("https://localhost:8000", True),
         ("https://pay.example", True),
-        ("http://10.0.0.5:8000", True),
-        ("http://localhost.example", True),
     ],
 )
 def test_live_use_is_what_others_can_reach(base_url: str, expected: bool) -> None:
-    assert settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url).is_production is expected
+    assert settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url).is_live_use is expected
+
+
+@pytest.mark.parametrize("base_url", ["http://10.0.0.5:8000", "http://localhost.example", "http://pay.example"])
+def test_what_others_can_reach_is_encrypted(base_url: str) -> None:
+    with pytest.raises(InvalidSettingsError, match="must use https or be on this machine"):
+        settings_for("postgresql://", TOLLHOUSE_BASE_URL=base_url)
+
+
+def test_any_live_rail_is_live_use(tmp_path: Path) -> None:
+    rails = tmp_path / "rails.toml"
+    rails.write_text('[evm]\nkind = "evm"\nchain_id = 31337\n')
+    assert not settings_for("postgresql://").is_live_use
+    assert settings_for("postgresql://", TOLLHOUSE_RAILS_FILE=str(rails)).is_live_use
+    assert settings_for("postgresql://", fresh=False, **ACCOUNT).is_live_use
 
 
 async def test_with_a_relay_only_how_it_went_is_reported(mail_worker: MailWorker) -> None:

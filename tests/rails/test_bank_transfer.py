@@ -81,7 +81,7 @@ class TestBankTransfer(RailContract):
 
     async def _import(self, services: Services, seen: Observation) -> Transaction | None:
         try:
-            done = await Bank(services).brings(shown(seen))
+            done = await Bank(services).brings_confirmed(shown(seen))
         except BankRefusedError:
             assert seen.currency not in CATALOGUE.currencies
             return None

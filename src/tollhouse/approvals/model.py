@@ -1,12 +1,16 @@
 """Reviewers, approvals, and the errors of operators' actions."""
 
 from datetime import datetime
+from typing import Literal
+from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.identity.credentials import email_key
+from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.text import Translatable, joined
 
+TWO = 2
 LOCAL_ADMINISTRATOR = "local administrator"
 """The operator of commands without `--as`: one person, whatever the system user is called."""
 
@@ -43,16 +47,42 @@ class Reviewer(Struct, frozen=True):
 
 
 class Approvals(Struct, frozen=True):
-    """The approvals so far, the number given on the command line, and the number needed."""
+    """The approvals so far, the number given on the command line, and the number needed.
+
+    `single_operator`: one is enough, because the installation has a single operator (`TOLLHOUSE_TWO_OPERATORS=off`).
+    """
 
     given: tuple[str, ...]
     by_command: int
     needed: int
+    single_operator: bool = False
 
     @property
     def complete(self) -> bool:
-        """Whether there are enough approvals."""
-        return len(self.given) >= self.needed
+        """Whether there are enough approvals. Where two are needed, those given on the command line do not count."""
+        if self.needed < TWO:
+            return len(self.given) >= self.needed
+        return len(self.given) - self.by_command >= (1 if self.single_operator else self.needed)
+
+
+DecisionKind = Literal["adjustment", "payout_return", "payout_refusal", "statements"]
+
+
+class Decision(Struct, frozen=True):
+    """A decision that two operators make: about what, and on which terms. Other terms are another decision."""
+
+    kind: DecisionKind
+    subject_id: UUID
+    terms: str
+
+
+class GivenApproval(Struct, frozen=True):
+    """An approval that waits for the second one."""
+
+    terms: str
+    operator: str
+    reason: str | None
+    given_at: Timestamp
 
 
 class OperatorContext(Struct, frozen=True):

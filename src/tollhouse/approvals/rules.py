@@ -1,13 +1,14 @@
 """The rules of approvals, which pages and commands share.
 
 A person who can sign in to a merchant account never approves anything of it. If two approvals are needed, two people
-give them, at most one of them on the command line. After a password of the merchant's users was reset, two are needed.
+give them on their pages. After a password of the merchant's users was reset, two are needed. With
+`TOLLHOUSE_TWO_OPERATORS=off`, one approval on the pages is enough, and after a reset it has to wait.
 """
 
 from datetime import datetime, timedelta
 
 from tollhouse.approvals import store
-from tollhouse.approvals.model import Approvals, ApprovedBefore, OperatorRefusedError, Reviewer
+from tollhouse.approvals.model import TWO, Approvals, ApprovedBefore, OperatorRefusedError, Reviewer
 from tollhouse.identity.credentials import email_key
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import MerchantId
@@ -16,7 +17,7 @@ from tollhouse.platform.db import Pool, Tx
 
 RESET_COUNTS = timedelta(hours=72)
 """How long two operators are needed after a password reset."""
-TWO = 2
+ON_PAGES = "Two operators must approve this, on the operator pages. It cannot be approved on the command line."
 
 
 async def ensure_independent(tx: Tx, merchant_id: MerchantId, reviewer: Reviewer) -> None:
@@ -47,8 +48,15 @@ async def reset_counts_until(tx: Tx, merchant_id: MerchantId, now: datetime) -> 
     return None if reset_at is None or now >= reset_at + RESET_COUNTS else reset_at + RESET_COUNTS
 
 
-async def approvals_needed(tx: Tx, merchant_id: MerchantId, usually: int, now: datetime) -> int:
-    """The number of operators who must approve: at least two after a password reset."""
+async def approvals_needed(
+    tx: Tx, merchant_id: MerchantId, usually: int, now: datetime, *, single_operator: bool = False
+) -> int:
+    """The number of operators who must approve: at least two after a password reset.
+
+    A single operator waits until the reset does not count any more. Raises `OperatorRefusedError` until then.
+    """
+    if single_operator:
+        await ensure_no_reset(tx, merchant_id, now)
     return usually if await reset_counts_until(tx, merchant_id, now) is None else max(usually, TWO)
 
 
@@ -66,15 +74,13 @@ async def ensure_no_reset(tx: Tx, merchant_id: MerchantId, now: datetime) -> Non
 
 
 def approve(so_far: Approvals, reviewer: Reviewer) -> Approvals:
-    """Add an approval. Raises `ApprovedBefore`, and `OperatorRefusedError` for a second one on the command line."""
+    """Add an approval. Raises `ApprovedBefore`, and `OperatorRefusedError` on the command line where two are needed."""
     if reviewer.is_among(so_far.given):
         raise ApprovedBefore
+    if so_far.needed >= TWO and reviewer.on_command_line:
+        raise OperatorRefusedError(ON_PAGES)
     by_command = so_far.by_command + reviewer.on_command_line
-    if so_far.needed >= TWO and by_command > 1:
-        raise OperatorRefusedError(
-            "One of the two approvals was given on the command line. Give the other one on the operator pages."
-        )
-    return Approvals((*so_far.given, reviewer.name), by_command, so_far.needed)
+    return Approvals((*so_far.given, reviewer.name), by_command, so_far.needed, so_far.single_operator)
 
 
 async def ensure_operator(db: Pool, email: str) -> str:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from tollhouse.bank.model import AccountKey, BookedAccount
 from tollhouse.platform.db import Tx
+from tollhouse.rails.bank.statement import EntryHead
 
 INSERT = """
     INSERT INTO bank_accounts (iban, currency, first_opening_minor, first_on, balance_minor, last_on)
@@ -26,6 +27,7 @@ UPDATE = """
     WHERE iban = $1 AND currency = $2
 """
 KNOWN = "SELECT identity FROM bank_entries WHERE identity = ANY ($1::bytea[])"
+KNOWN_REVERSALS = "SELECT identity FROM bank_entries WHERE identity = ANY ($1::bytea[]) AND is_reversal"
 STATEMENT_NAME = "SELECT statement_id FROM bank_statements WHERE id = $1"
 
 
@@ -66,6 +68,16 @@ async def update(tx: Tx, new: BookedAccount) -> None:
 async def known_identities(tx: Tx, identities: Sequence[bytes]) -> set[bytes]:
     """Those of these entries that were imported."""
     return {row["identity"] for row in await tx.fetch(KNOWN, identities)}
+
+
+async def known_entries(tx: Tx, entries: Sequence[EntryHead]) -> set[bytes]:
+    """The identities of those of these entries that were imported, reversals also by an earlier version."""
+    known = await known_identities(tx, [one.identity for one in entries])
+    former = [one.former_identity for one in entries if one.former_identity is not None]
+    if former:
+        stored = {row["identity"] for row in await tx.fetch(KNOWN_REVERSALS, former)}
+        known |= {one.identity for one in entries if one.former_identity in stored}
+    return known
 
 
 async def statement_name(tx: Tx, statement_id: UUID) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from tollhouse.approvals import rules
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import decisions, rules
+from tollhouse.approvals.model import Decision, OperatorContext
 from tollhouse.bank import books, payouts, provider_payouts_store, store
 from tollhouse.bank.model import BankPorts, BankRefusedError, Decided, Doing, Outcome
 from tollhouse.bank.observations import observe_transfer
@@ -122,7 +122,8 @@ async def return_payout(
 ) -> Decided:
     """Record an unmatched credit as the return of a payout: by default of the one whose ID it has.
 
-    The merchant gets the whole payout back; what the banks kept on the way is a fee. Raises `BankRefusedError`.
+    The merchant gets the whole payout back; what the banks kept on the way is a fee. If it is more than the method allows,
+    two operators approve it. Raises `BankRefusedError`, and `OperatorRefusedError` by the rules of approvals.
     """
     waiting = await _hold_waiting(work.tx, part_id)
     if waiting.side != "credit":
@@ -130,8 +131,14 @@ async def return_payout(
     wanted = [payout_id] if payout_id is not None else payouts.id_of(waiting.end_to_end_id)
     if not wanted:
         raise BankRefusedError("The transfer has no payout ID. Name the payout that was returned.")
-    placed, env = await payouts.return_less(work, wanted[0], (waiting.currency, waiting.amount_minor), ports, context)
-    return await _decide(work, part_id, waiting, placed, ports, context, env)
+    payout = await payouts.lock_returned(work.tx, wanted[0], (waiting.currency, waiting.amount_minor), context)
+    if payout.amount_minor - waiting.amount_minor > payouts.return_fee_max(payout, work.services.catalogue):
+        approvals = await decisions.approve(work, Decision("payout_return", part_id, str(payout.id)), context)
+        action_id = await ports.keep(work, context, "transfer_return_approved", part_id, None)
+        if not approvals.complete:
+            return Decided(part_id, "approved", context.operator, context.reason or "", stamp(context.at), action_id)
+    placed = await payouts.return_less(work, payout, waiting.amount_minor, ports)
+    return await _decide(work, part_id, waiting, placed, ports, context, payout.env)
 
 
 async def take_back(work: Work, part_id: UUID, reference: str, ports: BankPorts, context: OperatorContext) -> Decided:

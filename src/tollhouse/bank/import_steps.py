@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct, structs
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import decisions
+from tollhouse.approvals.model import Decision, OperatorContext
 from tollhouse.bank import accounts, accounts_store, books, imports_store, messages_store, payouts, reports, store
 from tollhouse.bank.imports_model import FileImport
 from tollhouse.bank.imports_store import QueuedStatement, Step
@@ -21,16 +22,31 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.outgoing import pauses
 from tollhouse.platform.db import Tx
+from tollhouse.rails.bank import repeats
 from tollhouse.rails.bank.camt import StatementReader
-from tollhouse.rails.bank.statement import Entry, Part, ReadEntry, Statement
+from tollhouse.rails.bank.statement import Entry, Part, ReadEntry, Repeat, Statement
 from tollhouse.rails.bank.status_report import StatusReport
 from tollhouse.rails.bank.transfer import BankAccount
 from tollhouse.rails.bank.xml import UnreadableStatementError
+from tollhouse.rails.provider import Observation
 
 UNDOING = 2**32
 """Added to the place of an entry that undoes an earlier transfer: it is imported after all others of its statement."""
 ENTRIES_MAX, MATCHES_MAX = 200, 10
 """How many entries a transaction imports, and how many of them may have matched: these lock balances of merchants."""
+
+
+NO_PAYOUT = "The bank debited a transfer that has neither the ID of a payout nor a payment reference."
+DOUBTFUL = (
+    Placed(
+        "unmatched",
+        reason="Another entry of this day has the same bank reference. Ask the bank whether both are right.",
+    ),
+)
+UNCONFIRMED = (
+    "The file has a statement without opening or closing balance, which could have been changed unnoticed. It is imported "
+    "when two operators have confirmed it on the page of the import."
+)
 
 
 class EntryRefusedError(BankRefusedError):
@@ -93,6 +109,10 @@ async def _read(work: Work, current: FileImport, account: BankAccount | None, po
     if reader.kind == "notification":
         await _announce(work, current, statements)
         return
+    await imports_store.delete_entries(work.tx, current.id, [(one.statement, _place_of(one)) for one in reader.dropped])
+    if current.confirmed_at is None and await _needs_confirmation(work.tx, statements):
+        await _set_aside(work, current)
+        return
     ordered = await _check(work, statements, ports)
     numbers = {id(statement): number for number, statement in enumerate(statements)}
     for position, statement in enumerate(ordered):
@@ -126,12 +146,42 @@ async def _announce(work: Work, current: FileImport, notifications: Sequence[Sta
     await imports_store.end(work.tx, current.id, "imported", None, work.now)
 
 
+async def _needs_confirmation(tx: Tx, statements: Sequence[Statement]) -> bool:
+    """Whether a statement has new entries that no balances prove."""
+    known = await _known(tx, statements)
+    return any(
+        entry.identity not in known
+        for numbers in repeats.pages(statements)
+        if not repeats.has_balances([statements[number] for number in numbers])
+        for number in numbers
+        for entry in statements[number].entries
+    )
+
+
+async def _set_aside(work: Work, current: FileImport) -> None:
+    """Keep a file until operators have confirmed it. Uploading it on the pages is the first of two approvals."""
+    await imports_store.set_aside(work.tx, current.id, UNCONFIRMED, work.now)
+    if work.services.settings.two_operators and not current.on_command_line:
+        context = OperatorContext(current.uploaded_by, current.uploaded_at)
+        await decisions.approve(work, confirmation_of(current.id), context)
+
+
+def confirmation_of(import_id: UUID) -> Decision:
+    """The decision that a file without balances is imported."""
+    return Decision("statements", import_id, "without balances")
+
+
+def _place_of(entry: ReadEntry | Repeat) -> int:
+    undoes = entry.undoes if isinstance(entry, Repeat) else entry.entry.undoes
+    return entry.nth + UNDOING if undoes else entry.nth
+
+
 def _read_piece(reader: StatementReader, piece: bytes) -> tuple[list[int], list[int], list[bytes]]:
     """The entries that end in a piece: the numbers of their statements, their places, and what they say."""
     found: list[ReadEntry] = reader.feed(piece)
     return (
         [one.statement for one in found],
-        [one.nth + UNDOING if one.entry.undoes else one.nth for one in found],
+        [_place_of(one) for one in found],
         [msgspec.msgpack.encode(one.entry) for one in found],
     )
 
@@ -219,14 +269,20 @@ async def _import_entries(
 ) -> None:
     """Match the transfers of the next entries, then insert and post these."""
     found = await imports_store.entries(work.tx, current.id, queued.number, current.next_entry, entries_max)
-    known = await accounts_store.known_identities(work.tx, [entry.identity for _, entry in found])
+    known = await accounts_store.known_entries(work.tx, [entry for _, entry in found])
+    doubtful = await store.find_doubtful(work.tx, queued.iban, [entry for _, entry in found])
     new, next_entry, matches = list[NewEntry](), current.next_entry, 0
     for place, entry in found:
         if matches == MATCHES_MAX:
             break
         next_entry = place + 1
         if entry.identity not in known:
-            new.append(NewEntry(new_id(), entry, await _match(work, entry, queued, place, ports)))
+            placed = (
+                DOUBTFUL * len(entry.parts)
+                if entry.identity in doubtful
+                else await _match(work, entry, queued, place, ports)
+            )
+            new.append(NewEntry(new_id(), entry, placed))
             matches += any(one.outcome != "unmatched" for one in new[-1].placed)
     await store.insert_entries(work.tx, new, statement_id)
     await books.post_entries(work, new, queued.iban)
@@ -276,8 +332,7 @@ async def _complete(work: Work, queued: QueuedStatement, statement_id: UUID) -> 
 
 
 async def _known(tx: Tx, statements: Sequence[Statement]) -> set[bytes]:
-    identities = [entry.identity for statement in statements for entry in statement.entries]
-    return await accounts_store.known_identities(tx, identities)
+    return await accounts_store.known_entries(tx, [entry for statement in statements for entry in statement.entries])
 
 
 async def _place(work: Work, entry: Entry, nth: int, ports: BankPorts) -> Placed:
@@ -288,23 +343,29 @@ async def _place(work: Work, entry: Entry, nth: int, ports: BankPorts) -> Placed
         return of_payout
     names = _references(part)
     if len(names) != 1:
-        return Placed(
-            "unmatched",
-            reason="The transfer has more than one payment reference."
-            if names
-            else "The transfer has no payment reference.",
-        )
+        missing = NO_PAYOUT if entry.side == "debit" else "The transfer has no payment reference."
+        return Placed("unmatched", reason="The transfer has more than one payment reference." if names else missing)
     [name] = names
     seen = observe_transfer(name, part, identity=entry.identity, nth=nth, currency=entry.currency, booked_on=entry.booked_on)
     undoes = entry.is_reversal or part.return_reason is not None
     if entry.side == "debit":
-        taken_back = undoes and await ports.take_back(work, seen)
-        reason = "The returned amount exceeds what is left of the payment with this reference."
-        return Placed("payment_return", name) if taken_back else Placed("unmatched", name, reason=reason)
+        reason = await _take_back(work, seen, ports, undoes=undoes)
+        return Placed("payment_return", name) if reason is None else Placed("unmatched", name, reason=reason)
     if undoes:
         return Placed("unmatched", name, reason="The bank returned a transfer that Tollhouse did not send.")
     observed = await ports.observe(work, seen)
     return Placed("payment", name) if observed else Placed("unmatched", name, reason="No payment has this reference.")
+
+
+async def _take_back(work: Work, seen: Observation, ports: BankPorts, *, undoes: bool) -> str | None:
+    """Take money of a payment back. Why it is not taken back, or None."""
+    if not undoes:
+        return "The bank debited a transfer with the reference of a payment, which it does not mark as a return."
+    if await ports.owner(work.tx, seen.reference) is None:
+        return "No payment has this reference."
+    if await ports.take_back(work, seen):
+        return None
+    return "The returned amount exceeds what is left of the payment with this reference."
 
 
 def _references(part: Part) -> set[str]:

@@ -10,14 +10,16 @@ from uuid import UUID
 
 import asyncpg
 
+from tollhouse.approvals import decisions
 from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.bank import imports_store
-from tollhouse.bank.import_steps import ENTRIES_MAX, EntryRefusedError, take_step
+from tollhouse.bank.import_steps import ENTRIES_MAX, EntryRefusedError, confirmation_of, take_step
 from tollhouse.bank.imports_model import FileImport
-from tollhouse.bank.model import BankPorts, BankRefusedError
+from tollhouse.bank.model import BankPorts, BankRefusedError, Decided
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Translatable
 from tollhouse.outgoing import pauses
@@ -136,6 +138,22 @@ async def import_file(
     ended = await finish(import_id, account, ports, services, show=show)
     ensure_imported(ended)
     return ended
+
+
+async def confirm(work: Work, import_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Approve the import of a file with a statement that has no balances. The worker imports it after the last approval.
+
+    Raises `BankRefusedError` if it does not wait for that, and `OperatorRefusedError` by the rules of approvals.
+    """
+    if not await imports_store.lock_unconfirmed(work.tx, import_id):
+        raise BankRefusedError("This file does not wait for a confirmation.")
+    approvals = await decisions.approve(work, confirmation_of(import_id), context)
+    # Nothing below this line may refuse.
+    action_id = await ports.keep(work, context, "import_confirmed", import_id, None)
+    if approvals.complete:
+        await imports_store.confirm(work.tx, import_id, context.at)
+    outcome = "confirmed" if approvals.complete else "approved"
+    return Decided(import_id, outcome, context.operator, context.reason or "", stamp(context.at), action_id)
 
 
 def ensure_imported(ended: FileImport) -> None:

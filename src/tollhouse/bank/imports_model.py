@@ -10,11 +10,13 @@ from tollhouse.bank.model import Imported
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.rails.bank.statement import ImportKind
 
-ImportState = Literal["uploaded", "importing", "imported", "refused", "stopped"]
+ImportState = Literal["uploaded", "unconfirmed", "importing", "imported", "refused", "stopped"]
 
 
 class FileImport(Struct, frozen=True, kw_only=True):
     """An import of a file, whose `kind` is known once it was read. `reason` says why it was refused, or why it stopped.
+
+    An unconfirmed one waits for operators. It was uploaded `on_command_line` if no operator did it on the pages.
 
     `statement` is the position of the one that is being imported, `statement_id` its id once that has begun, and
     `next_entry` the place from which on its entries are not imported. `entries` is 0 until the file was read and checked.
@@ -32,6 +34,8 @@ class FileImport(Struct, frozen=True, kw_only=True):
     imported: Imported
     uploaded_by: str
     uploaded_at: datetime
+    on_command_line: bool
+    confirmed_at: datetime | None
 
     @property
     def is_active(self) -> bool:

@@ -17,14 +17,14 @@ from tollhouse.rails.bank.statement import Entry, ImportKind, Statement
 
 LOCK_KEY = 0x62616E6B  # "bank"
 
-INSERT = "INSERT INTO bank_imports (id, size_bytes, uploaded_by, uploaded_at) VALUES ($1, $2, $3, $4)"
+INSERT = "INSERT INTO bank_imports (id, size_bytes, uploaded_by, uploaded_at, on_command_line) VALUES ($1, $2, $3, $4, $5)"
 INSERT_PIECE = "INSERT INTO bank_import_pieces (import_id, nth, content) VALUES ($1, $2, $3)"
 PIECE = "SELECT content FROM bank_import_pieces WHERE import_id = $1 AND nth = $2"
 # One that was begun comes first: an upload that took longer can have an older id and be visible only now.
 NEXT = "SELECT id FROM bank_imports WHERE ended_at IS NULL ORDER BY status = 'uploaded', id LIMIT 1"
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 COLUMNS = """id, size_bytes, status, kind, because, entries, statement, statement_id, next_entry, statements, new_entries,
-           known_entries, matched, unmatched, uploaded_by, uploaded_at"""
+           known_entries, matched, unmatched, uploaded_by, uploaded_at, on_command_line, confirmed_at"""
 GET = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1"
 ACTIVE = f"SELECT {COLUMNS} FROM bank_imports WHERE ended_at IS NULL ORDER BY id LIMIT $1"
 LOCK = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1 AND ended_at IS NULL FOR NO KEY UPDATE"
@@ -54,6 +54,17 @@ ADVANCE = """
     WHERE id = $1
 """
 END = "UPDATE bank_imports SET status = $2, because = $3, ended_at = $4 WHERE id = $1 AND ended_at IS NULL"
+SET_ASIDE = "UPDATE bank_imports SET status = 'unconfirmed', because = $2, ended_at = $3 WHERE id = $1"
+LOCK_UNCONFIRMED = "SELECT id FROM bank_imports WHERE id = $1 AND status = 'unconfirmed' FOR NO KEY UPDATE"
+CONFIRM = """
+    UPDATE bank_imports SET status = 'uploaded', because = NULL, ended_at = NULL, confirmed_at = $2
+    WHERE id = $1 AND status = 'unconfirmed'
+"""
+DELETE_SOME_ENTRIES = """
+    DELETE FROM bank_import_entries e USING unnest($2::int[], $3::bigint[]) AS gone (statement, place)
+    WHERE e.import_id = $1 AND e.statement = gone.statement AND e.place = gone.place
+"""
+UNCONFIRMED = f"SELECT {COLUMNS} FROM bank_imports WHERE status = 'unconfirmed' ORDER BY id LIMIT $1"
 DELETE_PIECES = "DELETE FROM bank_import_pieces WHERE import_id = $1"
 DELETE_STATEMENTS = "DELETE FROM bank_import_statements WHERE import_id = $1"
 DELETE_ENTRIES = "DELETE FROM bank_import_entries WHERE import_id = $1"
@@ -83,7 +94,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 async def insert(tx: Tx, import_id: UUID, size_bytes: int, context: OperatorContext) -> None:
     """Insert an import."""
-    await tx.execute(INSERT, import_id, size_bytes, context.operator, context.at)
+    await tx.execute(INSERT, import_id, size_bytes, context.operator, context.at, context.on_command_line)
 
 
 async def insert_piece(tx: Tx, import_id: UUID, nth: int, piece: memoryview) -> None:
@@ -175,6 +186,34 @@ async def end(tx: Tx, import_id: UUID, status: ImportState, reason: Translatable
         await tx.execute(statement, import_id)
 
 
+async def delete_entries(tx: Tx, import_id: UUID, places: Sequence[tuple[int, int]]) -> None:
+    """Delete entries that were read, by the numbers of their statements and their places there."""
+    if places:
+        statements, within = [one[0] for one in places], [one[1] for one in places]
+        await tx.execute(DELETE_SOME_ENTRIES, import_id, statements, within)
+
+
+async def set_aside(tx: Tx, import_id: UUID, reason: Translatable, now: datetime) -> None:
+    """Keep a file that operators have to confirm. It is read again then."""
+    await tx.execute(SET_ASIDE, import_id, dump_text(reason), now)
+    await tx.execute(DELETE_ENTRIES, import_id)
+
+
+async def unconfirmed(db: Pool, limit: int) -> list[FileImport]:
+    """Imports that operators have to confirm, oldest first."""
+    return [_from_row(row) for row in await db.fetch(UNCONFIRMED, limit)]
+
+
+async def lock_unconfirmed(tx: Tx, import_id: UUID) -> bool:
+    """Lock an import that operators have to confirm; False if it is none."""
+    return await tx.fetchrow(LOCK_UNCONFIRMED, import_id) is not None
+
+
+async def confirm(tx: Tx, import_id: UUID, now: datetime) -> None:
+    """Have a confirmed file imported."""
+    await tx.execute(CONFIRM, import_id, now)
+
+
 def _from_row(row: Row) -> FileImport:
     because = row["because"]
     return FileImport(
@@ -190,4 +229,6 @@ def _from_row(row: Row) -> FileImport:
         imported=Imported(row["statements"], row["new_entries"], row["known_entries"], row["matched"], row["unmatched"]),
         uploaded_by=row["uploaded_by"],
         uploaded_at=row["uploaded_at"],
+        on_command_line=row["on_command_line"],
+        confirmed_at=row["confirmed_at"],
     )

@@ -36,11 +36,13 @@ Outcome = Literal[
 
 Doing = Literal[
     "statement_imported",
+    "import_confirmed",
     "transfer_assigned",
     "transfer_dismissed",
     "transfer_matched",
     "batch_exported",
     "payout_approved",
+    "payout_refusal_approved",
     "payout_refused",
     "payouts_paused",
     "payouts_resumed",
@@ -48,6 +50,7 @@ Doing = Literal[
     "transfer_written_off",
     "transfer_reopened",
     "transfer_taken_back",
+    "transfer_return_approved",
     "payout_returned",
 ]
 

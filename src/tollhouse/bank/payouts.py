@@ -4,13 +4,13 @@ A payout leaves once: its id is that of the order that it carries out, and only 
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from msgspec import structs
 
-from tollhouse.approvals import rules
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import decisions, decisions_store, rules
+from tollhouse.approvals.model import Decision, OperatorContext
 from tollhouse.bank import channel_store, payouts_store
 from tollhouse.bank.channel_model import channel_of
 from tollhouse.bank.model import (
@@ -26,22 +26,23 @@ from tollhouse.bank.model import (
 )
 from tollhouse.bank.store import Placed
 from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.catalogue.withdrawal_methods import RETURN_FEE_MAX_MINOR, second_operator_above
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import is_bic_of, parse_iban
 from tollhouse.kernel.clock import stamp
-from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.ledger.model import BalanceLimitExceeded
-from tollhouse.outgoing import exports, pauses_store
+from tollhouse.outgoing import exports, limits, pauses_store
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.bank.batch import Batch, id_in, outside_eea
 from tollhouse.rails.bank.statement import Entry, Part
-from tollhouse.rails.bank.transfer import CURRENCY, BankAccount, Payout
+from tollhouse.rails.bank.transfer import CURRENCY, NAME, BankAccount, Payout
 
 NO_REASON = "unknown"
+REFUSED_COUNT_FOR = timedelta(hours=24)
 NO_ROOM = "The bank returned the payout, but the amount would exceed the limit of the merchant's balance."
 LEFT_ALL_THE_SAME = {
     "prepared": "The bank debited a payout that was not exported.",
@@ -182,6 +183,7 @@ async def refuse(
 ) -> Decided:
     """Refuse a payout, or record that the bank did not carry it out. The money goes back. Raises `BankRefusedError`.
 
+    Two operators approve it where the bank can have paid more than a single one may give: what was exported.
     `seen`: as it was looked at. One that was exported meanwhile may be at the bank, which is another question.
     """
     await gather(work.tx, ports, context.at)
@@ -195,6 +197,11 @@ async def refuse(
     await rules.ensure_independent(work.tx, payout.env.merchant_id, context.reviewer)
     if payout.batch_id is not None and await channel_store.lock_being_sent(work.tx, payout.batch_id, work.now):
         raise BankRefusedError("The file of this payout is being sent to the bank. Try again in a few minutes.")
+    if await _refusing_needs_two(work, payout):
+        approvals = await decisions.approve(work, Decision("payout_refusal", payout_id, payout.status), context)
+        action_id = await ports.keep(work, context, "payout_refusal_approved", payout_id, payout.env)
+        if not approvals.complete:
+            return Decided(payout_id, "approved", context.operator, context.reason or "", stamp(context.at), action_id)
     try:
         await ports.origins[payout.kind].refused(work, payout.env, payout.id)
     except ApiError as lost:
@@ -205,6 +212,19 @@ async def refuse(
         raise AssertionError("a locked payout does not change")
     action_id = await ports.keep(work, context, "payout_refused", payout_id, payout.env)
     return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action_id)
+
+
+async def _refusing_needs_two(work: Work, payout: StoredPayout) -> bool:
+    """Whether the exported payouts of the merchant that were refused in 24 hours exceed with this one the threshold."""
+    if payout.status != "exported":
+        return False
+    merchant_id = payout.env.merchant_id
+    await decisions_store.lock(work.tx, "payout_refusal", merchant_id)
+    since = work.now - REFUSED_COUNT_FOR
+    refused_minor = await payouts_store.sum_refused(work.tx, merchant_id, payout.currency, since)
+    currency = work.services.catalogue.currencies[payout.currency]
+    above_minor = second_operator_above(currency, work.services.catalogue.withdrawal_methods.values())
+    return refused_minor + payout.amount_minor > above_minor
 
 
 async def place(work: Work, entry: Entry, part: Part, ports: BankPorts) -> Placed | None:
@@ -247,20 +267,33 @@ async def match(work: Work, payout_ids: Sequence[UUID], amount: tuple[str, int],
     return Placed("payout", payout_id=found[0].id if len(found) == 1 else None)
 
 
-async def return_less(
-    work: Work, payout_id: UUID, amount: tuple[str, int], ports: BankPorts, context: OperatorContext
-) -> tuple[Placed, MerchantEnv]:
-    """Return a payout of which this currency and amount came back, or less than was paid. Raises `BankRefusedError`."""
-    payout = await _lock(work.tx, payout_id, "exported", "confirmed")
+async def lock_returned(tx: Tx, payout_id: UUID, amount: tuple[str, int], context: OperatorContext) -> StoredPayout:
+    """Lock a payout of which this currency and amount came back, or less than was paid. Raises `BankRefusedError`."""
+    payout = await _lock(tx, payout_id, "exported", "confirmed")
     currency, amount_minor = amount
     if payout.currency != currency or amount_minor > payout.amount_minor:
         raise BankRefusedError("The transfer is more than the payout. Only what was paid, or less, can be returned.")
-    await rules.ensure_independent(work.tx, payout.env.merchant_id, context.reviewer)
+    await rules.ensure_independent(tx, payout.env.merchant_id, context.reviewer)
+    return payout
+
+
+def return_fee_max(payout: StoredPayout, catalogue: Catalogue) -> int:
+    """How much less than was paid a single operator may take for the whole payout: the difference is a bank fee."""
+    method = limits.method_of(NAME, payout.currency, catalogue)
+    return RETURN_FEE_MAX_MINOR if method is None else method.return_fee_max_minor
+
+
+async def return_less(work: Work, payout: StoredPayout, amount_minor: int, ports: BankPorts) -> Placed:
+    """Return a locked payout of which this amount came back. The merchant gets all of it. Raises `BankRefusedError`."""
     try:
         placed = await _came_back(work, payout, NO_REASON, ports)
     except ApiError as lost:
         raise BankRefusedError(as_text(lost.message)) from None
-    return structs.replace(placed, fee_minor=payout.amount_minor - amount_minor), payout.env
+    return structs.replace(
+        placed,
+        fee_minor=payout.amount_minor - amount_minor,
+        fee_max_minor=return_fee_max(payout, work.services.catalogue),
+    )
 
 
 async def _lock(tx: Tx, payout_id: UUID, *statuses: PayoutStatus) -> StoredPayout:

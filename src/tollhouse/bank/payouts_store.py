@@ -118,6 +118,11 @@ RETURN = """
     UPDATE bank_payouts SET status = 'returned', ended_because = $2, updated_at = $3
     WHERE id = $1 AND status IN ('exported', 'confirmed')
 """
+# Exported ones whose money went back to their merchant: the bank can have paid them all the same.
+SUM_REFUSED = """
+    SELECT coalesce(sum(amount_minor), 0)::bigint FROM bank_payouts
+    WHERE merchant_id = $1 AND status = 'refused' AND batch_id IS NOT NULL AND currency = $2 AND updated_at > $3
+"""
 REFUSE = """
     UPDATE bank_payouts SET status = 'refused', ended_because = $2, ended_by = $3, updated_at = $4
     WHERE id = $1 AND status IN ('prepared', 'exported')
@@ -276,6 +281,11 @@ async def confirm_lost(tx: Tx, payout_id: UUID, now: datetime) -> bool:
 async def come_back(tx: Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
     """Mark a payout as returned; False if it was not confirmed or was returned before."""
     return await tx.execute(RETURN, payout_id, reason, now) == 1
+
+
+async def sum_refused(tx: Tx, merchant_id: MerchantId, currency: str, since: datetime) -> int:
+    """The sum of a merchant's payouts that were exported, and refused since then."""
+    return await tx.fetchval(SUM_REFUSED, merchant_id, currency, since)
 
 
 async def refuse(tx: Tx, payout_id: UUID, context: OperatorContext) -> bool:

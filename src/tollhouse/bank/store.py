@@ -1,6 +1,7 @@
 """SQL that writes statements, entries and transfers."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, datetime
 from uuid import UUID
@@ -41,6 +42,12 @@ INSERT_PARTS = """
         AS new (id, entry_id, nth, amount_minor, reference, end_to_end_id, other_name, other_iban, words, return_reason,
                 sent_at, outcome, payout_id, because, other_bic, other_address)
 """
+# Entries of the same day with the same reference of the bank.
+SAME_REFERENCE = """
+    SELECT DISTINCT e.bank_reference, e.booked_on, e.currency, e.side, e.amount_minor, e.is_reversal
+    FROM bank_entries e JOIN bank_statements s ON s.id = e.first_statement_id AND s.iban = $1
+    JOIN unnest($2::text[], $3::date[]) AS wanted (bank_reference, booked_on) USING (bank_reference, booked_on)
+"""
 UNMATCHED = """
     SELECT p.id, e.booked_on, e.side, p.amount_minor, e.currency, p.because, p.other_name, p.other_iban, p.words
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
@@ -55,7 +62,8 @@ HOLD_PART = """
 """
 DECIDE = """
     UPDATE bank_entry_parts SET outcome = $2, reference = coalesce($3, reference), decided_by = $4, decided_because = $5,
-        decided_at = $6, payout_id = coalesce($7, payout_id), provider_payout_id = $8, decisions = decisions + 1
+        decided_at = $6, payout_id = coalesce($7, payout_id), provider_payout_id = $8, return_fee_max_minor = $9,
+        decisions = decisions + 1
     WHERE id = $1 AND outcome = 'unmatched'
     RETURNING decisions
 """
@@ -70,7 +78,7 @@ REOPEN = """
 class Placed(Struct, frozen=True):
     """The outcome of a transfer. `reason` says why it is unmatched; `fee_minor` is what a returned payout lacks.
 
-    `provider_payout` is the payout of a card provider that it brings.
+    `fee_max_minor`: more than that needs two operators. `provider_payout` is the payout of a card provider that it brings.
     """
 
     outcome: Outcome
@@ -78,6 +86,7 @@ class Placed(Struct, frozen=True):
     payout_id: UUID | None = None
     reason: str | None = None
     fee_minor: int = 0
+    fee_max_minor: int | None = None
     provider_payout: ProviderPayout | None = None
 
 
@@ -141,6 +150,28 @@ async def insert_entries(tx: Tx, new: Sequence[NewEntry], statement_id: UUID) ->
     await tx.execute(INSERT_PARTS, *zip(*parts, strict=True))
 
 
+async def find_doubtful(tx: Tx, iban: str, entries: Sequence[Entry]) -> set[bytes]:
+    """The identities of those of these entries whose reference another one of the day has, stored or before them.
+
+    Entries of equal facts are no such case: they are one, or the balances of their statement prove that they are several.
+    """
+    named = [one for one in entries if one.bank_reference is not None]
+    if not named:
+        return set()
+    rows = await tx.fetch(SAME_REFERENCE, iban, [one.bank_reference for one in named], [one.booked_on for one in named])
+    seen = defaultdict[tuple[str, str | None, date], set[tuple[str, int, bool]]](set)
+    for row in rows:
+        facts = (row["side"], row["amount_minor"], row["is_reversal"])
+        seen[row["currency"], row["bank_reference"], row["booked_on"]].add(facts)
+    doubtful = set[bytes]()
+    for one in named:
+        facts, others = (one.side, one.amount_minor, one.is_reversal), seen[one.currency, one.bank_reference, one.booked_on]
+        if others - {facts}:
+            doubtful.add(one.identity)
+        others.add(facts)
+    return doubtful
+
+
 async def unmatched(db: Pool, catalogue: Catalogue) -> list[ListedTransfer]:
     """The unmatched transfers, oldest first."""
     return [
@@ -169,7 +200,7 @@ async def decide(tx: Tx, part_id: UUID, placed: Placed, context: OperatorContext
     """Set the outcome of an unmatched transfer. Returns how many decisions it has had; None if it is not unmatched."""
     values = (placed.outcome, placed.reference, context.operator, context.reason or "", now, placed.payout_id)
     provider_payout_id = None if placed.provider_payout is None else placed.provider_payout.id
-    return await tx.fetchval(DECIDE, part_id, *values, provider_payout_id)
+    return await tx.fetchval(DECIDE, part_id, *values, provider_payout_id, placed.fee_max_minor)
 
 
 async def reopen(tx: Tx, part_id: UUID) -> int | None:

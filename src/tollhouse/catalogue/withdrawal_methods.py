@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.catalogue.currencies import Words
+from tollhouse.catalogue.currencies import Currency, Words
 from tollhouse.catalogue.methods import Fees, Minor
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.text import Text, Translatable
@@ -17,13 +17,17 @@ FeeMode = Literal["deduct", "add"]
 ReceiverType = Literal["iban", "evm_address", "bitcoin_address", "sandbox"]
 Limit = Annotated[int, Meta(ge=1, le=MINOR_MAX)]
 DATA = "withdrawal_methods.toml"
+RETURN_FEE_MAX_MINOR = 5_000
+"""Of methods that set none."""
+UNITS_WITHOUT_METHOD = 10_000
 
 
 class WithdrawalMethod(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A withdrawal method. `fees` are the platform's, `network_fee_minor` is the rail's.
 
-    `provider_fields` is the JSON Schema of further data of the receiver. Above
-    `second_operator_above_minor` two operators must approve in live mode.
+    `provider_fields` is the JSON Schema of further data of the receiver. Above `second_operator_above_minor` two operators
+    must approve in live mode, counting what the merchant withdraws and refunds in this currency in 24 hours. They must, too,
+    where a payout came back for less than it was by more than `return_fee_max_minor`.
     """
 
     method_id: str
@@ -39,6 +43,7 @@ class WithdrawalMethod(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     receiver_type: ReceiverType
     provider_fields: dict[str, Any]
     second_operator_above_minor: Minor | None = None
+    return_fee_max_minor: Minor = RETURN_FEE_MAX_MINOR
     arrives_in_s: Annotated[int, Meta(ge=0)] | None = None
 
     @property
@@ -62,9 +67,18 @@ class WithdrawalMethod(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return "deduct" if "deduct" in self.network_fee_modes else self.network_fee_modes[0]
 
     def approvals_needed(self, amount_minor: int) -> int:
-        """The number of operators that must approve this amount in live mode."""
+        """The number of operators that must approve this amount by itself in live mode."""
         above = self.second_operator_above_minor
         return 2 if above is not None and amount_minor > above else 1
+
+
+def second_operator_above(currency: Currency, methods: Iterable[WithdrawalMethod]) -> int:
+    """Above which amount two operators approve what gives money in this currency: the lowest threshold of its methods.
+
+    Of a currency without one, the threshold is 10,000 units.
+    """
+    known = [one.second_operator_above_minor for one in methods if one.currency == currency.code]
+    return min((one for one in known if one is not None), default=UNITS_WITHOUT_METHOD * 10**currency.decimals)
 
 
 def sandbox_name(code: str) -> Text:

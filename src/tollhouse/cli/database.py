@@ -12,7 +12,7 @@ from tollhouse import main as root
 from tollhouse import supervisor
 from tollhouse.http.services import Services
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform import config, embedded
+from tollhouse.platform import config, data_folder, embedded
 
 CONNECTIONS = 1
 T = TypeVar("T")
@@ -48,7 +48,7 @@ async def _run(settings: config.Settings, action: Callable[[Services], Awaitable
 @contextmanager
 def database() -> Iterator[config.Settings]:
     """The settings with a database URL; starts the embedded database if none is configured and it is not running."""
-    settings = config.load()
+    settings = data_folder.load_for_command()
     if settings.database_url is not None:
         yield settings
         return

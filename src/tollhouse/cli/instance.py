@@ -10,7 +10,7 @@ from tollhouse.api import OPERATIONS
 from tollhouse.cli.database import database
 from tollhouse.cli.options import Json, stderr
 from tollhouse.events import status as delivery_status
-from tollhouse.platform import config, env_files, migrations
+from tollhouse.platform import config, env_files, migrations, setting_values
 from tollhouse.platform.db import Pool
 from tollhouse.platform.setting_list import SETTINGS, Setting
 
@@ -80,7 +80,7 @@ def _described(setting: Setting) -> dict[str, str]:
     if not text and not file:
         value, source = setting.default, DEFAULT
     else:
-        value = "(set)" if setting.secret else text
+        value = "(set)" if setting.secret else setting_values.without_secrets(text)
         source = str(file or env_files.sources.get(setting.name, "environment"))
     return {
         "name": setting.name,

@@ -99,7 +99,7 @@ def adjust(
     by: By = None,
     as_json: Json = False,
 ) -> int:
-    """Credit a merchant's available balance, or debit it with a negative amount."""
+    """Credit a merchant's available balance, or debit it with a negative amount. Large credits are made on pages."""
     env = MerchantEnv(MerchantId(merchant_id), mode)
 
     async def change(services: Services, context: OperatorContext) -> OperatorAction:

@@ -34,7 +34,7 @@ def list_withdrawals(*, status: Status = "pending_review", as_json: Json = False
 def approve_withdrawal(
     withdrawal_id: WithdrawalArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False
 ) -> int:
-    """Approve a withdrawal, which releases the money. Above the method's limit a second operator must approve it too."""
+    """Approve a withdrawal, which releases the money. What needs two operators is approved on their pages."""
     return _approve(reviews.WITHDRAWALS, withdrawal_id, reason, by, as_json=as_json)
 
 
@@ -58,7 +58,7 @@ def list_refunds(*, review: Review = "required", as_json: Json = False) -> int:
 def approve_refund(
     refund_id: RefundArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False
 ) -> int:
-    """Approve a refund to an account other than the payer's. If two approvals are needed, this is one of them."""
+    """Approve a refund to an account other than the payer's. What needs two operators is approved on their pages."""
     return _approve(reviews.REFUNDS, refund_id, reason, by, as_json=as_json)
 
 

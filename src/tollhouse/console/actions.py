@@ -1,18 +1,19 @@
 """Actions of operators on merchants and projects. Each is one transaction that also records operator, time and reason."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import structs
 
-from tollhouse.approvals import rules
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import decisions, decisions_store, rules
+from tollhouse.approvals.model import Decision, OperatorContext
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.audit.event_types import AuditEventType
 from tollhouse.catalogue.currencies import Currency
+from tollhouse.catalogue.withdrawal_methods import second_operator_above
 from tollhouse.console import store
 from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectChangedError, SubjectNotFoundError
 from tollhouse.environments import store as projects_store
@@ -44,6 +45,7 @@ from tollhouse.oauth import clients_store
 from tollhouse.platform.db import Tx
 
 SOURCE = "adjustment"
+ADJUSTMENTS_COUNT_FOR = timedelta(hours=24)
 AUDIT_EVENTS: dict[Action, AuditEventType] = {
     "merchant_suspended": "account.suspended",
     "merchant_reactivated": "account.reactivated",
@@ -61,6 +63,22 @@ AUDIT_EVENTS: dict[Action, AuditEventType] = {
     "application_reactivated": "application.reactivated",
 }
 """What the merchant's audit log shows: the action, without the operator and the reason."""
+
+
+APPROVALS: frozenset[Action] = frozenset(
+    {
+        "project_approved",
+        "project_changes_approved",
+        "withdrawal_approved",
+        "refund_approved",
+        "payout_approved",
+        "adjustment_approved",
+        "transfer_return_approved",
+        "payout_refusal_approved",
+        "import_confirmed",
+    }
+)
+"""The history says of these whether a single operator is enough in this installation."""
 
 
 class Client(NamedTuple):
@@ -100,7 +118,8 @@ async def approve(work: Work, project_id: UUID, context: OperatorContext, seen: 
     env = MerchantEnv(MerchantId(current["merchant_id"]), current["mode"])
     await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
     await rules.ensure_active(work.tx, env.merchant_id)
-    needed = await rules.approvals_needed(work.tx, env.merchant_id, 1, context.at)
+    alone = not work.services.settings.two_operators
+    needed = await rules.approvals_needed(work.tx, env.merchant_id, 1, context.at, single_operator=alone)
     approvals = rules.approve(await store.approvals(work.tx, project_id, needed), context.reviewer)
     if not approvals.complete:
         return await record_action(work, context, "project_approval_given", env, subject_id=project_id)
@@ -153,11 +172,19 @@ async def remove_second_factor(work: Work, email: str, context: OperatorContext)
 async def adjust(
     work: Work, env: MerchantEnv, currency: Currency, amount_minor: int, context: OperatorContext
 ) -> OperatorAction:
-    """Credit the merchant's available balance, or debit it if the amount is negative."""
+    """Credit the merchant's available balance, or debit it if the amount is negative.
+
+    Above a threshold, counted over 24 hours, two operators approve a credit in live mode; the first one's approval is
+    returned. Raises `OperatorRefusedError`, on the command line in this case, too.
+    """
     if not await store.is_merchant(work.tx, env.merchant_id):
         raise OperatorRefusedError(Text("There is no merchant %(merchant_id)s.", merchant_id=env.merchant_id))
     await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
     await rules.ensure_no_reset(work.tx, env.merchant_id, context.at)
+    if await _needs_two(work, env, currency, amount_minor):
+        given, is_complete = await _approve_adjustment(work, env, currency.code, amount_minor, context)
+        if not is_complete:
+            return given
     balance = await get_balance(work.tx, env, currency.code)
     action = await record_action(
         work,
@@ -185,6 +212,35 @@ async def adjust(
     except BalanceLimitExceeded as error:
         raise OperatorRefusedError(error.message) from None
     return action
+
+
+async def _needs_two(work: Work, env: MerchantEnv, currency: Currency, amount_minor: int) -> bool:
+    """Whether the credits of all adjustments in 24 hours exceed with this one what a single operator may give."""
+    if not env.livemode or amount_minor <= 0:
+        return False
+    await decisions_store.lock(work.tx, "adjustment", env.merchant_id)
+    since = work.now - ADJUSTMENTS_COUNT_FOR
+    given_minor = await store.sum_adjusted(work.tx, env.merchant_id, currency.code, since)
+    above_minor = second_operator_above(currency, work.services.catalogue.withdrawal_methods.values())
+    return given_minor + amount_minor > above_minor
+
+
+async def _approve_adjustment(
+    work: Work, env: MerchantEnv, currency: str, amount_minor: int, context: OperatorContext
+) -> tuple[OperatorAction, bool]:
+    """Approve an adjustment as one of two operators. Returns the action, and whether it is the last one."""
+    decision = Decision("adjustment", env.merchant_id, f"{env.mode} {currency} {amount_minor}")
+    approvals = await decisions.approve(work, decision, context)
+    given = await record_action(
+        work,
+        context,
+        "adjustment_approved",
+        env,
+        subject_id=env.merchant_id,
+        currency=currency,
+        amount_minor=amount_minor,
+    )
+    return given, approvals.complete
 
 
 async def charge(
@@ -239,6 +295,7 @@ async def record_action(
         on_command_line=context.on_command_line,
         at=stamp(context.at),
         client_id=None if client is None else client.client_id,
+        single_operator=action in APPROVALS and not work.services.settings.two_operators,
     )
     await store.insert_action(work.tx, done, context.at)
     if owner is not None and action in AUDIT_EVENTS:

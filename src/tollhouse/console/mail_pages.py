@@ -62,4 +62,4 @@ async def _rendered(request: Request, found: EmailSummary) -> RenderedEmail | No
 
 def _is_readable(request: Request) -> bool:
     """Whether operators can read mail: never in live use, where a link would open a merchant's account."""
-    return request.services.settings.smtp is None and not request.services.settings.is_production
+    return request.services.settings.smtp is None and not request.services.settings.is_live_use

@@ -6,6 +6,7 @@ from uuid import UUID
 from msgspec import Meta
 from starlette.responses import Response
 
+from tollhouse.approvals import decisions_store
 from tollhouse.console import actions, store
 from tollhouse.console.layout import ActionQuery, render
 from tollhouse.console.suspension import Load, ShowError, StatusChange, Suspendable, confirm_page, submit
@@ -135,6 +136,7 @@ async def _merchant(
         emails=await store.emails_of(db, owner),
         balances=[(mode, balance) for mode in MODES for balance in await list_balances(db, MerchantEnv(owner, mode))],
         projects=await store.projects_of(db, owner, PROJECTS_SHOWN),
+        waiting=await decisions_store.list_open(db, "adjustment", owner),
         chargebacks=await chargeback_notes_store.list_open(db, owner, CHARGEBACKS_SHOWN),
         history=await store.actions_of_merchant(db, owner, ACTIONS_SHOWN),
         amount=request.services.catalogue.format_amount,

@@ -23,15 +23,19 @@ Action = Literal[
     "project_rejected",
     "project_changes_approved",
     "project_changes_rejected",
+    "adjustment_approved",
     "balance_adjusted",
     "operator_invited",
     "operator_joined",
     "operator_closed",
+    "withdrawal_approval_given",
     "withdrawal_approved",
     "withdrawal_rejected",
+    "refund_approval_given",
     "refund_approved",
     "refund_rejected",
     "statement_imported",
+    "import_confirmed",
     "transfer_assigned",
     "transfer_dismissed",
     "batch_exported",
@@ -42,6 +46,7 @@ Action = Literal[
     "network_payouts_exported",
     "network_payouts_imported",
     "payout_approved",
+    "payout_refusal_approved",
     "payout_refused",
     "payout_to_be_refused",
     "payouts_paused",
@@ -51,6 +56,7 @@ Action = Literal[
     "transfer_written_off",
     "transfer_reopened",
     "transfer_taken_back",
+    "transfer_return_approved",
     "payout_returned",
     "position_limit_changed",
     "rail_float_changed",
@@ -71,7 +77,8 @@ ApplicationStatus = Literal["enabled", "paused", "revoked", "suspended"]
 class OperatorAction(Struct, frozen=True, kw_only=True):
     """An action in the history. `mode` is None if it concerns both environments; `merchant_id` if it concerns no merchant.
 
-    `client_id` is the application it concerns; the subject is then its owner.
+    `client_id` is the application it concerns; the subject is then its owner. `single_operator`: it approved alone what
+    otherwise needs two operators.
     """
 
     action_id: UUID
@@ -86,6 +93,7 @@ class OperatorAction(Struct, frozen=True, kw_only=True):
     on_command_line: bool = False
     at: Timestamp
     client_id: ClientId | None = None
+    single_operator: bool = False
 
     @property
     def summary(self) -> str:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.approvals import rules
+from tollhouse.approvals import decisions_store, rules
 from tollhouse.approvals.model import OperatorContext, Reviewer
 from tollhouse.bank import channel_store, messages_store, pauses, payouts_store
 from tollhouse.bank import payouts as payout_actions
@@ -263,6 +263,7 @@ async def _payout(
         payout=found,
         sending=None if batch_id is None else await channel_store.find(request.services.db, batch_id),
         needs_second=reset_counts is not None,
+        waiting=await decisions_store.list_open(request.services.db, "payout_refusal", payout_id),
         approved_by_me=transfer is not None and Reviewer(caller.email).is_among(transfer.approvals.given),
         history=await find_action(request, done, payout_id),
         done=done,

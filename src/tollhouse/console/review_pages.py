@@ -1,6 +1,7 @@
 """The operators' review queues of withdrawals and of refunds to an account other than the payer's."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import Any, Literal, get_args
 from uuid import UUID
 
@@ -23,8 +24,8 @@ from tollhouse.kernel.bank_codes import parse_iban, read_address
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.kernel.text import Translatable
+from tollhouse.outgoing import limits
 from tollhouse.outgoing import store as outgoing_store
-from tollhouse.platform.db import Pool
 from tollhouse.rails.bank.batch import missing_details
 from tollhouse.rails.bank.transfer import NAME
 from tollhouse.refunds import review_store as refund_review_store
@@ -67,16 +68,16 @@ class Queue(Struct, frozen=True):
 
     name: str
     kind: reviews.Kind
-    load: Callable[[Pool, UUID], Awaitable[ReviewedTransfer | None]]
+    load: Callable[[Services, UUID, datetime], Awaitable[ReviewedTransfer | None]]
 
 
-async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> ReviewedTransfer:
-    found = await review_store.get(db, withdrawal_id)
+async def _load_withdrawal(services: Services, withdrawal_id: UUID, now: datetime) -> ReviewedTransfer:
+    found = await review_store.get(services.db, withdrawal_id)
     return ReviewedTransfer(
         env=found.env,
         version=found.version,
         approvals=found.approvals,
-        approvals_needed=found.approvals_needed,
+        approvals_needed=await _approvals_needed(services, withdrawal_id, found.rail, found.currency, now),
         can_approve=found.status == "pending_review",
         can_reject=found.cancelable,
         values={
@@ -85,6 +86,13 @@ async def _load_withdrawal(db: Pool, withdrawal_id: UUID) -> ReviewedTransfer:
             "missing_details": _missing_details(found.rail, found.receiver, found.provider_fields),
         },
     )
+
+
+async def _approvals_needed(services: Services, transfer_id: UUID, rail: str, currency: str, now: datetime) -> int:
+    """With what else the merchant withdraws, and by the present threshold of the method."""
+    method = limits.method_of(rail, currency, services.catalogue)
+    above_minor = None if method is None else method.second_operator_above_minor
+    return await outgoing_store.approvals_needed(services.db, transfer_id, now, above_minor)
 
 
 def _missing_details(rail: str, receiver: str, fields: Mapping[str, Any] | None = None) -> str | None:
@@ -96,7 +104,8 @@ def _missing_details(rail: str, receiver: str, fields: Mapping[str, Any] | None 
     return missing_details(iban, given.get("bic"), read_address(given.get("address")))
 
 
-async def _load_refund(db: Pool, refund_id: UUID) -> ReviewedTransfer | None:
+async def _load_refund(services: Services, refund_id: UUID, now: datetime) -> ReviewedTransfer | None:
+    db = services.db
     owner = await refund_store.find_by_id(db, refund_id)
     if owner is None:
         return None
@@ -108,7 +117,7 @@ async def _load_refund(db: Pool, refund_id: UUID) -> ReviewedTransfer | None:
         env=env,
         version=found.version,
         approvals=transfer.approvals.given,
-        approvals_needed=transfer.approvals.needed,
+        approvals_needed=await _approvals_needed(services, refund_id, transfer.rail, transfer.currency, now),
         can_approve=found.status == "pending" and transfer.review == "required",
         can_reject=found.status == "pending" and not transfer.released_at,
         values={
@@ -140,6 +149,7 @@ async def withdrawals(request: Request, caller: Operator, query: WithdrawalQueue
         filter_name="status",
         selected=query.status,
         statuses=get_args(WithdrawalStatus),
+        single_operator=not request.services.settings.two_operators,
         page_links=page_links(query, more=more),
     )
 
@@ -161,6 +171,7 @@ async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Re
         filter_name="review",
         selected=query.review,
         statuses=get_args(ReviewStatus),
+        single_operator=not request.services.settings.two_operators,
         page_links=page_links(query, more=more),
     )
 
@@ -245,7 +256,7 @@ async def _show(
     field_errors: Mapping[str, Translatable] | None = None,
 ) -> Response:
     db = request.services.db
-    subject = await queue.load(db, subject_id)
+    subject = await queue.load(request.services, subject_id, request.now)
     merchant = None if subject is None else await store.merchant(db, subject.env.merchant_id)
     if subject is None or merchant is None:
         raise NotFound
@@ -261,6 +272,7 @@ async def _show(
         amount=request.services.catalogue.format_amount,
         history=await store.actions_about(db, subject.env.merchant_id, subject_id, ACTIONS_SHOWN),
         approved_by_me=Reviewer(caller.email).is_among(subject.approvals),
+        single_operator=not request.services.settings.two_operators,
         done=done,
         message=message,
         remark=remark,

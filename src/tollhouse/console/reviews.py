@@ -15,6 +15,7 @@ from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.text import Text, as_text
+from tollhouse.outgoing.gate import ApprovalPolicy
 from tollhouse.platform.db import Tx
 from tollhouse.refunds import review as refund_review
 from tollhouse.withdrawals import review
@@ -40,35 +41,50 @@ class LockedSubject(Protocol):
 
 
 class Kind(Struct, frozen=True):
-    """A kind of subject and the functions that lock, approve and reject it."""
+    """A kind of subject and the functions that lock, approve and reject it.
+
+    `approval_given` is the action of the first of two operators; `is_approved` says of the result of an approval whether it
+    was the last one.
+    """
 
     name: str
     title: Text
+    approval_given: Action
     approved: Action
     rejected: Action
     lock: Callable[[Tx, UUID], Awaitable[LockedSubject]]
-    approve: Callable[[Tx, Any, Reviewer, str | None, datetime], Awaitable[object]]
+    approve: Callable[[Tx, Any, Reviewer, str | None, datetime, ApprovalPolicy], Awaitable[object]]
     reject: Callable[[Work, Any, str], Awaitable[object]]
+    is_approved: Callable[[Any], bool]
 
 
 WITHDRAWALS = Kind(
     "withdrawal",
     Text("Withdrawal"),
+    "withdrawal_approval_given",
     "withdrawal_approved",
     "withdrawal_rejected",
     review.lock,
     review.approve,
     review.reject,
+    review.is_approved,
 )
 REFUNDS = Kind(
     "refund",
     Text("Refund"),
+    "refund_approval_given",
     "refund_approved",
     "refund_rejected",
     refund_review.lock,
     refund_review.approve,
     refund_review.reject,
+    refund_review.is_approved,
 )
+
+
+def policy_of(services: Services) -> ApprovalPolicy:
+    """How this installation approves what leaves."""
+    return ApprovalPolicy(services.catalogue, single_operator=not services.settings.two_operators)
 
 
 async def approve(
@@ -76,10 +92,12 @@ async def approve(
 ) -> OperatorAction:
     """Approve a subject, alone or as the first of two operators. `seen` is the version that the operator saw."""
 
-    async def decide(work: Work, current: LockedSubject) -> object:
-        return await kind.approve(work.tx, current, context.reviewer, context.reason, context.at)
+    async def decide(work: Work, current: LockedSubject) -> Action:
+        policy = policy_of(work.services)
+        done = await kind.approve(work.tx, current, context.reviewer, context.reason, context.at, policy)
+        return kind.approved if kind.is_approved(done) else kind.approval_given
 
-    return await _decide(services, kind, subject_id, kind.approved, decide, context, seen)
+    return await _decide(services, kind, subject_id, decide, context, seen)
 
 
 async def reject(
@@ -90,18 +108,18 @@ async def reject(
         raise OperatorRefusedError("Enter a reason for the rejection.")
     reason = context.reason
 
-    async def decide(work: Work, current: LockedSubject) -> object:
-        return await kind.reject(work, current, reason)
+    async def decide(work: Work, current: LockedSubject) -> Action:
+        await kind.reject(work, current, reason)
+        return kind.rejected
 
-    return await _decide(services, kind, subject_id, kind.rejected, decide, context, seen)
+    return await _decide(services, kind, subject_id, decide, context, seen)
 
 
 async def _decide(
     services: Services,
     kind: Kind,
     subject_id: UUID,
-    action: Action,
-    decide: Callable[[Work, LockedSubject], Awaitable[object]],
+    decide: Callable[[Work, LockedSubject], Awaitable[Action]],
     context: OperatorContext,
     seen: int | None,
 ) -> OperatorAction:
@@ -121,7 +139,7 @@ async def _decide(
                 )
             )
         try:
-            await decide(work, current)
+            action = await decide(work, current)
         except ApiError:
             raise OperatorRefusedError(
                 Text(

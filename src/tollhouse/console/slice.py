@@ -2,6 +2,7 @@
 
 from tollhouse.console import (
     accounting_pages,
+    adjustment_pages,
     application_pages,
     bank_jobs,
     bitcoin_payout_pages,
@@ -11,6 +12,7 @@ from tollhouse.console import (
     merchant_pages,
     network_payouts,
     pages,
+    payment_pages,
     payout_pages,
     position_pages,
     project_pages,
@@ -35,7 +37,9 @@ SLICE = Slice(
     operations=(
         *pages.OPERATIONS,
         *merchant_pages.OPERATIONS,
+        *adjustment_pages.OPERATIONS,
         *application_pages.OPERATIONS,
+        *payment_pages.OPERATIONS,
         *project_pages.OPERATIONS,
         *delivery_pages.OPERATIONS,
         *mail_pages.OPERATIONS,

@@ -5,9 +5,10 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import decisions_store
+from tollhouse.approvals.model import OperatorContext, Reviewer
 from tollhouse.bank import actions, channel_store, imports, imports_store, provider_payouts_store, shown_store
-from tollhouse.bank.model import BankPorts, Decided
+from tollhouse.bank.model import BankPorts, Decided, ShownTransfer
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
 from tollhouse.console.model import OperatorRefusedError
@@ -23,6 +24,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Translatable
+from tollhouse.rails.bank.batch import id_in
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX, PIECE_BYTES
 from tollhouse.rails.configured import bank_account
 
@@ -39,20 +41,17 @@ CHOICES: Mapping[str, Callable[[Work, UUID, BankPorts, OperatorContext], Awaitab
     "fee": actions.record_fee,
     "write_off": actions.write_off,
 }
-FIELDS = (
-    "reference",
-    "why",
-    "reason",
-    "taken",
-    "taken_why",
-    "payout",
-    "return_why",
-    "choice",
-    "decision_why",
-    "reopen_why",
-    "received",
-    "received_why",
-)
+FIELDS_OF: Mapping[str, tuple[str, ...]] = {
+    "assign": ("reference", "why"),
+    "dismiss": ("reason",),
+    "take-back": ("taken", "taken_why"),
+    "return": ("payout", "return_why"),
+    "decide": ("choice", "decision_why"),
+    "receive": ("received", "received_why"),
+    "reopen": ("reopen_why",),
+}
+"""The fields of the form of each decision."""
+FIELDS = [field for fields in FIELDS_OF.values() for field in fields]
 SOON_S = 10
 """How long a request waits for the import of a small file. It continues without it."""
 ACTIVE_SHOWN = 10
@@ -76,7 +75,7 @@ async def import_statements(request: Request, caller: Operator) -> Response:
         import_id = await imports.upload(raw, account, OperatorContext(caller.email, request.now), request.services)
         within_s = SOON_S if len(raw) <= PIECE_BYTES else 0
         ended = await imports.finish_soon(import_id, account, BANK_PORTS, request.services, within_s)
-        if ended.is_active:
+        if ended.is_active or ended.status == "unconfirmed":
             return see_other(f"/operator/imports/{import_id}")
         imports.ensure_imported(ended)
     except OperatorRefusedError as refused:
@@ -87,10 +86,21 @@ async def import_statements(request: Request, caller: Operator) -> Response:
 @OPERATIONS.add("GET", "/operator/imports/{import_id}", guard=operator_page)
 async def statement_import(request: Request, caller: Operator, import_id: UUID) -> Response:
     """The import of a file: its progress, and what came of it."""
-    found = await imports_store.get(request.services.db, import_id)
-    if found is None:
-        raise NotFound
-    return await render(request, caller, "import", here="statements", file=found)
+    return await _import(request, caller, import_id)
+
+
+@OPERATIONS.add("POST", "/operator/imports/{import_id}/confirm", guard=operator_page)
+async def confirm_import(request: Request, caller: Operator, import_id: UUID) -> Response:
+    """Confirm a file with a statement that has no balances."""
+    reason, error = read_reason(request)
+    if error:
+        return await _import(request, caller, import_id, 422, reason=reason, field_errors={"reason": error})
+    context = OperatorContext(caller.email, request.now, reason)
+    try:
+        await request.transact(lambda work: imports.confirm(work, import_id, BANK_PORTS, context))
+    except OperatorRefusedError as refused:
+        return await _import(request, caller, import_id, 409, reason=reason, message=refused.notice)
+    return see_other(f"/operator/imports/{import_id}")
 
 
 @OPERATIONS.add("GET", "/operator/statements/{statement_id}", guard=operator_page)
@@ -200,6 +210,36 @@ async def reopen(request: Request, caller: Operator, transfer_id: UUID) -> Respo
     return await _decide(request, caller, transfer_id, action, "reopen_why")
 
 
+async def _import(
+    request: Request,
+    caller: Operator,
+    import_id: UUID,
+    status: int = 200,
+    *,
+    reason: str = "",
+    message: Translatable = "",
+    field_errors: Mapping[str, Translatable] | None = None,
+) -> Response:
+    found = await imports_store.get(request.services.db, import_id)
+    if found is None:
+        raise NotFound
+    approvals = await decisions_store.list_open(request.services.db, "statements", import_id)
+    return await render(
+        request,
+        caller,
+        "import",
+        status,
+        here="statements",
+        file=found,
+        approvals=approvals,
+        approved_by_me=Reviewer(caller.email).is_among(tuple(one.operator for one in approvals)),
+        single_operator=not request.services.settings.two_operators,
+        reason=reason,
+        message=message,
+        field_errors=field_errors or {},
+    )
+
+
 def _read_reference(request: Request, field: str) -> tuple[str, dict[str, str]]:
     """The reference of a payment, and the error of its field if there is none."""
     reference = (request.form().one(field) or "").strip()
@@ -225,6 +265,7 @@ async def _statements(
         account=bank_account(request.services.settings),
         statements=rows,
         active=await imports_store.active(request.services.db, ACTIVE_SHOWN),
+        unconfirmed=await imports_store.unconfirmed(request.services.db, ACTIVE_SHOWN),
         fetches=await channel_store.fetches(request.services.db),
         size_mib=DOCUMENT_BYTES_MAX // 1024 // 1024,
         page_links=page_links(query, more=more),
@@ -257,6 +298,25 @@ async def _decide(
     return see_other(f"/operator/transfers/{transfer_id}?action={decided.action_id}")
 
 
+def decisions_about(transfer: ShownTransfer, *, has_provider_payouts: bool) -> list[str]:
+    """The decisions about an unmatched transfer that make sense, the most likely one first."""
+    if transfer.side == "debit":
+        taken_back = transfer.is_return or transfer.reference is not None
+        return ["take-back", "decide", "dismiss"] if taken_back else ["decide", "take-back", "dismiss"]
+    possible = ["assign", "return", "decide", "dismiss"]
+    if has_provider_payouts:
+        possible.insert(0, "receive")
+    if transfer.is_return or transfer.payout_id is not None or id_in(transfer.end_to_end_id) is not None:
+        possible.remove("return")
+        possible.insert(0, "return")
+    return possible
+
+
+def _chosen(fields: set[str]) -> str:
+    """The decision whose form has one of these fields; empty if none has."""
+    return next((name for name, its in FIELDS_OF.items() if fields & set(its)), "")
+
+
 async def _transfer(
     request: Request,
     caller: Operator,
@@ -272,6 +332,10 @@ async def _transfer(
     if found is None:
         raise NotFound
     waits = found.outcome == "unmatched" and found.side == "credit"
+    expected = (
+        await provider_payouts_store.list_expected(request.services.db, found.currency, found.amount_minor) if waits else []
+    )
+    primary, *others = decisions_about(found, has_provider_payouts=bool(expected))
     return await render(
         request,
         caller,
@@ -280,9 +344,11 @@ async def _transfer(
         here="transfers",
         transfer=found,
         suggestions=await suggest(request.services.db, found, request.services.catalogue) if waits else [],
-        provider_payouts=await provider_payouts_store.list_expected(request.services.db, found.currency, found.amount_minor)
-        if waits
-        else [],
+        provider_payouts=expected,
+        approvals=await decisions_store.list_open(request.services.db, "payout_return", transfer_id) if waits else [],
+        primary=primary,
+        others=others,
+        chosen=_chosen({name for name, value in (form or {}).items() if value} | set(field_errors or ())),
         history=await find_action(request, done, transfer_id),
         done=done,
         message=message,

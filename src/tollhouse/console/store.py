@@ -55,11 +55,16 @@ APPROVALS = """
 INSERT_ACTION = """
     INSERT INTO operator_actions
         (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id,
-         on_command_line)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+         on_command_line, single_operator)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+"""
+SUM_ADJUSTED = """
+    SELECT coalesce(sum(amount_minor), 0)::bigint FROM operator_actions
+    WHERE merchant_id = $1 AND action = 'balance_adjusted' AND mode = 'live' AND currency = $2 AND amount_minor > 0
+      AND at > $3
 """
 ACTION_COLUMNS = """a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor,
-           a.at, a.client_id, a.on_command_line"""
+           a.at, a.client_id, a.on_command_line, a.single_operator"""
 # Ids are in order of time.
 ACTIONS = f"""
     SELECT {ACTION_COLUMNS}, m.business_name, o.email, c.name AS application, t.kind AS order_kind
@@ -151,8 +156,13 @@ async def insert_action(tx: Tx, action: OperatorAction, now: datetime) -> None:
     """Insert an action into the history."""
     subject = (action.merchant_id, action.mode, action.subject_id)
     details = (action.reason, action.currency, action.amount_minor)
-    rest = (now, action.client_id, action.on_command_line)
+    rest = (now, action.client_id, action.on_command_line, action.single_operator)
     await tx.execute(INSERT_ACTION, action.action_id, action.operator, action.action, *subject, *details, *rest)
+
+
+async def sum_adjusted(tx: Tx, merchant_id: MerchantId, currency: str, since: datetime) -> int:
+    """What adjustments have given a merchant in live mode since then."""
+    return await tx.fetchval(SUM_ADJUSTED, merchant_id, currency, since)
 
 
 async def list_actions(db: Pool, limit: int, offset: int) -> list[HistoryEntry]:
@@ -222,5 +232,6 @@ def _action(row: Row) -> HistoryEntry:
         on_command_line=row["on_command_line"],
         at=stamp(row["at"]),
         client_id=row["client_id"],
+        single_operator=row["single_operator"],
     )
     return HistoryEntry(action, row["business_name"], row["email"], row["application"], row["order_kind"])

@@ -8,6 +8,7 @@ import asyncpg
 
 from tollhouse import key_checks
 from tollhouse.api.health_store import RUNNING_WITHIN, read_parts
+from tollhouse.approvals.model import TWO
 from tollhouse.doctor import store
 from tollhouse.doctor.connections import examine_pooler, examine_standby
 from tollhouse.doctor.model import Finding
@@ -101,6 +102,7 @@ async def _examine_instance(settings: Settings, pool: Pool) -> list[Finding]:
         _partitions(is_complete=parts.partitions == "ok"),
         _worker(await store.read_workers(pool, now, RUNNING_WITHIN)),
         _invariants(await store.read_invariants(pool), now),
+        *_operators(settings, await store.count_operators(pool)),
         _proxy(settings, await store.read_addresses(pool, now - SIGN_INS_WITHIN)),
         _bank(settings, await store.read_bank(pool, before_bank_days(now, EXPORTED_BANK_DAYS_MAX)), now),
         *await examine_rails(settings, pool, now),
@@ -143,6 +145,20 @@ def _invariants(last: Row | None, now: datetime) -> Finding:
             "ledger", "warning", message, "Wait 15 minutes after the start of a worker, or run `tollhouse check`."
         )
     return Finding("ledger", "ok", "All invariants held when they were last checked.")
+
+
+def _operators(settings: Settings, count: int) -> list[Finding]:
+    """In live use, large amounts need two operators with a second factor, or the setting for a single one."""
+    if not settings.is_live_use:
+        return []
+    if count >= TWO or not settings.two_operators:
+        return [Finding("operators", "ok", f"Operators with two-factor authentication: {count}.")]
+    message = f"Operators with two-factor authentication: {count}. What needs two operators cannot be approved."
+    advice = (
+        "Invite another with `tollhouse operator users create --email ADDRESS`; each sets it up under /operator/security. "
+        "If you are a single operator, set TOLLHOUSE_TWO_OPERATORS=off."
+    )
+    return [Finding("operators", "warning", message, advice)]
 
 
 def _proxy(settings: Settings, people: Row) -> Finding:

@@ -21,7 +21,7 @@ Probe = Callable[[], Awaitable[list[Finding]]]
 async def examine(environ: Mapping[str, str], working_dir: Path) -> list[Finding]:
     """Everything there is to say about the instance with these settings."""
     try:
-        settings = config.load(environ)
+        settings = data_folder.load_for_command(environ)
     except InvalidSettingsError as error:
         advice = "Correct it; `tollhouse config` describes each setting."
         return [Finding("configuration", "failure", line, advice) for line in error.field_errors]

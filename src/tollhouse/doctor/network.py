@@ -102,7 +102,7 @@ async def examine_mail(settings: Settings) -> list[Finding]:
     """Sign in to the mail server. No email is sent."""
     relay = settings.smtp
     if relay is None:
-        advice = "Set TOLLHOUSE_SMTP_URL (docs/mail.md)." if settings.is_production else ""
+        advice = "Set TOLLHOUSE_SMTP_URL (docs/mail.md)." if settings.is_live_use else ""
         return [Finding("mail", "warning" if advice else "ok", "No mail server is configured; emails are logged.", advice)]
     advice = "Check TOLLHOUSE_SMTP_URL, and whether a firewall blocks the port."
     try:

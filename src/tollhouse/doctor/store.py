@@ -28,6 +28,11 @@ BANK = """
            (SELECT error FROM bank_fetches) AS fetch_error,
            (SELECT count(*) FROM bank_sendings WHERE next_try_at IS NOT NULL AND error IS NOT NULL) AS unsent
 """
+OPERATORS = """
+    SELECT count(*) AS count FROM operators o
+    WHERE o.closed_at IS NULL AND EXISTS (
+        SELECT FROM second_factors f WHERE f.holder_id = o.id AND f.confirmed_at IS NOT NULL)
+"""
 ARCHIVE = """
     SELECT current_setting('archive_mode') <> 'off' AS is_on,
            last_archived_time AS archived_at, last_failed_time AS failed_at
@@ -54,6 +59,11 @@ async def read_invariants(db: Pool) -> Row | None:
 async def read_addresses(db: Pool, since: datetime) -> Row:
     """How many people signed in, and from how many addresses."""
     return await _row(db, ADDRESSES, since)
+
+
+async def count_operators(db: Pool) -> int:
+    """How many operators have a second factor."""
+    return (await _row(db, OPERATORS))["count"]
 
 
 async def read_bank(db: Pool, exported_before: datetime) -> Row:

@@ -46,7 +46,7 @@ class OperatorGuard:
         cookies.require_same_origin(request)
         request.actor = OPERATOR
         show_navigation(request, operator)
-        if not request.services.settings.is_production:
+        if not request.services.settings.is_live_use:
             return operator
         if not operator.has_second_factor and not self.own_account:
             raise OperatorSecondFactorRequired("console/second_factor_needed.html")

@@ -7,7 +7,8 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.approvals import rules
-from tollhouse.approvals.model import OperatorRefusedError, Reviewer
+from tollhouse.approvals.model import TWO, OperatorRefusedError, Reviewer
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.text import Text, Translatable, joined
 from tollhouse.outgoing import gate, store
@@ -78,15 +79,15 @@ async def _may_leave(
     strict: bool,
 ) -> list[OutgoingTransfer]:
     hindrances: dict[MerchantId, Translatable | None] = {}
-    needed: dict[MerchantId, int] = {}
+    resets: dict[MerchantId, datetime | None] = {}
     leaving: list[OutgoingTransfer] = []
     debited = await store.find_debited(tx, [one.id for one in prepared])
     for one in prepared:
         merchant_id = one.env.merchant_id
-        if merchant_id not in needed:
+        if merchant_id not in resets:
             hindrances[merchant_id] = await _hindrance(tx, merchant_id, active, reviewer)
-            needed[merchant_id] = await rules.approvals_needed(tx, merchant_id, 1, now)
-        why = hindrances[merchant_id] or _too_few(one, needed[merchant_id], reviewer)
+            resets[merchant_id] = await rules.reset_counts_until(tx, merchant_id, now)
+        why = hindrances[merchant_id] or _too_few(one, resets[merchant_id], reviewer)
         if one.id in debited:
             why = "The bank has already debited it. Match the unmatched transfer with this ID."
         if why is None:
@@ -106,16 +107,17 @@ async def _hindrance(tx: Tx, merchant_id: MerchantId, active: set[MerchantId], r
     return None
 
 
-def _too_few(one: OutgoingTransfer, needed: int, reviewer: Reviewer) -> str | None:
-    """The exporting operator counts as an approver."""
+def _too_few(one: OutgoingTransfer, reset_until: datetime | None, reviewer: Reviewer) -> Translatable | None:
+    """The exporting operator counts as an approver, but not on the command line."""
     if one.released_at is None or one.closed_at is not None:
         return "The transfer has not been released."
-    given, by_command = len(one.approvals.given), one.approvals.by_command
-    if not reviewer.is_among(one.approvals.given):
-        given, by_command = given + 1, by_command + reviewer.on_command_line
-    if needed < rules.TWO or (given >= needed and by_command <= 1):
+    given = len(one.approvals.given) - one.approvals.by_command
+    if not reviewer.is_among(one.approvals.given) and not reviewer.on_command_line:
+        given += 1
+    if reset_until is None or given >= TWO:
         return None
-    return (
+    return Text(
         "A password of the merchant was reset in the last 72 hours. A second operator must approve the payout on the "
-        "operator pages."
+        "operator pages. A single operator can export it from %(until)s.",
+        until=stamp(reset_until),
     )

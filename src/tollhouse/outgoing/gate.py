@@ -14,20 +14,38 @@ from datetime import date, datetime
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.approvals import rules
 from tollhouse.approvals import store as approvals_store
 from tollhouse.approvals.model import Approvals, Reviewer
+from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.ledger.model import Account, rail
-from tollhouse.outgoing import recipients_store, store
+from tollhouse.outgoing import limits, recipients_store, store
 from tollhouse.outgoing.errors import MerchantSuspended, NotReleased, PasswordWasReset, RecipientNotActive, RecipientNotSaved
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 
 SIMULATOR = "simulator"
+
+
+class ApprovalPolicy(Struct, frozen=True):
+    """How an installation approves: by which thresholds of its catalogue, and whether by a single operator."""
+
+    catalogue: Catalogue | None = None
+    single_operator: bool = False
+
+    def above_minor(self, transfer: OutgoingTransfer) -> int | None:
+        """The present threshold of the transfer's method, in minor units."""
+        method = None if self.catalogue is None else limits.method_of(transfer.rail, transfer.currency, self.catalogue)
+        return None if method is None else method.second_operator_above_minor
+
+
+TWO_OPERATORS = ApprovalPolicy()
+"""By the threshold that each transfer has."""
 MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
 
 
@@ -64,7 +82,9 @@ async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:
     return current
 
 
-async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | None, now: datetime) -> OutgoingTransfer:
+async def approve(
+    tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | None, now: datetime, policy: ApprovalPolicy = TWO_OPERATORS
+) -> OutgoingTransfer:
     """Record an operator's approval and return the transfer.
 
     Raises `NotFound`, `NotReleased` if no review is open, and `OperatorRefusedError` by the rules of approvals.
@@ -75,8 +95,10 @@ async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | Non
     merchant_id = current.env.merchant_id
     await rules.ensure_independent(tx, merchant_id, reviewer)
     await rules.ensure_active(tx, merchant_id)
-    needed = await rules.approvals_needed(tx, merchant_id, current.approvals.needed, now)
-    approvals = rules.approve(msgspec.structs.replace(current.approvals, needed=needed), reviewer)
+    usually = await store.approvals_needed(tx, transfer_id, now, policy.above_minor(current))
+    needed = await rules.approvals_needed(tx, merchant_id, usually, now, single_operator=policy.single_operator)
+    so_far = msgspec.structs.replace(current.approvals, needed=needed, single_operator=policy.single_operator)
+    approvals = rules.approve(so_far, reviewer)
     # Nothing below this line may refuse.
     review = "approved" if approvals.complete else "required"
     reviewed_at = now if approvals.complete else None

@@ -34,15 +34,15 @@ class DailyCount(Struct, frozen=True):
     amount_minor: int
 
 
-def _read_approvals(given: list[str], by_command: int, needed: int) -> Approvals:
-    return Approvals(tuple(given), by_command, needed)
+def _read_approvals(given: list[str], by_command: int, needed: int, single_operator: bool) -> Approvals:
+    return Approvals(tuple(given), by_command, needed, single_operator)
 
 
 class OutgoingTransfer(Struct, frozen=True, kw_only=True):
     """Money that leaves by a rail. Its id is that of its withdrawal or refund.
 
     `receiver` is in the rail's notation. `released_at`: it may be on its way since then. `closed_at`: it does not leave or
-    came back.
+    came back. Above `second_operator_above_minor`, counted over 24 hours, two operators approve it.
     """
 
     id: UUID
@@ -61,10 +61,16 @@ class OutgoingTransfer(Struct, frozen=True, kw_only=True):
     approvals: Annotated[
         Approvals,
         Columns(
-            {"approvals": "given", "approvals_by_command": "by_command", "approvals_needed": "needed"},
+            {
+                "approvals": "given",
+                "approvals_by_command": "by_command",
+                "approvals_needed": "needed",
+                "single_operator": "single_operator",
+            },
             _read_approvals,
         ),
     ] = Approvals((), 0, 0)
+    second_operator_above_minor: int | None = None
     reviewed_at: datetime | None = None
     review_note: str | None = None
     created_at: datetime

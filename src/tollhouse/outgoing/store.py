@@ -34,9 +34,11 @@ LOCK = f"{GET} FOR NO KEY UPDATE"
 APPROVE = """
     UPDATE outgoing_transfers
     SET approvals = $2, approvals_by_command = $3, approvals_needed = $4, review = $5, reviewed_at = $6,
-        review_note = coalesce($7, review_note)
+        review_note = coalesce($7, review_note), single_operator = $8
     WHERE id = $1
 """
+# With what else the merchant sends in this currency: parts do not avoid the second operator.
+APPROVALS_NEEDED = "SELECT outgoing_transfers_needed(o, $2::bigint, $3) AS needed FROM outgoing_transfers o WHERE o.id = $1"
 REJECT = """
     UPDATE outgoing_transfers SET review = 'rejected', reviewed_at = $2, review_note = $3
     WHERE id = $1 AND released_at IS NULL
@@ -112,7 +114,15 @@ async def approve(
 ) -> None:
     """Write the approvals and the review of a locked transfer."""
     values = (list(approvals.given), approvals.by_command, approvals.needed, review, reviewed_at, note)
-    await tx.execute(APPROVE, transfer_id, *values)
+    await tx.execute(APPROVE, transfer_id, *values, approvals.single_operator)
+
+
+async def approvals_needed(db: Pool | Tx, transfer_id: UUID, now: datetime, above_minor: int | None = None) -> int:
+    """How many operators approve a transfer that exists. `above_minor`: the present threshold of its method, if any."""
+    row = await db.fetchrow(APPROVALS_NEEDED, transfer_id, above_minor, now)
+    if row is None:
+        raise AssertionError("transfers are never deleted")
+    return row["needed"]
 
 
 async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> bool:

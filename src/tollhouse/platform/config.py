@@ -44,6 +44,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     datev_accounts: tuple[tuple[str, str], ...]
     bank_address: PostalAddress | None
     recipient_cooling: int
+    two_operators: bool
     catalogue_file: Path | None
     rails_file: Path | None
     signup_open: bool
@@ -105,9 +106,12 @@ class Settings(Struct, frozen=True, kw_only=True):
         return setting_values.is_local_url(self.base_url)
 
     @property
-    def is_production(self) -> bool:
-        """Whether others can reach the service, or it has a bank account. Operator pages are stricter then."""
-        return self.secure or self.bank_iban is not None or not self.is_local
+    def is_live_use(self) -> bool:
+        """Whether others can reach the service, or it has a rail of live mode: the bank, or one of the rails file.
+
+        All that is stricter in live use asks here: operators' second factors, links on their pages, encryption, mail.
+        """
+        return self.secure or not self.is_local or self.bank_iban is not None or self.rails_file is not None
 
     @property
     def sender(self) -> str:
@@ -143,15 +147,12 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
 
 
 def list_warnings(settings: Settings, environ: Mapping[str, str] | None = None) -> list[str]:
-    """What is allowed, but probably not meant: unknown names, and a base URL without encryption."""
+    """What is allowed, but probably not meant: unknown names, and a single operator in live use."""
     environ = os.environ if environ is None else environ
     known = {setting.name for setting in SETTINGS} | {setting.file_name for setting in SETTINGS if setting.file_name}
     warnings = [_unknown(name, known) for name in sorted(environ) if name.startswith(PREFIX) and name not in known]
-    if not settings.secure and not settings.is_local:
-        warnings.append(
-            "TOLLHOUSE_BASE_URL uses http: passwords, cookies and API keys are sent unencrypted. Use https; it is required "
-            "with a bank account."
-        )
+    if settings.is_live_use and not settings.two_operators:
+        warnings.append("TOLLHOUSE_TWO_OPERATORS is off: one operator approves alone what otherwise needs two.")
     return warnings
 
 
@@ -188,8 +189,11 @@ def _conflicts(values: dict[str, Any]) -> list[str]:
     if values.get("bank_program") and "bank_inbox" in values and values["bank_inbox"] is None:
         field_errors.append("TOLLHOUSE_BANK_INBOX is required if TOLLHOUSE_BANK_PROGRAM is set")
     url = values.get("base_url")
-    if values.get("bank_iban") and url and not url.startswith("https://") and not setting_values.is_local_url(url):
-        field_errors.append("TOLLHOUSE_BASE_URL must use https or be on this machine if a bank account is configured")
+    if url and not url.startswith("https://") and not setting_values.is_local_url(url):
+        field_errors.append(
+            "TOLLHOUSE_BASE_URL must use https or be on this machine: with http, passwords, cookies and API keys are sent "
+            "unencrypted"
+        )
     metrics_address = values.get("metrics_address")
     if metrics_address and not setting_values.is_loopback(metrics_address[0]) and not values.get("metrics_token"):
         field_errors.append("TOLLHOUSE_METRICS_TOKEN is required if TOLLHOUSE_METRICS_ADDRESS is not on loopback")

@@ -3,6 +3,7 @@
 postgres/     the embedded database
 secret-keys   the key ring
 state         `used` and the identifier of its cluster once a database exists: no other one is created or used silently
+address       the base URL of the service that was started last, for commands
 lock          held by the one supervisor
 archive-id    the same as in the WAL archive of this folder, if it has one
 workers/      sockets at which workers are woken
@@ -13,14 +14,17 @@ import pwd
 import stat
 import struct
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from tollhouse.platform import config, private_files
 from tollhouse.platform.failure import Failure
 from tollhouse.platform.log import log
 
-KEYS, STATE, DATABASE, ARCHIVE_ID = "secret-keys", "state", "postgres", "archive-id"
+KEYS, STATE, DATABASE, ARCHIVE_ID, ADDRESS = "secret-keys", "state", "postgres", "archive-id", "address"
 NEW, USED = "new", "used"
+BASE_URL = "TOLLHOUSE_BASE_URL"
 ACL = "system.posix_acl_access"
 ACL_VERSION, ACL_ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
 USER_OBJ, USER, GROUP_OBJ, GROUP, MASK, OTHER = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
@@ -37,6 +41,33 @@ def begin(data_dir: Path) -> None:
     data_dir.mkdir(parents=True, exist_ok=True)
     if not (data_dir / STATE).exists() and not (data_dir / KEYS).exists():
         (data_dir / STATE).write_text(f"{NEW}\n")
+
+
+def record_address(data_dir: Path, base_url: str) -> None:
+    """Record the base URL of a service that starts, as far as the folder can be written."""
+    with suppress(OSError):
+        data_dir.mkdir(parents=True, exist_ok=True)
+        private_files.replace(data_dir / ADDRESS, f"{base_url}\n".encode())
+
+
+def recorded_address(data_dir: Path) -> str | None:
+    """The base URL of the service that was started last; None if it is unknown."""
+    with suppress(OSError, UnicodeDecodeError):
+        return (data_dir / ADDRESS).read_text().strip() or None
+    return None
+
+
+def load_for_command(environ: Mapping[str, str] | None = None) -> config.Settings:
+    """The settings of a command beside the service. Without a base URL, it is that of the service that was started last.
+
+    `serve --port` makes one of its own. Raises `InvalidSettingsError`.
+    """
+    environ = os.environ if environ is None else environ
+    settings = config.load(environ)
+    if environ.get(BASE_URL, "").strip():
+        return settings
+    address = recorded_address(settings.data_dir)
+    return settings if address is None else config.load({**environ, BASE_URL: address})
 
 
 def allow_new_database(data_dir: Path) -> None:

@@ -164,6 +164,13 @@ SETTINGS: tuple[Setting, ...] = (
         setting_values.between(0, limits.RECIPIENT_COOLING_S_MAX, "seconds"),
     ),
     Setting(
+        "TOLLHOUSE_TWO_OPERATORS",
+        "two_operators",
+        "on or off; off: one operator approves what otherwise needs two, such as large withdrawals, and the history says so",
+        "on",
+        setting_values.on_or_off,
+    ),
+    Setting(
         "TOLLHOUSE_SIGNUP",
         "signup_open",
         "open or closed; whether anyone can sign up",
@@ -174,13 +181,7 @@ SETTINGS: tuple[Setting, ...] = (
         "TOLLHOUSE_SMTP_URL", "smtp", "SMTP relay; if empty, emails are only logged", "", _or_none(parse_relay), secret=True
     ),
     Setting("TOLLHOUSE_MAIL_FROM", "mail_from", "sender of emails, such as Shop <a@b.example>", "", _or_none(parse_mailbox)),
-    Setting(
-        "TOLLHOUSE_RATE_LIMITS",
-        "rate_limits",
-        "on or off; applies to all rate limits",
-        "on",
-        setting_values.choice("on", "off"),
-    ),
+    Setting("TOLLHOUSE_RATE_LIMITS", "rate_limits", "on or off; applies to all rate limits", "on", setting_values.on_or_off),
     Setting(
         "TOLLHOUSE_RATE_CLIENT_AUTH",
         "rate_client_auth_per_min",
@@ -294,7 +295,7 @@ SETTINGS: tuple[Setting, ...] = (
         "hsts_subdomains",
         "on or off; whether HSTS includes the subdomains of the base URL's host",
         "off",
-        setting_values.choice("on", "off"),
+        setting_values.on_or_off,
     ),
     Setting(
         "TOLLHOUSE_WEBHOOK_SOURCE_IP",

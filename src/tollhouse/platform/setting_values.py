@@ -22,6 +22,22 @@ BASE_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
 """No segment starts with a dot: browsers would resolve it."""
 
 
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+USER_INFORMATION = re.compile(r"(?<=://)\S*@")
+PARAMETER = re.compile(r"(?P<name>[?&;#][^=&;#\s]*=)[^&;#\s]*|\?[^=&;#\s]+(?=$|[&;#])")
+HIDDEN = "***"
+
+
+def without_secrets(text: str) -> str:
+    """The text to print of any setting: user names, passwords and the values of query parameters in URLs are hidden."""
+    return URL.sub(lambda found: _without_secrets(found[0]), text)
+
+
+def _without_secrets(url: str) -> str:
+    shown = USER_INFORMATION.sub(f"{HIDDEN}@", url)
+    return PARAMETER.sub(lambda found: f"{found['name'] or '?'}{HIDDEN}", shown)
+
+
 def count(text: str) -> int:
     """A whole number, 0 or more."""
     if not text.isascii() or not text.isdigit():
@@ -87,6 +103,10 @@ def choice(yes: str, no: str) -> Callable[[str], bool]:
         return text == yes
 
     return read
+
+
+on_or_off = choice("on", "off")
+"""Whether it is on."""
 
 
 def key_ring(text: str) -> tuple[tuple[str, bytes], ...]:

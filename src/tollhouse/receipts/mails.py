@@ -78,4 +78,4 @@ def receipt_email(receipt: Receipt, recipient: str, language: str, catalogue: Ca
 
 def is_available(services: Services) -> bool:
     """Whether emails arrive: with a relay, or on a local instance, where the operator reads them."""
-    return services.settings.smtp is not None or not services.settings.is_production
+    return services.settings.smtp is not None or not services.settings.is_live_use

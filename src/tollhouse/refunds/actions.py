@@ -203,6 +203,7 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
         count=None if method is None or day is None else await limits.count(tx, current.env, method, amount_minor, day),
         review="required" if needed else "not_required",
         approvals=Approvals((), 0, needed),
+        second_operator_above_minor=None if method is None or not needed else method.second_operator_above_minor,
         created_at=now,
     )
     return await gate.admit(tx, transfer)

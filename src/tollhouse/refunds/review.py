@@ -12,6 +12,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate
+from tollhouse.outgoing.gate import TWO_OPERATORS, ApprovalPolicy
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.refunds import actions, store
@@ -62,7 +63,12 @@ async def lock_in(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
 
 
 async def approve(
-    tx: Tx, current: LockedRefund, reviewer: Reviewer, note: str | None, now: datetime
+    tx: Tx,
+    current: LockedRefund,
+    reviewer: Reviewer,
+    note: str | None,
+    now: datetime,
+    policy: ApprovalPolicy = TWO_OPERATORS,
 ) -> tuple[Refund, OutgoingTransfer]:
     """Record an operator's approval. The last one makes the worker submit the refund.
 
@@ -71,12 +77,17 @@ async def approve(
     refund = current.refund
     if refund.status != "pending" or refund.review != "required":
         raise InvalidState(refund.status)
-    transfer = await gate.approve(tx, refund.id, reviewer, note, now)
+    transfer = await gate.approve(tx, refund.id, reviewer, note, now, policy)
     # Nothing below this line may refuse.
     look_at = now if transfer.review == "approved" else None
     await store.record_approval(tx, current.env, refund.id, look_at, now)
     changed = msgspec.structs.replace(refund, review=transfer.review, version=refund.version + 1, updated_at=now)
     return changed, transfer
+
+
+def is_approved(reviewed: tuple[Refund, OutgoingTransfer]) -> bool:
+    """Whether no other approval is needed."""
+    return reviewed[0].review == "approved"
 
 
 async def approve_as_simulator(tx: Tx, current: LockedRefund, now: datetime) -> None:

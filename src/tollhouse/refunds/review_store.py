@@ -13,7 +13,8 @@ from tollhouse.transactions.model import RefundStatus
 
 LIST_QUEUE = """
     SELECT r.id, r.merchant_id, m.business_name, r.mode, r.transaction_id, r.currency, r.amount_minor, o.receiver,
-           o.payer_account, r.status, o.review, o.approvals, o.approvals_needed, o.review_note, r.created_at
+           o.payer_account, r.status, o.review, o.approvals,
+           outgoing_transfers_needed(o, NULL, now()) AS approvals_needed, o.review_note, r.created_at
     FROM outgoing_transfers o JOIN refunds r ON r.id = o.id JOIN merchants m ON m.id = r.merchant_id
     WHERE o.kind = 'refund' AND o.review = $1 AND ($1 <> 'required' OR o.closed_at IS NULL)
     ORDER BY o.created_at, o.id LIMIT $2 OFFSET $3

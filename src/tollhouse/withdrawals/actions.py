@@ -118,7 +118,7 @@ async def create(
         batch_id=place.batch_id,
         batch_row=place.row,
     )
-    await gate.admit(work.tx, _transfer(withdrawal, counted, account))
+    await gate.admit(work.tx, _transfer(withdrawal, counted, account, method))
     if not await store.insert(work.tx, withdrawal):
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
     await notify.balance_changed(work, withdrawal, posted)
@@ -241,7 +241,7 @@ def _withdrawal(
     )
 
 
-def _transfer(withdrawal: Withdrawal, counted: DailyCount, account: str) -> OutgoingTransfer:
+def _transfer(withdrawal: Withdrawal, counted: DailyCount, account: str, method: WithdrawalMethod) -> OutgoingTransfer:
     """The transfer of a withdrawal to this account; its review is required in live mode."""
     return OutgoingTransfer(
         id=withdrawal.id,
@@ -255,5 +255,6 @@ def _transfer(withdrawal: Withdrawal, counted: DailyCount, account: str) -> Outg
         count=counted,
         review="required" if withdrawal.approvals_needed else "not_required",
         approvals=Approvals((), 0, withdrawal.approvals_needed),
+        second_operator_above_minor=method.second_operator_above_minor if withdrawal.approvals_needed else None,
         created_at=withdrawal.created_at,
     )

@@ -9,6 +9,7 @@ from tollhouse.approvals.model import Reviewer
 from tollhouse.http.services import Work
 from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate
+from tollhouse.outgoing.gate import TWO_OPERATORS, ApprovalPolicy
 from tollhouse.outgoing.model import OutgoingTransfer
 from tollhouse.platform.db import Tx
 from tollhouse.withdrawals import changes, review_store, store
@@ -20,16 +21,28 @@ async def lock(tx: Tx, withdrawal_id: UUID) -> Withdrawal:
     return await store.lock(tx, await review_store.get_env(tx, withdrawal_id), withdrawal_id)
 
 
-async def approve(tx: Tx, current: Withdrawal, reviewer: Reviewer, note: str | None, now: datetime) -> Withdrawal:
+async def approve(
+    tx: Tx,
+    current: Withdrawal,
+    reviewer: Reviewer,
+    note: str | None,
+    now: datetime,
+    policy: ApprovalPolicy = TWO_OPERATORS,
+) -> Withdrawal:
     """Record one operator's approval of a locked withdrawal. Raises `InvalidState` and the errors of `gate.approve`."""
     if current.status != "pending_review":
         raise InvalidState(current.status)
-    transfer = await gate.approve(tx, current.id, reviewer, note, now)
+    transfer = await gate.approve(tx, current.id, reviewer, note, now, policy)
     # Nothing below this line may refuse.
     reviewed = _with_review(current, transfer)
     if transfer.review != "approved":
         return await store.update(tx, reviewed, now)
     return await store.update(tx, reviewed, now, status="approved", next_look_at=now)
+
+
+def is_approved(reviewed: Withdrawal) -> bool:
+    """Whether no other approval is needed."""
+    return reviewed.status == "approved"
 
 
 async def reject(work: Work, current: Withdrawal, reason: str) -> Withdrawal:

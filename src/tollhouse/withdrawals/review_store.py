@@ -16,7 +16,8 @@ from tollhouse.withdrawals.model import Withdrawal, WithdrawalStatus
 GET_ENV = "SELECT merchant_id, mode FROM withdrawals WHERE id = $1"
 QUEUE = """
     SELECT w.id, w.merchant_id, m.business_name, w.mode, w.method_id, w.currency, w.amount_minor, w.receive_minor,
-           w.receiver, w.status, o.approvals, o.approvals_needed, o.review_note, w.created_at
+           w.receiver, w.status, o.approvals,
+           outgoing_transfers_needed(o, NULL, now()) AS approvals_needed, o.review_note, w.created_at
     FROM withdrawals w JOIN outgoing_transfers o ON o.id = w.id JOIN merchants m ON m.id = w.merchant_id
     WHERE w.status = $1 ORDER BY w.created_at, w.id LIMIT $2 OFFSET $3
 """

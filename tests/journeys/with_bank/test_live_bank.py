@@ -1,6 +1,7 @@
 """Live money by clicking in headless Chromium: paid in by a bank's statement, withdrawn by a file for the bank."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -30,6 +31,7 @@ WITHDRAWAL = {
 }
 
 pytestmark = IN_A_BROWSER
+BALANCES = re.compile(rb"<Bal>.*?</Bal>", re.DOTALL)
 
 
 @pytest.mark.covers("P-165")
@@ -67,6 +69,7 @@ async def test_live_money_in_and_out_by_clicking(
         for raw in (credit, debit):
             await bring(someone, raw, "This statement was already imported. Nothing was changed.")
         assert await standing(alice) == before == ("70.00", "0.00", "completed")
+        await bring_without_balances(someone, bank)
     assert await broken_invariants(service.dsn) == []
 
 
@@ -124,6 +127,21 @@ async def bring(someone: Visitor, raw: bytes, says: str, name: str = "") -> None
         await someone.see(name)
 
 
+async def bring_without_balances(someone: Visitor, bank: Bank) -> None:
+    """A file that nothing proves waits for a second operator."""
+    page = someone.page
+    raw = BALANCES.sub(b"", await bank.statement(Line(700, words="Whose?")))
+    await someone.open_part("Statements")
+    await page.set_input_files("#file", {"name": "day.xml", "mimeType": "text/xml", "buffer": raw})
+    await someone.click("Import")
+    await page.wait_for_url("**/operator/imports/*")
+    await expect(page.locator("main")).to_contain_text("You confirmed this file. A second operator must confirm it too.")
+    await someone.see("bank-import-unconfirmed")
+    await bank.confirm(UUID(page.url.rpartition("/")[2]), "otto@house.example")
+    await page.reload()
+    await expect(page.locator("main")).not_to_contain_text("Nothing of it has been booked.")
+
+
 async def see_the_statement(someone: Visitor, name: str) -> None:
     """What each transfer of it did."""
     await someone.page.click(f"table a:has-text('{name}')")
@@ -139,6 +157,8 @@ async def dismiss_the_interest(someone: Visitor) -> None:
     await someone.see("bank-transfers")
     await page.click("table a")
     await someone.see("bank-transfer")
+    assert await page.locator("main form button.primary").count() == 1
+    await page.click("summary:has-text('Dismiss transfer')")
     await page.fill("#reason", "   ")
     await someone.click("Dismiss transfer")
     await page.wait_for_selector("#reason-wrong")

@@ -14,9 +14,9 @@ from tollhouse.kernel.bank_codes import PostalAddress, parse_bic, read_address
 from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text, as_text
-from tollhouse.rails.bank import status_report
+from tollhouse.rails.bank import repeats, status_report
 from tollhouse.rails.bank.batch import ADDRESS_ELEMENTS
-from tollhouse.rails.bank.statement import Entry, EntryHead, ImportKind, Part, ReadEntry, Side, Statement
+from tollhouse.rails.bank.statement import Entry, EntryHead, ImportKind, Part, ReadEntry, Repeat, Side, Statement
 from tollhouse.rails.bank.status_report import StatusReport
 from tollhouse.rails.bank.xml import Node, Taker, UnreadableStatementError, XmlReader
 
@@ -67,6 +67,9 @@ class StatementReader:
         self._decimals = decimals
         self._open: _Open | None = None
         self._found: list[ReadEntry] = []
+        self._repeats: list[Repeat] = []
+        self.dropped: list[Repeat] = []
+        """Entries that were read and are no entries of their own; known when the last piece was read."""
         self.kind: ImportKind = "statement"
         self.report: StatusReport | None = None
         takers: dict[tuple[str, ...], Taker] = {status_report.PATH: self._take_report}
@@ -85,6 +88,7 @@ class StatementReader:
         self._xml.close()
         if not self.statements and self.report is None:
             raise UnreadableStatementError("The file contains no statement.")
+        self.statements, self.dropped = repeats.resolve(self.statements, self._repeats)
         return self.statements
 
     def _begin(self, space: str) -> None:
@@ -116,7 +120,7 @@ class StatementReader:
         if self.entries > ENTRIES_MAX:
             raise UnreadableStatementError(Text("The file has more than %(count)s entries.", count=ENTRIES_MAX))
         try:
-            entry = _entry(node, statement.iban, statement.seen, self._decimals)
+            entry, is_repeated = _entry(node, statement.iban, statement.seen, self._decimals)
         except UnreadableStatementError as error:
             raise UnreadableStatementError(
                 Text(
@@ -130,8 +134,11 @@ class StatementReader:
         if statement.last_on is None or statement.last_on < entry.booked_on:
             statement.last_on = entry.booked_on
         if entry.amount_minor:
-            statement.heads.append(_head(entry))
-            self._found.append(ReadEntry(len(self.statements), statement.nth - 1, entry))
+            head, number = _head(entry), len(self.statements)
+            if entry.bank_reference is not None and is_repeated:
+                self._repeats.append(Repeat(number, statement.nth - 1, head, entry.undoes))
+            statement.heads.append(head)
+            self._found.append(ReadEntry(number, statement.nth - 1, entry))
 
     def _take_statement(self, node: Node, around: list[Node]) -> None:
         found, self._open = self._open or _Open(node), None
@@ -141,13 +148,19 @@ class StatementReader:
 
 
 def _head(entry: Entry) -> EntryHead:
-    return EntryHead(identity=entry.identity, side=entry.side, amount_minor=entry.amount_minor, booked_on=entry.booked_on)
+    return EntryHead(
+        identity=entry.identity,
+        side=entry.side,
+        amount_minor=entry.amount_minor,
+        booked_on=entry.booked_on,
+        former_identity=entry.former_identity,
+    )
 
 
 def _statement(node: Node, pages: Node | None, found: _Open, decimals: Mapping[str, int]) -> Statement:
     page = _page(node.one("StmtPgntn")), _page(pages)
     opening, closing = _balance(node, OPENING, decimals), _balance(node, CLOSING, decimals)
-    statement = Statement(
+    return Statement(
         iban=found.iban,
         statement_id=found.statement_id,
         currency=_currency(node, found),
@@ -156,20 +169,10 @@ def _statement(node: Node, pages: Node | None, found: _Open, decimals: Mapping[s
         closing_on=_closing_day(node) or found.last_on,
         entries=tuple(found.heads),
     )
-    if statement.opening_minor is not None and statement.closing_minor is not None:
-        moved = sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in statement.entries)
-        if statement.opening_minor + moved != statement.closing_minor:
-            raise UnreadableStatementError(
-                Text(
-                    "Statement %(statement_id)s does not add up: the opening balance plus the entries is not the "
-                    "closing balance.",
-                    statement_id=found.statement_id,
-                )
-            )
-    return statement
 
 
-def _entry(node: Node, iban: str, seen: dict[bytes, int], decimals: Mapping[str, int]) -> Entry:
+def _entry(node: Node, iban: str, seen: dict[bytes, int], decimals: Mapping[str, int]) -> tuple[Entry, bool]:
+    """An entry, and whether an equal one was seen before in its statement."""
     amount_minor, currency = _amount(node, "Amt", decimals)
     side, booked_on = _side(node), _date(node, "BookgDt") or _date(node, "ValDt")
     if booked_on is None:
@@ -178,29 +181,38 @@ def _entry(node: Node, iban: str, seen: dict[bytes, int], decimals: Mapping[str,
     parts = _parts(details, side, amount_minor, node, decimals)
     bank_reference = _reference(node.text("AcctSvcrRef"))
     key = [iban, currency, side, amount_minor, booked_on.isoformat()]
-    if bank_reference is not None:
-        name = msgspec.json.encode([*key, bank_reference])
-    else:
+    is_reversal, former = node.text("RvslInd") in {"true", "1"}, None
+    if bank_reference is None:
         name = msgspec.json.encode([*key, [_values(part) for part in parts]])
-    return Entry(
-        identity=_identity(name, seen),
+    elif is_reversal:
+        name, former = msgspec.json.encode([*key, bank_reference, "reversal"]), msgspec.json.encode([*key, bank_reference])
+    else:
+        name = msgspec.json.encode([*key, bank_reference])
+    identity, is_repeated = _identity(name, seen)
+    entry = Entry(
+        identity=identity,
+        former_identity=None if former is None else hashlib.sha256(former + b"0").digest(),
         side=side,
         amount_minor=amount_minor,
         currency=currency,
         booked_on=booked_on,
-        is_reversal=node.text("RvslInd") in {"true", "1"},
+        is_reversal=is_reversal,
         batch_id=_reference(node.text("NtryDtls/Btch/PmtInfId", "NtryDtls/TxDtls/Refs/PmtInfId")),
         bank_reference=bank_reference,
         parts=parts,
     )
+    return entry, is_repeated
 
 
-def _identity(name: bytes, seen: dict[bytes, int]) -> bytes:
-    """Equal entries are distinct: they are numbered in the order of the file, and counted in `seen`."""
+def _identity(name: bytes, seen: dict[bytes, int]) -> tuple[bytes, bool]:
+    """Equal entries are numbered in the order of the file, and counted in `seen`. Whether it is not the first one.
+
+    Those without a reference of the bank are distinct; of the others, `repeats` decides.
+    """
     first = hashlib.sha256(name + b"0").digest()
     nth = seen.get(first, 0)
     seen[first] = nth + 1
-    return hashlib.sha256(name + b"%d" % nth).digest() if nth else first
+    return (hashlib.sha256(name + b"%d" % nth).digest(), True) if nth else (first, False)
 
 
 def _parts(details: list[Node], side: Side, amount_minor: int, entry: Node, decimals: Mapping[str, int]) -> tuple[Part, ...]:

@@ -33,12 +33,16 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class EntryHead(Struct, frozen=True, kw_only=True):
-    """What an entry does to the balance. `identity` is the same in every statement that contains it."""
+    """What an entry does to the balance. `identity` is the same in every statement that contains it.
+
+    `former_identity` is the one that earlier versions gave a reversal, which they did not tell from another entry.
+    """
 
     identity: bytes
     side: Side
     amount_minor: int
     booked_on: date
+    former_identity: bytes | None = None
 
 
 class Entry(EntryHead, frozen=True, kw_only=True):
@@ -82,3 +86,12 @@ class ReadEntry(NamedTuple):
     statement: int
     nth: int
     entry: Entry
+
+
+class Repeat(NamedTuple):
+    """An entry with the reference and facts of an earlier one of its statement: where it is, as in `ReadEntry`."""
+
+    statement: int
+    nth: int
+    head: EntryHead
+    undoes: bool
