@@ -1,5 +1,7 @@
 """What the PDF file of a receipt says, in the language of the reader and the time zone of the seller."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from tollhouse.catalogue.catalogue import Catalogue
@@ -24,7 +26,7 @@ class DocumentLine(Struct, frozen=True):
 
     label: str
     amount: str
-    is_total: bool
+    kind: Literal["addend", "total", "included"]
 
 
 class ReceiptDocument(Struct, frozen=True, kw_only=True):
@@ -67,7 +69,7 @@ def receipt_document(receipt: Receipt, language: str, catalogue: Catalogue) -> R
             DocumentLine(
                 texts.translate(line.label),
                 formats.money(catalogue.format_amount(line.amount_minor, line.currency), line.currency),
-                line.is_total,
+                line.kind,
             )
             for line in receipt.lines
         ),

@@ -1,17 +1,23 @@
 """The receipt of a payment: its number, its seller and its amounts."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.environments.legal_details import LegalDetails
 from tollhouse.http.languages import ENGLISH
+from tollhouse.http.texts import Texts
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.payment_links.model import LineItem, TaxLine
 from tollhouse.receipts import labels
+
+VAT_ID = re.compile(r"[A-Z]{2}[0-9A-Z+*]{2,13}")
+"""A VAT identification number of the European Union: the country and up to 13 characters."""
 
 
 class Seller(Struct, frozen=True):
@@ -22,21 +28,26 @@ class Seller(Struct, frozen=True):
     legal: LegalDetails = LegalDetails()
 
     def lines(self, language: str = ENGLISH) -> list[str]:
-        """Name, address, tax ID and register entry, a text for each line."""
+        """Name, address, tax ID with its label, and register entry, a text for each line."""
         legal = self.legal
         names = [legal.legal_name or self.name]
         if legal.legal_name and legal.legal_name != self.name:
             names.append(self.name)
-        return [*names, *legal.address_lines(language), *filter(None, (legal.tax_id, legal.register_entry))]
+        tax_ids = [Texts(language).translate(_tax_id(legal.tax_id))] if legal.tax_id else []
+        return [*names, *legal.address_lines(language), *tax_ids, *filter(None, (legal.register_entry,))]
 
 
 class ReceiptLine(Struct, frozen=True):
-    """A line of the sum. What was returned is negative. Items, net amount and taxes have the currency of the price."""
+    """A line of the receipt. What was returned is negative. Items, net amount and taxes have the currency of the price.
+
+    Each total is the sum of the addends since the one before, and that one. What a total includes follows it and is not
+    added.
+    """
 
     label: Translatable
     amount_minor: int
     currency: str
-    is_total: bool = False
+    kind: Literal["addend", "total", "included"] = "addend"
 
 
 class PaidPayment(Struct, frozen=True, kw_only=True):
@@ -117,30 +128,51 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     @property
     def lines(self) -> list[ReceiptLine]:
-        """What was sold, net amount and taxes, what was paid, and what was returned since."""
+        """What was sold, what was paid, the taxes in it, and what was returned since."""
         return list(_lines(self.payment))
 
 
+def _tax_id(entered: str) -> Text:
+    """With the label that it has in the European Union, or that of a national number."""
+    if VAT_ID.fullmatch(entered.replace(" ", "")):
+        return Text("VAT ID: %(tax_id)s", tax_id=entered)
+    return Text("Tax number: %(tax_id)s", tax_id=entered)
+
+
 def _lines(paid: PaidPayment) -> Iterator[ReceiptLine]:
-    taxes, currency, (price_currency, price_minor) = paid.taxes, paid.currency, paid.price
+    currency, (price_currency, price_minor) = paid.currency, paid.price
     for item in paid.items:
         label = Text("%(quantity)s \N{MULTIPLICATION SIGN} %(name)s", quantity=item.quantity, name=item.name)
         yield ReceiptLine(label, item.amount_minor, price_currency)
-    if taxes:
-        yield ReceiptLine(labels.NET, price_minor - sum(line.amount_minor for line in taxes), price_currency)
-        for line in taxes:
-            yield ReceiptLine(Text("%(name)s", name=line.name), line.amount_minor, price_currency)
-    if paid.price_minor is not None:
-        yield ReceiptLine(labels.PRICE, price_minor, price_currency)
-    difference_minor = paid.received_minor - paid.amount_minor
+    difference_minor, is_exchanged = paid.received_minor - paid.amount_minor, paid.price_minor is not None
+    if is_exchanged or difference_minor:
+        yield _sum(labels.PRICE if is_exchanged else labels.AMOUNT, price_minor, price_currency)
+        yield from _included(paid)
     if difference_minor:
-        yield ReceiptLine(labels.AMOUNT, paid.amount_minor, currency)
+        if is_exchanged:
+            yield ReceiptLine(labels.AMOUNT, paid.amount_minor, currency)
         yield ReceiptLine(labels.OVERPAID if difference_minor > 0 else labels.NOT_PAID, difference_minor, currency)
-    yield ReceiptLine(labels.TOTAL_PAID, paid.received_minor, currency, is_total=True)
+    yield _sum(labels.TOTAL_PAID, paid.received_minor, currency)
+    if not (is_exchanged or difference_minor):
+        yield from _included(paid)
     if paid.refunded_minor:
         yield ReceiptLine(labels.REFUNDED, -paid.refunded_minor, currency)
     if paid.charged_back_minor:
         yield ReceiptLine(labels.REVERSED, -paid.charged_back_minor, currency)
     if paid.refunded_minor or paid.charged_back_minor:
         remaining_minor = max(0, paid.received_minor - paid.refunded_minor - paid.charged_back_minor)
-        yield ReceiptLine(labels.REMAINING, remaining_minor, currency, is_total=True)
+        yield _sum(labels.REMAINING, remaining_minor, currency)
+
+
+def _sum(label: str, amount_minor: int, currency: str) -> ReceiptLine:
+    return ReceiptLine(label, amount_minor, currency, "total")
+
+
+def _included(paid: PaidPayment) -> Iterator[ReceiptLine]:
+    """The taxes that the price includes, and what it is without them."""
+    taxes, (currency, price_minor) = paid.taxes, paid.price
+    for line in taxes:
+        yield ReceiptLine(Text("including %(name)s", name=line.name), line.amount_minor, currency, "included")
+    if taxes:
+        net_minor = price_minor - sum(line.amount_minor for line in taxes)
+        yield ReceiptLine(labels.NET, net_minor, currency, "included")

@@ -83,16 +83,22 @@ class _ReceiptPdf(FPDF):
             self._paragraph(self._document.unprintable_note)
 
     def _line(self, line: DocumentLine) -> None:
-        self._style(11 if line.is_total else 10, INK, bold=line.is_total)
+        is_included = line.kind == "included"
+        if line.kind == "total":
+            self._style(11, INK, bold=True)
+        else:
+            self._style(9 if is_included else 10, FAINT if is_included else INK)
+        height = LINE if is_included else LINE + 2
         width = WIDTH - AMOUNT_WIDTH
         label, amount = self._printable(line.label), self._printable(line.amount)
         self._break_before(width, label)
         top = self.get_y()
-        self.line(MARGIN, top, MARGIN + WIDTH, top)
-        self.multi_cell(width, LINE + 2, label, align="L", new_x="RIGHT", new_y="NEXT")
+        if not is_included:
+            self.line(MARGIN, top, MARGIN + WIDTH, top)
+        self.multi_cell(width, height, label, align="L", new_x="RIGHT", new_y="NEXT")
         below = self.get_y()
         self.set_xy(MARGIN + width, top)
-        self.cell(AMOUNT_WIDTH, LINE + 2, amount, align="R")
+        self.cell(AMOUNT_WIDTH, height, amount, align="R")
         self.set_xy(MARGIN, below)
 
     def _fact(self, fact: Pair) -> None:
