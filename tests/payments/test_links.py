@@ -13,7 +13,8 @@ from tests.payments.shop import COFFEE, approve_project, events, let_expire, ope
 from tests.running import Service
 
 FIELDS = {
-    "id", "object", "url", "status", "display_name", "description", "amount", "amount_minor", "currency", "project_id",
+    "id", "object", "url", "status", "payable", "unpayable_reason",
+    "display_name", "description", "amount", "amount_minor", "currency", "project_id",
     "webhook_url", "external_id", "metadata", "payment_method_ids", "success_url", "cancel_url", "customer_email",
     "max_payments", "payments_count", "amount_paid", "amount_paid_minor", "latest_transaction_id", "created_by", "mode",
     "livemode", "created_at", "updated_at", "expires_at", "completed_at", "canceled_at", "version", "tax_lines",

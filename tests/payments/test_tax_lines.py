@@ -107,3 +107,11 @@ async def test_a_paid_link_shows_its_taxes(alice: Actor) -> None:
     link = await open_link(alice, tax_lines=[VAT])
     await pay(link)
     assert "VAT 19%" in (await visit(link, alice)).ok().text
+
+
+async def test_a_wrong_rate_is_named_with_all_other_errors(alice: Actor) -> None:
+    fields = hidden((await alice.send("GET", NEW)).ok())
+    typed = {"display_name": "", "amount": "x", "currency": "EUR", "max_payments": "0", "webhook_url": "ftp://x"}
+    answer = await post(alice, NEW, 422, **fields | typed | {"tax_name": "VAT", "tax_rate": "x", "success_url": "x"})
+    assert wrong(answer).keys() == {"display_name", "amount", "max_payments", "webhook_url", "tax_rate", "success_url"}
+    assert "`errors`" not in answer.text

@@ -1,6 +1,6 @@
 """The dashboard's form for a new payment link. A hidden idempotency key makes a repeated submit create one link only."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,8 @@ from tollhouse.dashboard.customer_choice_form import (
 )
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.line_item_form import ITEM_FIELDS, PRICE_FIELDS, ROWS, at_item_form, typed_items
-from tollhouse.dashboard.tax_line_form import TAX_FIELDS, at_form, typed_tax
+from tollhouse.dashboard.link_preview import PreviewEntries, load_preview
+from tollhouse.dashboard.tax_line_form import TAX_FIELDS, at_form, rate_errors, typed_tax
 from tollhouse.environments import payment_settings
 from tollhouse.environments import store as projects
 from tollhouse.environments.availability import offers
@@ -47,7 +48,7 @@ from tollhouse.orders.store import clock_offset
 from tollhouse.payment_links import actions, line_items
 from tollhouse.payment_links.choices import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.payment_links.model import LinkCreator
-from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest
+from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest, list_errors
 
 OPERATIONS = Operations(PAGES)
 FIELDS = (
@@ -131,7 +132,8 @@ async def show_form(request: Request, caller: Person, mode: str) -> Response:
     settings = await payment_settings.of(request.services.db, env)
     first = {"currency": settings.default_currency, "max_payments": "1"}
     asked = parse_form(request.query)
-    entered = {name: asked.one(name) or first.get(name, "") for name in link_preview.FIELDS}
+    values = {name: asked.one(name) or first.get(name, "") for name in ("display_name", "amount", "currency")}
+    entered = PreviewEntries(values, asked.all(METHODS_FIELD))
     return await _form(request, caller, env, _typed(Form(list(first.items()))), entered=entered)
 
 
@@ -147,8 +149,14 @@ async def make(request: Request, caller: Person, mode: str) -> Response:
 
     async def action(work: Work) -> UUID:
         async def open_link() -> UUID:
-            new = typed.to_request(request.now + await clock_offset(work.tx, env), work.services.catalogue)
-            return (await actions.open_link(work, env, new, LinkCreator("dashboard"), caller)).id
+            now = request.now + await clock_offset(work.tx, env)
+            new = typed.to_request(now, work.services.catalogue)
+            if of_form := rate_errors(typed.values):
+                raise ValidationFailed(
+                    *of_form, *list_errors(new, env, work.services.settings, now, work.services.catalogue)
+                )
+            link, _ = await actions.open_link(work, env, new, LinkCreator("dashboard"), caller)
+            return link.id
 
         return await create_once(work, env, key, (request.path, typed), open_link)
 
@@ -211,7 +219,7 @@ async def _form(
     form_errors: FormErrors = NO_ERRORS,
     key: str = "",
     *,
-    entered: Mapping[str, str] | None = None,
+    entered: PreviewEntries | None = None,
 ) -> Response:
     db = request.services.db
     approved = await projects.approved(db, env, all_rows(PROJECTS_SHOWN))
@@ -221,9 +229,10 @@ async def _form(
         "dashboard/payment_links/new_link.html",
         form_errors.status,
         image_origin=image_origin(settings.branding.logo_url),
-        preview=link_preview.preview_of(
-            settings.branding, person.business_name, entered or typed.values, request.services.catalogue
+        preview=await load_preview(
+            person, env, settings, entered or PreviewEntries(typed.values, typed.methods), request.services, request.now
         ),
+        live_fields=link_preview.FIELDS,
         person=person,
         mode=env.mode,
         here="payment-links",

@@ -5,6 +5,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.dashboard.new_payment_link import LIFETIMES
+from tollhouse.dashboard.unpayable import warning_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
@@ -23,6 +24,7 @@ from tollhouse.payment_links.choices import method_labels, project_choices
 from tollhouse.payment_links.errors import LinkNotActive
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.payment_links.new_link import OPTIONAL_TEXTS
+from tollhouse.payment_links.payability import load_reason
 from tollhouse.payment_links.views import link_view
 from tollhouse.transactions import link_closing, payment_list_store
 
@@ -90,7 +92,9 @@ async def _link(
     message: str = "",
 ) -> Response:
     found = await _found(request, env, link_id)
-    view = link_view(found, request.services.settings.base_url, request.now, request.services.catalogue)
+    services, is_suspended = request.services, person.suspended
+    reason = await load_reason(services.db, found, services, request.now, is_suspended=is_suspended)
+    view = link_view(found, services.settings.base_url, request.now, services.catalogue, reason)
     paid = await payment_list_store.list_of_link(request.services.db, env, link_id, request.now, PAYMENTS_SHOWN + 1)
     return page(
         request,
@@ -100,6 +104,7 @@ async def _link(
         mode=env.mode,
         here="payment-links",
         link=view,
+        unpayable=warning_of(reason, found.currency),
         optional_texts=OPTIONAL_TEXTS,
         qr=qr_image(view.url) if found.status_at(request.now) == "active" else None,
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),

@@ -9,6 +9,7 @@ from tollhouse.catalogue.amount_bounds import FIELDS, AmountFilter
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.dashboard.go_live import go_live_state
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
+from tollhouse.dashboard.unpayable import warning_of
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
 from tollhouse.http.keyset import KeysetQuery, keyset_links
 from tollhouse.http.operations import PAGES, Operations
@@ -21,6 +22,7 @@ from tollhouse.kernel.ids import parse_id
 from tollhouse.payment_links import store
 from tollhouse.payment_links.choices import currency_choices, project_choices
 from tollhouse.payment_links.model import LinkStatus
+from tollhouse.payment_links.payability import load_reasons
 from tollhouse.payment_links.store import LinkListFilter
 from tollhouse.payment_links.views import link_view
 
@@ -64,6 +66,8 @@ async def links(request: Request, caller: Person, mode: str, query: LinkListQuer
         form_errors = form_errors_of(error, FIELDS)
     found = [] if filters is None else await store.search_links(db, env, filters, request.now, query.before, query.fetch)
     shown, more = query.cut(found)
+    services = request.services
+    reasons = await load_reasons(db, env, shown, services, request.now, is_suspended=caller.suspended)
     return page(
         request,
         "dashboard/payment_links/links.html",
@@ -71,7 +75,10 @@ async def links(request: Request, caller: Person, mode: str, query: LinkListQuer
         person=caller,
         mode=env.mode,
         here="payment-links",
-        links=[link_view(one, request.services.settings.base_url, request.now, request.services.catalogue) for one in shown],
+        links=[
+            link_view(one, services.settings.base_url, request.now, services.catalogue, reasons[one.id]) for one in shown
+        ],
+        unpayable={one.id: warning_of(reasons[one.id], one.currency) for one in shown},
         query=query,
         saved=await load_saved_filters(request, caller, env, "payment-links", query),
         form_errors=form_errors,

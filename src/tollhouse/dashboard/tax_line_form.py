@@ -18,9 +18,9 @@ PART_DIGITS = 3
 
 
 def typed_tax(values: Mapping[str, str], currency: Currency | None) -> list[TaxLineRequest]:
-    """The tax line of the form; none if its fields are empty. The typed amount counts before the rate.
+    """The tax line of the form; none if its fields are empty, or its rate is invalid: see `rate_errors`.
 
-    Raises `ValidationFailed` for an invalid rate.
+    The typed amount counts before the rate.
     """
     name, rate, amount = (values[field].strip() for field in TAX_FIELDS)
     if not (name or rate or amount):
@@ -29,9 +29,17 @@ def typed_tax(values: Mapping[str, str], currency: Currency | None) -> list[TaxL
         return [TaxLineRequest(name=name, amount=read_amount(amount, currency))]
     parts = RATE.fullmatch(rate)
     if parts is None or not (parsed := _parsed(parts)):
-        raise ValidationFailed(FieldError("tax_rate", "invalid_value", A_RATE))
+        return []
     named = f"{name} {rate.removesuffix('%').strip()}%" if name else ""
     return [TaxLineRequest(name=named, amount=read_amount(amount, currency) if amount else _share(values, parsed, currency))]
+
+
+def rate_errors(values: Mapping[str, str]) -> list[FieldError]:
+    """The error of a rate that is none. The API has no rates."""
+    rate = values["tax_rate"].strip()
+    parts = RATE.fullmatch(rate)
+    is_wrong = rate and (parts is None or not _parsed(parts))
+    return [FieldError("tax_rate", "invalid_value", A_RATE)] if is_wrong else []
 
 
 def at_form(error: ApiError) -> ApiError:

@@ -15,9 +15,10 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.orders.errors import InvalidProject, InvalidState
 from tollhouse.payment_links import store
-from tollhouse.payment_links.model import LinkCreator, PaymentLink, new_link_token
+from tollhouse.payment_links.model import LinkCreator, PaymentLink, UnpayableReason, new_link_token
 from tollhouse.payment_links.new_link import OPTIONAL_TEXTS, LinkRequest, check, expiry_errors
 from tollhouse.payment_links.offers import lifetime_min
+from tollhouse.payment_links.payability import reason_with
 
 SHOWN_TO = timedelta(milliseconds=1)
 """The precision of times in the API: an expiry that a client read and sends back is no change."""
@@ -29,8 +30,10 @@ async def open_link(
     new: LinkRequest,
     created_by: LinkCreator,
     person: Person | None = None,
-) -> PaymentLink:
-    """Create a payment link. `person` is set when a dashboard user creates it.
+) -> tuple[PaymentLink, UnpayableReason | None]:
+    """Create a payment link, also one that nobody can pay now; the second value says why.
+
+    `person` is set when a dashboard user creates it.
 
     Without a deadline in the request, the lifetime is that of the settings. In the dashboard, it is long enough for
     the link's payment methods.
@@ -72,7 +75,7 @@ async def open_link(
         least = lifetime_min(link, terms.settings, work.services.rails, work.services.catalogue)
         link = msgspec.structs.replace(link, expires_at=max(link.expires_at, work.now + offset + least))
     await store.insert(work.tx, link)
-    return link
+    return link, await reason_with(work.tx, link, terms.settings, work.services, work.now)
 
 
 async def change_expiry(work: Work, env: MerchantEnv, link_id: UUID, expires_at: datetime) -> PaymentLink:

@@ -17,6 +17,7 @@ from tollhouse.orders.errors import CurrencyNotSupported, InvalidProject, Invali
 from tollhouse.payment_links import actions, store
 from tollhouse.payment_links.model import LinkCreator, LinkStatus
 from tollhouse.payment_links.new_link import LinkExpiryRequest, LinkRequest
+from tollhouse.payment_links.payability import load_reason, load_reasons
 from tollhouse.payment_links.store import LinkFilter
 from tollhouse.payment_links.views import LinkView, link_view
 from tollhouse.platform.db import Pool
@@ -52,8 +53,8 @@ class LinkList(Struct, frozen=True):
 async def open_link(caller: Caller, body: LinkRequest, work: Work) -> LinkView:
     """Create a payment link."""
     created_by = LinkCreator("api_key" if caller.client_id is None else "oauth", caller.client_id)
-    link = await actions.open_link(work, caller.env, body, created_by)
-    return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue)
+    link, reason = await actions.open_link(work, caller.env, body, created_by)
+    return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue, reason)
 
 
 @OPERATIONS.add("GET", "/payment-links", guard=scope("payments:read"))
@@ -63,7 +64,9 @@ async def list_links(
     """List payment links. Newest first."""
     filters = msgspec.convert(query, LinkFilter, from_attributes=True)
     links, more, cursor = page.cut(await store.list_links(db, caller.env, filters, now, page.window))
-    return LinkList([link_view(link, services.settings.base_url, now, services.catalogue) for link in links], more, cursor)
+    reasons = await load_reasons(db, caller.env, links, services, now)
+    base_url, catalogue = services.settings.base_url, services.catalogue
+    return LinkList([link_view(link, base_url, now, catalogue, reasons[link.id]) for link in links], more, cursor)
 
 
 @OPERATIONS.add("GET", "/payment-links/{link_id}", guard=scope("payments:read"), errors=(NotFound,))
@@ -72,7 +75,8 @@ async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, serv
     link = await store.get(db, caller.env, link_id)
     if link is None:
         raise NotFound
-    return link_view(link, services.settings.base_url, now, services.catalogue)
+    reason = await load_reason(db, link, services, now)
+    return link_view(link, services.settings.base_url, now, services.catalogue, reason)
 
 
 @OPERATIONS.add(
@@ -85,4 +89,5 @@ async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, serv
 async def change_expiry(caller: Caller, link_id: UUID, body: LinkExpiryRequest, work: Work) -> LinkView:
     """Change when an active payment link expires. It can be earlier or later."""
     link = await actions.change_expiry(work, caller.env, link_id, body.expires_at)
-    return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue)
+    reason = await load_reason(work.tx, link, work.services, work.now)
+    return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue, reason)

@@ -14,6 +14,18 @@ from tollhouse.orders.store import CLOCK_OFFSET
 from tollhouse.platform.records import Array, Columns, Internal, Json, Record
 
 LinkStatus = Literal["active", "completed", "expired", "canceled"]
+UnpayableReason = Literal[
+    "not_active",
+    "account_suspended",
+    "no_method",
+    "provider_not_configured",
+    "provider_down",
+    "disabled_by_operator",
+    "disabled_by_merchant",
+    "amount_out_of_range",
+    "rate_unavailable",
+]
+"""Why nobody can pay a link now. Those of methods are reasons of the checkout; `no_method`: none takes the currency."""
 NO_OFFSET = timedelta()
 
 

@@ -76,7 +76,7 @@ class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield every invalid field. The expiry in test mode is validated later, against the test clock."""
         env: MerchantEnv = context.caller.env
-        return _errors(self, env, context.settings, context.now if env.livemode else None, context.catalogue)
+        return list_errors(self, env, context.settings, context.now if env.livemode else None, context.catalogue)
 
 
 class LinkExpiryRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,7 +104,7 @@ def check(new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime,
     """Return the price. Raises `ValidationFailed` with every invalid field, else `CurrencyNotSupported`."""
     known = catalogue.currencies.get(new.currency)
     amount_minor = _amount_minor(new, known)
-    field_errors = list(_errors(new, env, settings, now, catalogue))
+    field_errors = list(list_errors(new, env, settings, now, catalogue))
     if field_errors:
         raise ValidationFailed(*field_errors)
     if known is None or not known.operations.payments:
@@ -127,9 +127,10 @@ def expiry_errors(expires_at: datetime, now: datetime) -> Iterator[FieldError]:
         yield FieldError("expires_at", "out_of_range", messages.A_LINK_EXPIRY)
 
 
-def _errors(
+def list_errors(
     new: LinkRequest, env: MerchantEnv, settings: Settings, now: datetime | None, catalogue: Catalogue
 ) -> Iterator[FieldError]:
+    """Yield every invalid field; `now` is the time of the test clock; None: the expiry is not compared with it."""
     known = catalogue.currencies.get(new.currency)
     amount_minor = _amount_minor(new, known)
     yield from _text_errors(new)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.record_views import After, RecordView, view_of
 from tollhouse.kernel.examples import example
-from tollhouse.payment_links.model import PaymentLink
+from tollhouse.payment_links.model import PaymentLink, UnpayableReason
 
 
 class TaxLineView(Struct, frozen=True):
@@ -47,18 +47,24 @@ class LinkView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["payment_link"], After("id")] = "payment_link"
     url: Annotated[str, After("object"), example("https://pay.example/pay/x7Kq2")]
+    payable: Annotated[bool, After("status"), example(True)]
+    unpayable_reason: Annotated[UnpayableReason | None, After("payable"), example(None)]
     tax_lines: Annotated[list[TaxLineView], example([])]
     line_items: Annotated[list[LineItemView], example([])]
     customer_amount: Annotated[CustomerAmountView | None, example(None)]
 
 
-def link_view(link: PaymentLink, base_url: str, now: datetime, catalogue: Catalogue) -> LinkView:
-    """The link at `now`."""
+def link_view(
+    link: PaymentLink, base_url: str, now: datetime, catalogue: Catalogue, reason: UnpayableReason | None = "not_active"
+) -> LinkView:
+    """The link at `now`. `reason`: why nobody can pay it, of an active link as `payability.py` says."""
     return LinkView.of(
         link,
         catalogue,
         url=f"{base_url}/pay/{link.token}",
         status=link.status_at(now),
+        payable=reason is None,
+        unpayable_reason=reason,
         tax_lines=[
             TaxLineView(line.name, catalogue.format_amount(line.amount_minor, link.currency), line.amount_minor)
             for line in link.tax_lines

@@ -80,7 +80,7 @@ async def make(work: Work, env: MerchantEnv) -> None:
 
 
 async def _play(work: Work, env: MerchantEnv, new: LinkRequest, sample: SamplePayment) -> None:
-    opened = await link_actions.open_link(work, env, new, LinkCreator("dashboard"))
+    opened, _ = await link_actions.open_link(work, env, new, LinkCreator("dashboard"))
     link = await link_store.lock(work.tx, env, opened.id)
     if link is None:
         raise AssertionError("it was opened just now")

@@ -12,7 +12,7 @@ async function ask() {
   asked.abort();
   asked = new AbortController();
   const values = new FormData(form);
-  const query = new URLSearchParams(names.filter((name) => values.get(name)).map((name) => [name, values.get(name)]));
+  const query = new URLSearchParams(names.flatMap((name) => values.getAll(name).filter(Boolean).map((value) => [name, value])));
   try {
     const answer = await fetch(`${location.pathname}?${query}`, { signal: asked.signal, redirect: "error" });
     if (!answer.ok) return;
