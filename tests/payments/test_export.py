@@ -113,3 +113,15 @@ async def test_a_page_deep_in_the_list_is_found_by_the_index(alice: Actor, servi
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
     return [plan, *(node for inner in plan.get("Plans", []) for node in nodes(inner))]
+
+
+async def test_the_file_has_receipt_number_and_tax(alice: Actor) -> None:
+    taxed = {"amount": "1.19", "tax_lines": [{"name": "VAT 19%", "amount": "0.19"}], "max_payments": None}
+    sold = await attempt(alice, await open_link(alice, **taxed, quantity={"max": 3}))
+    assert ((await exported(alice))[0]["receipt_number"], (await exported(alice))[0]["tax"]) == ("", "0.19")
+    await alice.send("GET", f"/test/payments/{sold['id']}")
+    [row] = await alice.sql("SELECT year, number FROM receipts WHERE transaction_id = $1::uuid", sold["id"])
+    await sell(alice)
+    untaxed, one = await exported(alice)
+    assert one["receipt_number"] == f"{row['year']}-{row['number']:06d}"
+    assert (one["tax"], one["tax_currency"], untaxed["tax"], untaxed["tax_currency"]) == ("0.19", "EUR", "", "")

@@ -115,17 +115,20 @@ def test_the_words_on_the_merchants_colour_can_be_read(color: int) -> None:
         name: [int(one, 16) for one in pair]
         for name, *pair in re.findall(r"--([a-z-]+): light-dark\(#(.{6}), #(.{6})\)", branding.sheet(f"#{color:06x}"))
     }
-    assert list(shades) == ["brand", "brand-hover", "on-brand", "brand-soft", "brand-line"]
+    assert list(shades) == ["brand", "brand-edge", "brand-hover", "on-brand", "brand-soft", "brand-line"]
     for theme, (canvas, muted) in enumerate(((0xFFFFFF, 0x5C677D), (0x0E131C, 0x97A3B9))):
-        brand, hover, text, soft, _ = (pair[theme] for pair in shades.values())
+        brand, edge, hover, text, soft, _ = (pair[theme] for pair in shades.values())
         assert contrast(brand, text) >= 4.5
         assert contrast(hover, text) >= 4.5
-        assert contrast(brand, canvas) >= 3
+        assert contrast(edge, canvas) >= 3
         assert contrast(soft, muted) >= 4.5
 
 
 def test_a_colour_that_can_be_seen_stays_as_it_is() -> None:
-    assert "--brand: light-dark(#b18839, #e9b44c);" in branding.sheet("#e9b44c")
+    yellow = branding.sheet("#e9b44c")
+    assert "--brand: light-dark(#e9b44c, #e9b44c);" in yellow, "it stays yellow, with dark text and a darker edge"
+    assert "--brand-edge: light-dark(#b18839, #e9b44c);" in yellow
+    assert "--on-brand: light-dark(#000000, #000000);" in yellow
     assert "--brand: light-dark(#0000ff, " in branding.sheet("#0000ff")
 
 

@@ -37,6 +37,7 @@ from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.choices import currency_choices, method_choices, method_labels, project_choices
 from tollhouse.platform.db import Pool
+from tollhouse.rails.chain import ChainNetwork
 from tollhouse.rails.configured import SANDBOX
 from tollhouse.receipts.actions import load_receipt
 from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
@@ -44,7 +45,7 @@ from tollhouse.receipts.mails_store import MAILS_MAX, list_mails
 from tollhouse.refunds import chargeback_notes_store
 from tollhouse.request_log import store as request_store
 from tollhouse.request_log.retention import kept_since
-from tollhouse.transactions import payment_list_store, settlement, store
+from tollhouse.transactions import payers_store, payment_list_store, settlement, store
 from tollhouse.transactions.model import (
     CREDITED,
     REFUND_FAILURES,
@@ -52,6 +53,7 @@ from tollhouse.transactions.model import (
     Transaction,
     TransactionStatus,
 )
+from tollhouse.transactions.payers_store import Transfer
 from tollhouse.transactions.payment_list import PaymentRow, PaymentsQuery
 from tollhouse.transactions.views import transaction_view
 
@@ -169,6 +171,14 @@ async def render_payment(
         waits=request.services.catalogue.format_amount(found.unapplied_minor, found.currency),
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
         reference=found.instructions.reference,
+        transfers=[
+            (
+                one,
+                request.services.catalogue.format_amount(one.amount_minor, found.currency),
+                _explorer_link(one, found, request),
+            )
+            for one in await payers_store.list_transfers(db, found.id)
+        ],
         method=method_labels(request.services.catalogue).get(found.method_id, found.method_id),
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
@@ -182,6 +192,13 @@ async def render_payment(
         fees=_fees(found, request.services.catalogue),
         message=form_errors.message or mail_form.errors.message,
     )
+
+
+def _explorer_link(transfer: Transfer, found: Transaction, request: Request) -> str:
+    """Where people look the transaction of a network up; empty where nobody has set that."""
+    provider = request.services.rails.find(found.rail, found.env.mode)
+    address = provider.explorer_url if isinstance(provider, ChainNetwork) else None
+    return address.replace("{tx}", transfer.tx_hash) if address and transfer.tx_hash else ""
 
 
 async def _receipt_values(

@@ -46,6 +46,9 @@ HEADER = (
     "succeeded_at",
     "updated_at",
     "mode",
+    "receipt_number",
+    "tax",
+    "tax_currency",
 )
 
 
@@ -117,4 +120,7 @@ def _cells(one: PaymentRow, env: MerchantEnv, catalogue: Catalogue) -> tuple[str
         "" if one.succeeded_at is None else stamp(one.succeeded_at),
         stamp(one.updated_at),
         env.mode,
+        one.receipt_number or "",
+        catalogue.format_amount(one.tax_minor, one.link_currency) if one.tax_minor else "",
+        one.link_currency if one.tax_minor else "",
     )

@@ -16,6 +16,8 @@ from tollhouse.dashboard.search_model import (
     FoundOrder,
     SearchQuery,
     named_id,
+    named_receipt,
+    named_short_id,
     named_token,
     typed_amounts,
 )
@@ -88,6 +90,11 @@ async def _find_object(request: Request, env: MerchantEnv, text: str) -> list[Fo
     token, named = named_token(text), named_id(text)
     if token is not None and (found := await store.find_by_token(db, env.merchant_id, token)):
         return found
+    short, receipt = named_short_id(text), named_receipt(text)
+    if short is not None:
+        return await store.find_by_short_id(db, env.merchant_id, short)
+    if receipt is not None:
+        return await store.find_receipt(db, env, *receipt)
     if named is None:
         return []
     return await store.find_by_id(db, env.merchant_id, named, kept_since(request.services, request.now))
@@ -137,7 +144,7 @@ def _page(
         person=person,
         mode=env.mode,
         here="search",
-        searched=query.text[:TEXT_CHARS_MAX],
+        search_text=query.text[:TEXT_CHARS_MAX],
         found=found,
         message=message,
         names=method_labels(request.services.catalogue),

@@ -18,6 +18,9 @@ from tollhouse.kernel.text import Text, Translatable
 TEXT_CHARS_MAX = 200
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TOKEN = re.compile(r"[a-z2-7]{26}")
+SHORT_ID = re.compile("([0-9a-f]{8})(?:\N{HORIZONTAL ELLIPSIS}|[.]{3})([0-9a-f]{4})")
+"""An ID as pages show it: its first eight and its last four characters."""
+RECEIPT_NUMBER = re.compile(r"([12][0-9]{3})-([0-9]{6,9})")
 LIKE_SIGNS = re.compile(r"([\\%_])")
 
 ObjectKind = Literal[
@@ -113,6 +116,29 @@ def named_id(text: str) -> UUID | None:
         return parse_id(lower)
     found = ID.findall(_path_of(lower))
     return parse_id(found[-1]) if found else None
+
+
+class ShortId(Struct, frozen=True):
+    """An ID as pages show it: the smallest and the largest ID that begins so, and how it ends."""
+
+    first: UUID
+    last: UUID
+    end: str
+
+
+def named_short_id(text: str) -> ShortId | None:
+    """The shortened ID that the text is."""
+    found = SHORT_ID.fullmatch(text.lower())
+    if found is None:
+        return None
+    start, end = found.groups()
+    return ShortId(UUID(start + "0" * 24), UUID(start + "f" * 24), end)
+
+
+def named_receipt(text: str) -> tuple[int, int] | None:
+    """The year and the number of the receipt whose number the text is, also after a word such as "No."."""
+    found = RECEIPT_NUMBER.fullmatch(text.rpartition(" ")[2])
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def named_token(text: str) -> str | None:

@@ -1,5 +1,6 @@
 """SQL of the dashboard's search. Every statement reads a bounded number of rows by indexes, and has a time limit."""
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -7,7 +8,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.dashboard.search_model import FoundCustomer, FoundObject, FoundOrder, TypedAmounts, prefix_pattern
+from tollhouse.dashboard.search_model import FoundCustomer, FoundObject, FoundOrder, ShortId, TypedAmounts, prefix_pattern
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.payment_links.model import LINK, PaymentLink
@@ -17,6 +18,8 @@ from tollhouse.request_log.store import first_id
 STATEMENT_TIMEOUT_MS = 330
 """Of each of the six statements of a search, so that it ends within two seconds."""
 LIMIT_STATEMENTS = f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}"
+IBAN_START = re.compile("[A-Z]{2}[0-9]{2}")
+"""IBANs are kept without spaces and in capitals."""
 MATCHES_MAX = 200
 NEWEST_SEARCHED = 5_000
 PAYMENTS_COUNTED_MAX = 1_000
@@ -35,6 +38,29 @@ FIND_BY_ID = """
     UNION ALL SELECT 'event', mode, id, NULL FROM webhook_events WHERE id = $2 AND merchant_id = $1
     UNION ALL SELECT 'request', mode, id, NULL FROM api_requests
               WHERE merchant_id = $1 AND mode IN ('live', 'test') AND id = $2 AND id >= $3
+"""
+# Objects of which pages show short IDs. Those that begin with the same eight characters were made within 66 seconds.
+FIND_BY_SHORT_ID = " UNION ALL ".join(
+    f"""
+    (SELECT '{kind}' AS kind, mode, id, {parent} AS parent FROM {table}
+     WHERE id BETWEEN $2 AND $3 AND {owner} = $1 AND mode IN ('live', 'test') AND right(id::text, 4) = $4 LIMIT 2)"""
+    for kind, table, parent, owner in (
+        ("payment", "transactions", "NULL::text", "merchant_id"),
+        ("payment_link", "payment_links", "NULL", "merchant_id"),
+        ("refund", "refunds", "transaction_id::text", "merchant_id"),
+        ("withdrawal", "withdrawals", "NULL", "merchant_id"),
+        ("balance_payment", "balance_payments", "NULL", "merchant_id"),
+        ("received_balance_payment", "balance_payments", "client_id", "owner_id"),
+        ("conversion", "conversions", "NULL", "merchant_id"),
+        ("fulfillment", "fulfillments", "NULL", "merchant_id"),
+        ("project", "projects", "NULL", "merchant_id"),
+        ("event", "webhook_events", "NULL", "merchant_id"),
+        ("request", "api_requests", "NULL", "merchant_id"),
+    )
+)
+FIND_RECEIPT = """
+    SELECT 'payment' AS kind, mode, transaction_id AS id, NULL AS parent FROM receipts
+    WHERE merchant_id = $1 AND mode IN ('live', 'test') AND year = $2 AND number = $3 ORDER BY mode = $4 DESC LIMIT 1
 """
 FIND_LINK = """
     SELECT 'payment_link' AS kind, mode, id, NULL AS parent FROM payment_links WHERE token = $2 AND merchant_id = $1
@@ -60,7 +86,9 @@ LINKS = f"""
     FROM found JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = ($1, $2, found.id)
     ORDER BY coalesce(l.external_id = $4, false) DESC, l.created_at DESC, l.id DESC LIMIT $8
 """
-# Of links that were found ($3), by the reference of a bank transfer ($4), and by amount ($5, $6). At most $7 of each.
+# Of links that were found ($3), by the reference of a bank transfer ($4), by amount ($5, $6), by the beginning of the
+# payer's account ($9) or name ($8), and by that of any word of it among the newest $11. At most $7 of each, $10 of
+# payers.
 PAYMENTS = """
     SELECT id FROM (
         SELECT t.id, t.created_at FROM unnest($3::uuid[]) AS link (id) CROSS JOIN LATERAL (
@@ -75,6 +103,21 @@ PAYMENTS = """
             SELECT p.id, p.created_at FROM transactions p
             WHERE p.merchant_id = $1 AND p.mode = $2 AND p.currency = a.currency AND p.amount_minor = a.minor
             ORDER BY p.created_at DESC, p.id DESC LIMIT $7) AS t
+        UNION
+        SELECT id, created_at FROM transactions WHERE merchant_id = $1 AND mode = $2 AND id = ANY (ARRAY(
+            SELECT o.transaction_id FROM rail_observations o
+            WHERE o.merchant_id = $1 AND o.mode = $2 AND o.payer_account IS NOT NULL AND o.payer_account LIKE $9 LIMIT $10))
+        UNION
+        SELECT id, created_at FROM transactions WHERE merchant_id = $1 AND mode = $2 AND id = ANY (ARRAY(
+            SELECT o.transaction_id FROM rail_observations o
+            WHERE o.merchant_id = $1 AND o.mode = $2 AND o.payer_name IS NOT NULL AND lower(o.payer_name) LIKE lower($8)
+            LIMIT $10))
+        UNION
+        (SELECT n.id, n.created_at FROM (
+             SELECT p.id, p.created_at FROM transactions p WHERE p.merchant_id = $1 AND p.mode = $2
+             ORDER BY p.created_at DESC, p.id DESC LIMIT $11) AS n
+         JOIN rail_observations o ON o.transaction_id = n.id
+         WHERE o.payer_name IS NOT NULL AND ' ' || lower(o.payer_name) LIKE '% ' || lower($8) LIMIT $10)
     ) AS found
     ORDER BY created_at DESC, id DESC LIMIT $7
 """
@@ -157,6 +200,16 @@ async def find_by_id(db: Pool, merchant_id: MerchantId, object_id: UUID, request
     return [_object(row) for row in await db.fetch(FIND_BY_ID, merchant_id, object_id, first_id(requests_since))]
 
 
+async def find_by_short_id(db: Pool, merchant_id: MerchantId, short: ShortId) -> list[FoundObject]:
+    """The merchant's objects whose ID pages show so, in either mode."""
+    return [_object(row) for row in await db.fetch(FIND_BY_SHORT_ID, merchant_id, short.first, short.last, short.end)]
+
+
+async def find_receipt(db: Pool, env: MerchantEnv, year: int, number: int) -> list[FoundObject]:
+    """The merchant's payment with this receipt; that of this environment, if both have one."""
+    return [_object(row) for row in await db.fetch(FIND_RECEIPT, env.merchant_id, year, number, env.mode)]
+
+
 async def find_by_token(db: Pool, merchant_id: MerchantId, token: str) -> list[FoundObject]:
     """The merchant's payment link with this token, in either mode."""
     return [_object(row) for row in await db.fetch(FIND_LINK, merchant_id, token)]
@@ -184,7 +237,18 @@ async def search_payments(tx: Tx, searched: Searched, links: list[PaymentLink], 
     env, amounts = searched.env, searched.amounts
     ids, reference = [link.id for link in links], "".join(searched.text.split()).upper()
     rows = await tx.fetch_custom_plan(
-        PAYMENTS, env.merchant_id, env.mode, ids, reference, amounts.currencies, amounts.minors, limit
+        PAYMENTS,
+        env.merchant_id,
+        env.mode,
+        ids,
+        reference,
+        amounts.currencies,
+        amounts.minors,
+        limit,
+        searched.pattern,
+        prefix_pattern(reference if IBAN_START.match(reference) else searched.text),
+        MATCHES_MAX,
+        NEWEST_SEARCHED,
     )
     return [row["id"] for row in rows]
 

@@ -71,6 +71,8 @@ class ChainNetwork(ABC):
 
     mode: Mode = "live"
     is_exported = False
+    explorer_url: str | None = None
+    """Where people look a transaction up; `{tx}` stands for its hash."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -61,6 +61,10 @@ class TokenSettings(Struct, frozen=True, forbid_unknown_fields=True):
     decimals: Annotated[int, Meta(ge=0, le=36)]
 
 
+ExplorerUrl = Annotated[str, Meta(pattern=r"^https://[^\s{}]*\{tx\}[^\s{}]*$", max_length=300)]
+"""Where people look a transaction up: `{tx}` stands for its hash."""
+
+
 class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="evm"):
     """A network of Ethereum's kind, through a node of the operator.
 
@@ -92,6 +96,7 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     sweep_above: dict[CurrencyCode, Digits] = {}
     sweep_fee_per_gas_max_gwei: Annotated[int, Meta(ge=1, le=1_000_000)] = 30
     sweep_reserve: Digits = "0"
+    explorer_url: ExplorerUrl | None = None
 
 
 class StripeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="stripe"):
@@ -133,6 +138,7 @@ class BitcoinSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 10
     tip_age_max_s: Annotated[int, Meta(ge=1)] = 10_800
     fee_rate_max: Annotated[int, Meta(ge=1, le=10_000)] = 200
+    explorer_url: ExplorerUrl | None = None
 
 
 RailSettings = EvmSettings | BitcoinSettings | StripeSettings

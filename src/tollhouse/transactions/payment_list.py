@@ -22,7 +22,10 @@ DAY = timedelta(days=1)
 
 
 class PaymentRow(Struct, frozen=True, kw_only=True):
-    """A payment with its link's data, as of the time of the query."""
+    """A payment with its link's data, as of the time of the query.
+
+    `tax_minor` is in the currency of the link, and zero as on the receipt where the payment is for another amount.
+    """
 
     id: UUID
     created_at: datetime
@@ -44,6 +47,9 @@ class PaymentRow(Struct, frozen=True, kw_only=True):
     display_name: str
     external_id: str | None
     customer_email: str | None
+    link_currency: str
+    tax_minor: int
+    receipt_number: str | None
 
     @property
     def has_refundable_status(self) -> bool:

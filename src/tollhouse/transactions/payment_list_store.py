@@ -15,7 +15,13 @@ from tollhouse.transactions.payment_list import PaymentListFilter, PaymentRow
 SELECT_ROWS = """
     SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
            t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
-           l.project_id, l.display_name, l.external_id, l.customer_email,
+           l.project_id, l.display_name, l.external_id, l.customer_email, l.currency AS link_currency,
+           CASE WHEN coalesce(t.price_minor, t.amount_minor) = l.amount_minor * coalesce(t.quantity, 1)
+                THEN coalesce(t.quantity, 1) * coalesce(
+                    (SELECT sum((line ->> 'amount_minor')::bigint) FROM jsonb_array_elements(l.tax_lines) AS line), 0)
+                ELSE 0 END::bigint AS tax_minor,
+           (SELECT r.year || '-' || lpad(r.number::text, greatest(6, length(r.number::text)), '0') FROM receipts r
+            WHERE r.transaction_id = t.id) AS receipt_number,
            CASE WHEN t.status = 'pending' AND t.received_minor = 0
                      AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
                           + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))

@@ -30,6 +30,7 @@ class BitcoinNetwork(ChainNetwork):
     def __init__(self, name: str, settings: BitcoinSettings) -> None:
         super().__init__(name)
         self.settings = settings
+        self.explorer_url = settings.explorer_url
 
     @property
     def times(self) -> PaymentTimes:

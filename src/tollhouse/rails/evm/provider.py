@@ -34,6 +34,7 @@ class EvmNetwork(ChainNetwork):
     def __init__(self, name: str, settings: EvmSettings) -> None:
         super().__init__(name)
         self.settings = settings
+        self.explorer_url = settings.explorer_url
         coin = Asset(settings.coin, None, COIN_DECIMALS)
         tokens = (Asset(code, token.contract.lower(), token.decimals) for code, token in settings.tokens.items())
         self.assets = {asset.currency: asset for asset in (coin, *tokens)}
