@@ -11,6 +11,7 @@ from aiohttp import web
 from tests.cast import Actor, Answer, sign_up
 from tests.forms import forms, signed_out
 from tests.journeys.test_get_paid import activate_secret
+from tests.payments.bank import sell
 from tests.receiver import Receiver
 from tests.running import Service
 from tests.webhooks.conftest import Open
@@ -263,3 +264,26 @@ async def test_a_suspended_merchant_may_look_only(alice: Actor, harness_of: Open
     for action in ("generate", "activate"):
         (await alice.dashboard("POST", f"/webhook-secret/{action}", {"mode": "test"})).refused("account_suspended", 403)
     (await alice.dashboard("GET", "/webhook-secret?mode=test")).ok()
+
+
+async def test_rows_say_what_they_are_about(alice: Actor) -> None:
+    sold = await sell(alice, amount="12.50")
+    shown = await seen(alice, "/test/developers/events?type=payment.succeeded")
+    row = re.sub(r"<[^>]+>", " ", shown.partition("<tbody>")[2].partition("</tr>")[0])
+    assert "Payment" in row
+    assert f"{sold['id'][:8]}…{sold['id'][-4:]}" in row
+    assert "€12.50" in row
+
+
+async def test_a_skipped_event_says_why(alice: Actor) -> None:
+    await sell(alice)
+    [event, *_] = (await alice.get("/webhook-events?status=skipped")).ok().body["webhook_events"]
+    assert labels.NO_DESTINATION in await seen(alice, f"/test/developers/events/{event['id']}")
+    assert labels.describe_status("skipped", "https://shop.example/hook") == labels.DELIVERY_OFF
+
+
+@pytest.mark.parametrize("path", ["/test/developers/events?type=payment.succeeded", "/test/developers/requests?method=POST"])
+async def test_a_filter_is_not_what_was_searched(alice: Actor, path: str) -> None:
+    await sell(alice)
+    page = await seen(alice, path)
+    assert 'name="q" type="search" value=""' in page

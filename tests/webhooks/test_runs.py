@@ -11,6 +11,7 @@ from tests.cast import Actor, Answer
 from tests.events.harness import Harness
 from tests.forms import forms, hidden, post, seen, signed_out
 from tests.journeys.test_get_paid import activate_secret
+from tests.payments.bank import sell
 from tests.receiver import Receiver
 from tests.webhooks.conftest import Open
 from tests.webhooks.test_events import over
@@ -148,3 +149,21 @@ async def test_nobody_elses_run(alice: Actor, carol: Actor, receiver: Receiver, 
     await seen(alice, path.replace("/test/", "/live/"), 404)
     assert (await alice.anonymously("GET", PING)).ok(303).location == signed_out(PING)
     assert (await alice.anonymously("POST", PING)).ok(303).location.partition("?")[0] == "/signin"
+
+
+async def test_what_will_be_resent_is_listed(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
+    await activate_secret(alice)
+    harness = await harness_of(alice)
+    sold = await sell(alice, amount="12.50")
+    [event] = await alice.sql(
+        "SELECT id FROM webhook_events WHERE source_id = $1::uuid AND type = 'payment.succeeded'", sold["id"]
+    )
+    [other] = await failed(harness, receiver, 1)
+    await alice.sql(
+        "UPDATE webhook_events SET body = (SELECT body FROM webhook_events WHERE id = $1) WHERE id = $2", event["id"], other
+    )
+    page = (await asked(alice)).text
+    rows = re.sub(r"<[^>]+>", " ", page.partition("<tbody>")[2].partition("</tbody>")[0])
+    assert f"{sold['id'][:8]}…{sold['id'][-4:]}" in rows
+    assert "€12.50" in rows
+    assert f'href="/test/developers/events/{other}"' in page

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from tollhouse.dashboard.event_subjects import subject_of
 from tollhouse.dashboard.webhooks import ADVICE
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
@@ -34,6 +35,7 @@ HOURS: list[tuple[str, Translatable]] = [
     ("168", Text("%(count)s days", count=7)),
 ]
 TYPES = (*EVENT_TYPES, TEST_EVENT)
+ROWS_SHOWN = 20
 STALE = "This form has expired, and no events were resent. Review the events and try again."
 ENDED = {
     runs.DONE: "",
@@ -111,6 +113,7 @@ async def _form_page(
     advice: str = "",
 ) -> Response:
     failure_filter = query.failure_filter(request.now)
+    first = await runs_store.list_first(request.services.db, env, failure_filter, CHECKED_MAX, ROWS_SHOWN)
     return page(
         request,
         "dashboard/webhooks/redeliver.html",
@@ -126,6 +129,7 @@ async def _form_page(
         since=stamp(failure_filter.since),
         count=await runs_store.count(request.services.db, env, failure_filter, CHECKED_MAX),
         most=CHECKED_MAX,
+        events=[(one, subject_of(one)) for one in first],
         active_run=await runs_store.find_active(request.services.db, env),
         key=new_id(),
     )

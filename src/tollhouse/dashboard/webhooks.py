@@ -1,12 +1,11 @@
 """The webhook pages of the dashboard: signing secret, delivery, test events, and the event history."""
 
-from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
-from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.dashboard.event_subjects import subject_of
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.http.form_errors import by_field
@@ -31,13 +30,6 @@ from tollhouse.webhooks.store import EventFilter
 
 OPERATIONS = Operations(PAGES)
 EXCHANGES_SHOWN = 20
-SUBJECT_PARTS = {
-    "transaction": "payments",
-    "payment_link": "payment-links",
-    "withdrawal": "withdrawals",
-    "conversion": "conversions",
-}
-"""The part of the dashboard that has the page of such an object."""
 NOTICES = {
     "saved": "Signing secret activated. It signs all deliveries from now on.",
     "expired": "There is no secret to activate. A generated secret expires after an hour. Generate a new one.",
@@ -49,33 +41,6 @@ ADVICE = {
     WebhookDestinationMissing.code: "The request had no webhook_url, and there is no saved URL.",
     WebhookSecretMissing.code: "Activate a signing secret on the Webhooks page. Events are never sent unsigned.",
 }
-
-
-class SubjectLink(NamedTuple):
-    """The page of an event's object, and its kind."""
-
-    path: str
-    kind: str
-
-
-class EventSubject(Struct):
-    """The kind and the id of an object in a payload."""
-
-    object: str = ""
-    id: str = ""
-
-
-class EventData(Struct):
-    """The object of an event. `test` marks an example."""
-
-    object: EventSubject
-    test: bool = False
-
-
-class EventPayload(Struct):
-    """What the page needs of a payload."""
-
-    data: EventData
 
 
 @OPERATIONS.add("GET", "/{mode}/developers/webhooks", guard=signed_in_page)
@@ -144,7 +109,7 @@ async def events(request: Request, caller: Person, mode: str, query: EventsPageQ
         person=caller,
         mode=env.mode,
         here="events",
-        events=shown,
+        events=[(one, subject_of(one)) for one in shown],
         query=query,
         saved=await load_saved_filters(request, caller, env, "developers/events", query),
         searched=store.SEARCHED_EVENTS_MAX if store.is_search_bounded(query) else 0,
@@ -171,15 +136,6 @@ async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID)
     except ApiError as error:
         return await _event(request, caller, env, event_id, error=error)
     return see_other(f"/{env.mode}/developers/events/{event_id}")
-
-
-def _subject(found: WebhookEvent) -> SubjectLink | None:
-    """The page of the event's object; None for test events and for objects without a page."""
-    data = msgspec.json.decode(found.payload, type=EventPayload).data
-    part = SUBJECT_PARTS.get(data.object.object)
-    if part is None or data.test:
-        return None
-    return SubjectLink(f"/{found.env.mode}/{part}/{data.object.id}", data.object.object)
 
 
 async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
@@ -234,9 +190,9 @@ async def _event(
         mode=env.mode,
         here="events",
         event=found,
-        subject=_subject(found),
+        subject=subject_of(found).link,
         payload=msgspec.json.format(found.payload).decode(),
-        meaning=labels.STATUSES[found.status],
+        meaning=labels.describe_status(found.status, found.destination_url),
         tries=sum(attempt.trigger == "automatic" for attempt in history),
         tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
         attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in history],

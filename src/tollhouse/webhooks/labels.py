@@ -8,7 +8,7 @@ STATUSES: dict[str, Translatable] = {
     "retrying": "The last attempt failed. The next attempt is scheduled.",
     "delivered": "Delivered. The endpoint responded with a 2xx status.",
     "failed": "All attempts failed. No further attempt is scheduled.",
-    "skipped": "Not sent: the event had no destination, or delivery was off.",
+    "skipped": "Not sent: delivery was off, or there was no destination.",
     "canceled": "Not sent: delivery was turned off, or no signing secret was activated in time.",
     "held": Text("Waiting for a signing secret, for up to %(hours)s hours.", hours=HELD_S // 3600),
 }
@@ -27,6 +27,17 @@ ERRORS: dict[str, Translatable] = {
     "worker_lost": "The worker stopped before it recorded the result. The endpoint may have received the event.",
     "signing_secret_missing": "There is no usable signing secret. Events are never sent unsigned.",
 }
+
+
+NO_DESTINATION = "Not sent: the request had no webhook URL, and no URL was saved."
+DELIVERY_OFF = "Not sent: delivery was turned off when the event happened."
+
+
+def describe_status(status: str, destination_url: str | None) -> Translatable:
+    """What the status of an event means, and why a skipped one was not sent."""
+    if status == "skipped":
+        return NO_DESTINATION if destination_url is None else DELIVERY_OFF
+    return STATUSES[status]
 
 
 def describe_error(error: str | None) -> Translatable:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Tx
+from tollhouse.webhooks.model import EVENT, WebhookEvent
 from tollhouse.webhooks.runs_model import RUN, FailedEvent, FailureFilter, RedeliveryRun
 
 # $3: since when, $4: how many failures to check, oldest first. Events with an attempt due or under way are not counted.
@@ -14,6 +15,14 @@ COUNT = """
           ORDER BY failed_at, event_id LIMIT $4) AS f
     JOIN webhook_events e ON e.id = f.event_id AND e.merchant_id = $1 AND e.mode = $2
     WHERE e.status = 'failed' AND e.next_attempt_at IS NULL AND ($5 = '' OR e.type = $5)
+"""
+LIST_FIRST = f"""
+    SELECT {EVENT.columns_of("e")}
+    FROM (SELECT event_id, failed_at FROM webhook_failures WHERE merchant_id = $1 AND mode = $2 AND failed_at > $3
+          ORDER BY failed_at, event_id LIMIT $4) AS f
+    JOIN webhook_events e ON e.id = f.event_id AND e.merchant_id = $1 AND e.mode = $2
+    WHERE e.status = 'failed' AND e.next_attempt_at IS NULL AND ($5 = '' OR e.type = $5)
+    ORDER BY f.failed_at, f.event_id LIMIT $6
 """
 # Uses the clock of the database, as `failed_at` does.
 BEGIN = """
@@ -54,6 +63,12 @@ async def count(db: Pool | Tx, env: MerchantEnv, failure_filter: FailureFilter, 
     """How many events a run would redeliver."""
     row = await db.fetchrow(COUNT, env.merchant_id, env.mode, failure_filter.since, most, failure_filter.type)
     return 0 if row is None else row["count"]
+
+
+async def list_first(db: Pool, env: MerchantEnv, failure_filter: FailureFilter, most: int, limit: int) -> list[WebhookEvent]:
+    """The first events that a run would redeliver."""
+    values = (env.merchant_id, env.mode, failure_filter.since, most, failure_filter.type, limit)
+    return [EVENT.read(row) for row in await db.fetch(LIST_FIRST, *values)]
 
 
 async def start(tx: Tx, env: MerchantEnv, run_id: UUID, failure_filter: FailureFilter, expected: int, now: datetime) -> None:
