@@ -151,3 +151,14 @@ async def test_it_is_updated_while_typing(look: Look, browser: Browser, still: S
         await page.press("#amount", "Enter")
         await expect(page.get_by_role("heading", name="Confirm withdrawal")).to_be_visible()
         await expect(page.locator("main")).to_contain_text("Carl")
+
+
+async def test_every_wrong_field_is_named_at_once(shop: Actor) -> None:
+    fields = hidden((await shop.send("GET", SEPA)).ok())
+    typed = {"amount": "0.001", "receiver": "DE89370400440532013001", "webhook_url": "ftp://x", "external_id": "x" * 500}
+    named = wrong(await post(shop, SEPA, 422, **fields | typed))
+    assert named.keys() >= {"amount", "receiver", "webhook_url", "external_id"}
+    assert named["receiver"].startswith("The check digits of this IBAN are wrong.")
+    below = wrong(await post(shop, SEPA, 422, **fields | {"amount": "0.01", "receiver": "DE8937040044053201300"}))
+    assert below.keys() >= {"amount", "receiver"}
+    assert below["receiver"] == "An IBAN of DE has 22 characters; this one has 21."

@@ -32,7 +32,7 @@ from tollhouse.identity.guards import signed_in_page
 from tollhouse.identity.model import Person
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance, list_balances
@@ -50,7 +50,7 @@ from tollhouse.rails.registry import Rails
 from tollhouse.withdrawals import actions, methods, store
 from tollhouse.withdrawals.methods import UnavailableReason
 from tollhouse.withdrawals.model import largest_amount
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, list_errors
 from tollhouse.withdrawals.views import withdrawal_quote_view
 
 OPERATIONS = Operations(PAGES)
@@ -248,7 +248,8 @@ async def _review(
         new = form.new(request.services.catalogue)
         quote = await request.transact(lambda work: actions.preview(work, env, new))
     except ApiError as error:
-        return await _form(request, person, env, method, form, _form_errors(error, form, request.services.catalogue))
+        errors = _form_errors(_with_others(error, form, env, request), form, request.services.catalogue)
+        return await _form(request, person, env, method, form, errors)
     return page(
         request,
         "dashboard/withdrawals/review.html",
@@ -337,6 +338,21 @@ def _chosen(choices: RecipientChoices, form: WithdrawalForm) -> Recipient | None
     if not form.has_chosen_recipient:
         return None
     return next((one for one in recipients if to == str(one.id) or receiver == one.values["receiver"]), None)
+
+
+def _with_others(error: ApiError, form: WithdrawalForm, env: MerchantEnv, request: Request) -> ApiError:
+    """The error with those of all other fields, of which the API reports the first kind."""
+    services = request.services
+    new = form.new(services.catalogue)
+    others = list_errors(new, form.method, env, services.settings, services.rails, services.catalogue)
+    if isinstance(error, AMOUNT_ERRORS) and all(one.field != "amount" for one in others):
+        others.append(FieldError("amount", error.code, error.message))
+    known = {one.field for one in error.field_errors}
+    if known | {one.field for one in others} == known or not others:
+        return error
+    if len(others) == 1 and isinstance(error, AMOUNT_ERRORS) and others[0].field == "amount":
+        return error
+    return ValidationFailed(*error.field_errors, *(one for one in others if one.field not in known))
 
 
 def _form_errors(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) -> FormErrors:

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from tollhouse.kernel.text import Text, Translatable
+
 SEPA_IBAN_CHARS = {
     "AD": 24, "AL": 28, "AT": 20, "BE": 16, "BG": 22, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20, "ES": 24,
     "FI": 18, "FR": 27, "GB": 22, "GI": 23, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IS": 26, "IT": 27, "LI": 21, "LT": 20,
@@ -37,6 +39,7 @@ REFERENCE_DIGITS = 20
 """Digits alone, though the standard knows letters: the check digits miss none that is wrong, nor two that are swapped."""
 
 REFERENCE = re.compile(rf"(?=(RF[0-9]{{{2 + REFERENCE_DIGITS}}}))")
+NO_IBAN = "This must be the IBAN of a SEPA account, such as FR14 2004 1010 0505 0001 3M02 606."
 AS_WRITTEN = str.maketrans({"O": "0", "I": "1", "L": "1"})
 
 
@@ -46,6 +49,31 @@ def parse_iban(text: str) -> str | None:
     if not IBAN.fullmatch(iban) or len(iban) != SEPA_IBAN_CHARS.get(iban[:2]):
         return None
     return iban if _remainder(iban) == 1 else None
+
+
+def iban_error(text: str) -> Translatable | None:
+    """Which rule a text breaks that must be the name of such an account; None if it breaks none."""
+    iban = re.sub(r"[ \u00a0]", "", text).upper()
+    country, length = iban[:2], SEPA_IBAN_CHARS.get(iban[:2])
+    if re.fullmatch(r"[A-Z]{2}[A-Z0-9]*", iban) is None:
+        return NO_IBAN
+    if length is None:
+        return Text(
+            "%(country)s is not a country of SEPA. Enter the IBAN of an account that receives SEPA transfers.",
+            country=country,
+        )
+    if len(iban) != length:
+        return Text(
+            "An IBAN of %(country)s has %(length)s characters; this one has %(count)s.",
+            country=country,
+            length=length,
+            count=len(iban),
+        )
+    if IBAN.fullmatch(iban) is None:
+        return NO_IBAN
+    if _remainder(iban) != 1:
+        return "The check digits of this IBAN are wrong. Compare it with the original: a digit is wrong, or two are swapped."
+    return None
 
 
 def parse_bic(text: str) -> str | None:

@@ -51,7 +51,7 @@ class InvalidRequest(ApiError):
 class ValidationFailed(ApiError):
     """422: the body or a parameter was understood and is refused; `errors` names each field."""
 
-    code, status, message = "validation_failed", 422, "Some fields are invalid. See `errors`."
+    code, status, message = "validation_failed", 422, "Some fields are invalid. Correct them and try again."
 
     def __init__(self, *field_errors: FieldError) -> None:
         super().__init__(field_errors=field_errors)

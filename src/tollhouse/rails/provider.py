@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.text import Translatable
 
 Decline = Literal["card_declined", "insufficient_funds", "expired_method", "double_spend", "canceled_by_customer"]
 RefundError = Literal["refund_declined", "receiver_invalid", "returned_by_bank"]
@@ -234,7 +235,7 @@ class Provider(Protocol):
         """Start an attempt, once per id. Called without an open transaction. Raises `RailUnavailableError`."""
         ...
 
-    def receiver_error(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> Translatable | None:
         """Why money cannot be sent to this receiver, as a sentence; None if it can."""
         ...
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.kernel.text import Translatable
 
 
 class InvalidReceiver(ApiError):
@@ -10,7 +11,7 @@ class InvalidReceiver(ApiError):
 
     code, status, message = "invalid_receiver", 422, "Withdrawals to this recipient are not possible."
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: Translatable) -> None:
         super().__init__(field_errors=[FieldError("receiver", self.code, reason)])
 
 

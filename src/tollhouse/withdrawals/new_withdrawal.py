@@ -16,7 +16,7 @@ from tollhouse.http.references import reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.bank_codes import is_bic_of, parse_bic, parse_iban
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX
@@ -109,6 +109,26 @@ def ensure_limits(method: WithdrawalMethod, terms: WithdrawalTerms) -> None:
         raise AmountBelowFees(terms.debit_minor - terms.receive_minor)
     if terms.debit_minor > MINOR_MAX:
         raise AmountAboveMaximum(MINOR_MAX)
+
+
+def list_errors(
+    new: NewWithdrawal, method: WithdrawalMethod, env: MerchantEnv, settings: Settings, rails: Rails, catalogue: Catalogue
+) -> list[FieldError]:
+    """Every error of a withdrawal that a form can show at its fields at once, one for each field."""
+    found = list(field_errors_of(new, env, settings, catalogue))
+    if new.receiver is not None:
+        try:
+            ensure_receiver(method, env.mode, new.receiver, rails)
+        except InvalidReceiver as error:
+            found += error.field_errors
+    amount_minor = minor_of(new.amount, catalogue.currencies[method.currency])
+    fee_mode = new.network_fee_mode or method.default_fee_mode
+    if amount_minor is not None and fee_mode in method.network_fee_modes:
+        try:
+            ensure_limits(method, terms_of(method, amount_minor, fee_mode))
+        except ApiError as error:
+            found.append(FieldError("amount", error.code, error.message))
+    return list({one.field: one for one in reversed(found)}.values())[::-1]
 
 
 def field_errors_of(

@@ -10,9 +10,10 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, PostalAddress, creditor_reference, parse_iban
+from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, PostalAddress, creditor_reference, iban_error, parse_iban
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.text import Translatable
 from tollhouse.rails.provider import (
     Attempt,
     Health,
@@ -87,11 +88,11 @@ class BankTransfer:
             bic=self.account.bic,
         )
 
-    def receiver_error(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> Translatable | None:
         """The account must be reachable by euro transfer and must not be the instance's own."""
         iban = parse_iban(receiver)
         if iban is None:
-            return "This must be the IBAN of a SEPA account, such as FR14 2004 1010 0505 0001 3M02 606."
+            return iban_error(receiver)
         return "This must be a different account from the one that sends the money." if iban == self.account.iban else None
 
     def account_of(self, receiver: str) -> str:
