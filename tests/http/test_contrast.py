@@ -33,6 +33,7 @@ WORDS = [
 ]
 PARTS = [
     *product(("link",), GROUNDS),
+    *product(("brand-edge",), ("canvas",)),
     *product(("field",), ("canvas", "raised")),
     *product(CHARTED, ("canvas", "raised")),
     *((one, ground) for one, ground in ON_THEIR_OWN if one in METHODS),

@@ -23,7 +23,7 @@ async def pick(actor: Actor, **fields: str) -> Answer:
 async def test_a_german_browser_gets_german_pages(alice: Actor) -> None:
     page = (await german(alice, "/test/withdrawals")).ok()
     assert '<html lang="de">' in page.text
-    assert "Noch keine Auszahlungen in der Test-Umgebung" in page.text
+    assert "Noch keine Auszahlungen im Modus Test" in page.text
     assert page.headers["Content-Language"] == "de"
     assert page.headers["Vary"] == "Accept-Encoding, Accept-Language, Cookie"
     lost = (await german(alice, "/test/nowhere")).ok(404)

@@ -2,7 +2,9 @@
 
 import aiohttp
 import pytest
+from playwright.async_api import Browser
 
+from tests.browser import in_a_browser
 from tests.cast import Actor
 from tests.running import Service, settings_for
 from tollhouse.platform.security_headers import security_headers
@@ -53,3 +55,13 @@ def test_https_is_demanded_of_subdomains_where_that_is_set(setting: str, value: 
 async def test_an_answer_to_a_page_has_them_too(alice: Actor) -> None:
     page = (await alice.send("GET", "/test/home", headers={"Accept": "text/html"})).ok()
     assert page.headers["Cross-Origin-Resource-Policy"] == SAME
+
+
+@in_a_browser
+async def test_a_browser_knows_every_feature(service: Service, browser: Browser) -> None:
+    page, said = await browser.new_page(), list[str]()
+    page.on("console", lambda message: said.append(message.text))
+    await page.goto(f"{service.url}/signin")
+    await page.wait_for_load_state("networkidle")
+    await page.close()
+    assert said == []

@@ -61,7 +61,8 @@ def part(arguments: Sequence[str]) -> int:
     match arguments:
         case ["greet", word]:
             name = Path("/proc/self/comm").read_text().strip()
-            say(name, word, os.environ["GREETED"], os.getsid(0) == os.getpid())
+            title = Path("/proc/self/cmdline").read_bytes().rstrip(b"\0").decode()
+            say(name, f"[{title}]", word, os.environ["GREETED"], os.getsid(0) == os.getpid())
         case ["exit", number]:
             return int(number)
         case ["log"]:

@@ -39,7 +39,7 @@ def played(scenario: str) -> tuple[int, str, str]:
 
 
 def test_a_part_has_its_arguments_and_variables_and_its_end_is_reported() -> None:
-    assert played("starts_and_ends") == (0, "greeter hello world True\n", "")
+    assert played("starts_and_ends") == (0, "greeter [tollhouse: greeter] hello world True\n", "")
 
 
 def test_parts_are_signalled() -> None:

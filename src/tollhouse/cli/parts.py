@@ -25,6 +25,7 @@ from tollhouse.cli.options import (
 from tollhouse.cli.supervised import run_supervised
 from tollhouse.events import delivery_metrics
 from tollhouse.platform import config, http_server, listening, metrics
+from tollhouse.platform.process_title import set_process_title
 from tollhouse.worker import run, work
 
 Hidden = Parameter(show=False)
@@ -45,6 +46,8 @@ def web(
     """Run the web server. Requires DATABASE_URL."""
     settings = require_database(settings_for(port, metrics_port))
     metrics.use_row(number)
+    if socket_fd is not None or workers == 1:
+        set_process_title(f"web {number}")
     if socket_fd is not None:
         _stop_with_parent()
         with listening.inherited_socket(socket_fd) as listener:
@@ -70,6 +73,7 @@ def _serve_requests(settings: config.Settings, listener: socket.socket, *, serve
 def worker(*, metrics_port: MetricsPort = None, supervised: Annotated[bool, Hidden] = False) -> None:
     """Run the worker: deliver webhooks and run periodic jobs. Requires DATABASE_URL."""
     settings = require_database(settings_for(None, metrics_port))
+    set_process_title("worker")
     if supervised:
         _stop_with_parent()
     else:

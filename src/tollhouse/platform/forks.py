@@ -15,15 +15,15 @@ import socket
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from tollhouse.platform.process_title import set_process_title
+
 MESSAGE_BYTES_MAX = 64 * 1024
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 HANDLED = {*STOPPING, signal.SIGCHLD}
-NAME_BYTES_MAX = 15
 SIGNALED = 128
 """What shells add to a signal as exit status."""
 
@@ -159,8 +159,7 @@ class _ForkServer:
 def _become(name: str) -> None:
     """Make a process just forked one of its own: its name, its session, the usual signals and garbage collection."""
     os.setsid()
-    with suppress(OSError):
-        Path("/proc/self/comm").write_bytes(name.encode()[:NAME_BYTES_MAX])
+    set_process_title(name)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -5,11 +5,11 @@ from tollhouse.platform.config import Settings
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 NO_REFERRER = (b"referrer-policy", b"no-referrer")
 FEATURES_OFF = (
-    "accelerometer", "autoplay", "bluetooth", "camera", "display-capture", "encrypted-media", "geolocation", "gyroscope",
+    "accelerometer", "autoplay", "camera", "display-capture", "encrypted-media", "geolocation", "gyroscope",
     "hid", "idle-detection", "local-fonts", "magnetometer", "microphone", "midi", "payment", "screen-wake-lock", "serial",
     "usb", "xr-spatial-tracking",
 )  # fmt: skip
-"""Features that no page uses. The clipboard, full screen and passkeys keep the defaults of browsers."""
+"""Features that no page uses, by names that browsers know. The clipboard, full screen and passkeys keep their defaults."""
 PERMISSIONS = (b"permissions-policy", ", ".join(f"{feature}=()" for feature in FEATURES_OFF).encode())
 HTTPS_ONLY = b"max-age=31536000"
 SAME_ORIGIN = (b"cross-origin-resource-policy", b"same-origin")
