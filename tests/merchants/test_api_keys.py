@@ -1,8 +1,10 @@
 """API keys: made once, shown once, fixed to an environment, revoked for ever."""
 
+import re
 from typing import Any
 
 from tests.cast import Actor
+from tests.forms import post, seen
 from tollhouse.kernel import tokens
 
 FIELDS = {"api_key_id", "name", "mode", "livemode", "scopes", "hint", "status", "created_at", "last_used_at"}
@@ -67,3 +69,45 @@ async def test_a_suspended_merchant_can_look_but_not_call(alice: Actor) -> None:
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
     (await alice.get("/account")).refused("account_suspended", 403)
     assert (await alice.dashboard("GET", "/session")).ok().body["merchant"]["status"] == "suspended"
+
+
+PAGE = "/test/developers/keys"
+KEY = re.compile(r"th_test_\w+")
+
+
+async def test_a_form_offers_what_keys_are_for(alice: Actor) -> None:
+    page = await seen(alice, PAGE)
+    assert 'value="payments" checked' in page
+    assert page.count('name="preset"') == 4
+    for preset, reads, writes, withdraws in (
+        ("read", 200, 403, 403),
+        ("payments", 200, 422, 403),
+        ("everything", 200, 422, 400),
+    ):
+        made = await post(alice, PAGE, 200, name=f"The {preset} key", preset=preset, choice="scopes")
+        headers = {"X-API-Key": KEY.findall(made.text)[0]}
+        for method, path, status in (
+            ("GET", "payment-links", reads),
+            ("POST", "payment-links", writes),
+            ("POST", "withdrawals", withdraws),
+        ):
+            answer = await alice.anonymously(
+                method, f"/api/v2/integration/{path}", body={} if method == "POST" else None, headers=headers
+            )
+            assert answer.status == status, (preset, path)
+
+
+async def test_what_a_key_may_do_is_shown_later(alice: Actor) -> None:
+    await post(alice, PAGE, 200, name="Reports", preset="read", choice="scopes")
+    await alice.key(scopes=["reports:read", "payments:read"])
+    shown = (await seen(alice, PAGE)).partition("<tbody")[2].partition("</tbody>")[0]
+    assert "Read only" in shown
+    assert "2 permissions" in shown
+    assert "Read payments" in shown
+
+
+async def test_nothing_ticked_is_wrong_and_the_list_stays_open(alice: Actor) -> None:
+    answer = await post(alice, PAGE, 422, name="None", preset="custom", choice="scopes")
+    assert 'value="custom" checked' in answer.text
+    assert '<details class="disclose" open>' in answer.text
+    assert "`errors`" not in answer.text

@@ -18,6 +18,7 @@ SHEET_NAME = re.compile(r"([0-9a-f]{6})\.css")
 SHEET = """\
 .pay, .preview {{
   --brand: light-dark({0.brand}, {1.brand});
+  --brand-edge: light-dark({0.edge}, {1.edge});
   --brand-hover: light-dark({0.hover}, {1.hover});
   --on-brand: light-dark({0.text}, {1.text});
   --brand-soft: light-dark({0.soft}, {1.soft});
@@ -27,7 +28,7 @@ SHEET = """\
 BLACK_TEXT_MIN_LUMINANCE = Decimal("0.1791")
 """The luminance at which black and white text have equal contrast, 4.58 to 1."""
 PART_CONTRAST_MIN = 3
-"""The least contrast of a button with the page."""
+"""The least contrast of the edge of a button with the page."""
 STEP_PERCENT, HOVER_PERCENT, SOFT_PERCENT, LINE_PERCENT = 4, 14, 8, 18
 
 
@@ -36,14 +37,15 @@ class Shades:
 
     def __init__(self, accent: Color, canvas: Color) -> None:
         away = BLACK if canvas == WHITE else WHITE
-        brand = accent
+        edge = accent
         for percent in range(0, 101, STEP_PERCENT):
-            brand = _mix(away, accent, percent)
-            if _contrast(brand, canvas) >= PART_CONTRAST_MIN:
+            edge = _mix(away, accent, percent)
+            if _contrast(edge, canvas) >= PART_CONTRAST_MIN:
                 break
+        brand = accent if canvas == WHITE else edge  # darker, a yellow would be brown
         text = BLACK if _luminance(brand) > BLACK_TEXT_MIN_LUMINANCE else WHITE
         hover = _mix(WHITE if text == BLACK else BLACK, brand, HOVER_PERCENT)
-        self.brand, self.text, self.hover = _hex(brand), _hex(text), _hex(hover)
+        self.brand, self.edge, self.text, self.hover = _hex(brand), _hex(edge), _hex(text), _hex(hover)
         self.soft = _hex(_mix(accent, canvas, SOFT_PERCENT))
         self.line = _hex(_mix(accent, canvas, LINE_PERCENT))
 
@@ -51,8 +53,8 @@ class Shades:
 def sheet(accent_color: str) -> str:
     """The stylesheet with the merchant's colour in both themes.
 
-    Where the colour is too close to the page, it is made darker or lighter. Text on it is black or white, whichever has
-    more contrast.
+    A colour that is too close to a light page keeps its hue and has a darker edge; on a dark page it is made lighter. Text
+    on it is black or white, whichever has more contrast.
     """
     red, green, blue = (int(accent_color[offset : offset + 2], 16) for offset in (1, 3, 5))
     return SHEET.format(*(Shades((red, green, blue), canvas) for canvas in CANVASES))

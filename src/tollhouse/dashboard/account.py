@@ -5,6 +5,7 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.dashboard.continuation import Continuation
+from tollhouse.dashboard.key_presets import CUSTOM, GRANTABLE, PRESETS, READ, scopes_of, title_of
 from tollhouse.http.form_errors import by_field
 from tollhouse.http.forms import flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
@@ -21,12 +22,10 @@ from tollhouse.identity.sign_in import sign_in as sign_in_user
 from tollhouse.identity.verified import EmailUnverified
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired, ValidationFailed
-from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.merchants import actions, store
 from tollhouse.merchants.model import EmailTaken, NewApiKey, SignUp
 
 OPERATIONS = Operations(PAGES)
-KEY_PERMISSIONS = [one for one in PERMISSIONS if one.access != "offline"]
 NOTICES = {"reset": "Your password was changed. Sign in with your new password."}
 
 
@@ -189,11 +188,12 @@ async def make_key(request: Request, caller: Person, mode: str) -> Response:
     """Create a key and show it once."""
     env = caller.env(mode)
     form = request.form()
-    new = NewApiKey(form.one("name") or "", env.mode, form.all("scope") if form.one("choice") else None)
+    new = NewApiKey(form.one("name") or "", env.mode, scopes_of(form))
+    preset = form.one("preset") or CUSTOM
     try:
         created = await request.transact(lambda work: actions.create_api_key(work, caller, new))
     except ValidationFailed as error:
-        return await _keys_page(request, caller, env, new=new, error=error)
+        return await _keys_page(request, caller, env, new=new, preset=preset, error=error)
     return await _keys_page(request, caller, env, secret=created.api_key)
 
 
@@ -214,6 +214,7 @@ async def _keys_page(
     *,
     secret: str = "",
     new: NewApiKey | None = None,
+    preset: str = PRESETS[0].name,
     error: ApiError | None = None,
 ) -> Response:
     return page(
@@ -225,8 +226,12 @@ async def _keys_page(
         here="keys",
         secret=secret,
         name=new.name if new else "",
-        permissions=KEY_PERMISSIONS,
-        ticked=[one.scope for one in KEY_PERMISSIONS] if new is None or new.scopes is None else new.scopes,
+        permissions=GRANTABLE,
+        presets=PRESETS,
+        preset=preset,
+        ticked=READ if new is None or new.scopes is None else new.scopes,
+        titles={one.scope: one.title for one in GRANTABLE},
+        title_of=title_of,
         message=error.message if error else "",
         field_errors=by_field(error),
         keys=[key for key in await store.list_api_keys(request.services.db, caller.merchant_id) if key.mode == env.mode],

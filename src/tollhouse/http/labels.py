@@ -100,6 +100,25 @@ REFUND_REASONS = (
     "Problem with the product or service",
     "Another reason",
 )
+DISPUTE_REASONS = (
+    "bank cannot process",
+    "check returned",
+    "credit not processed",
+    "customer initiated",
+    "debit not authorized",
+    "duplicate",
+    "fraudulent",
+    "general",
+    "incorrect account details",
+    "insufficient funds",
+    "noncompliant",
+    "product not received",
+    "product unacceptable",
+    "subscription canceled",
+    "unrecognized",
+    "reorganized",
+)
+"""What card networks and banks give as the reason of a dispute."""
 STEPS = (
     "accepted",
     "after cancel",
