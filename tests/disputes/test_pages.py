@@ -41,7 +41,7 @@ async def test_the_list_and_the_page_of_the_payment_lead_to_a_dispute(alice: Act
     ):
         assert [f"{LIST}/{one}" for one in ROW.findall(await seen(alice, LIST + query))] == expected, query
     rows = await seen(alice, LIST)
-    for words in ("€10.00", "fraudulent", "order-5", "Needs response", "Accepted"):
+    for words in ("€10.00", "Fraudulent", "order-5", "Needs response", "Accepted"):
         assert words in rows
     await seen(alice, f"{LIST}?status=open", 422)
     assert f'href="{LIST}"' in await seen(alice, "/test/payments")

@@ -74,7 +74,7 @@ async def test_consent_and_checkout_in_german(service: Service, alice: Actor, bo
     at = (await alice.send("GET", app.authorize_path("account:read payments:write offline_access"))).ok(303).location
     text = (await german(alice, at)).ok().text
     assert "möchte sich mit <bdi>Alice&#39;s Coffee</bdi> verbinden" in text
-    assert "Sie kann Zahlungen aus Ihrem Guthaben erstatten." in text
+    assert "Die Anwendung kann Zahlungen aus Ihrem Guthaben erstatten." in text
     assert "Verbunden bleiben, auch wenn Sie nicht angemeldet sind" in text
     link = await open_link(alice, amount="1234.50")
     address = service.url + (await choose(link)).ok(303).location

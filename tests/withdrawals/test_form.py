@@ -12,8 +12,10 @@ from tests.cast import Actor
 from tests.forms import hidden, post, seen, wrong
 from tests.running import Service
 from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked, fund, priced
+from tests.withdrawals.test_rails import ACCOUNT
 from tollhouse.catalogue.methods import Fees
 from tollhouse.catalogue.withdrawal_methods import BUILT_IN, FeeMode, WithdrawalMethod
+from tollhouse.rails.bank.transfer import BankTransfer
 from tollhouse.withdrawals.masking import mask
 from tollhouse.withdrawals.model import largest_amount, terms_of
 
@@ -153,12 +155,13 @@ async def test_it_is_updated_while_typing(look: Look, browser: Browser, still: S
         await expect(page.locator("main")).to_contain_text("Carl")
 
 
-async def test_every_wrong_field_is_named_at_once(shop: Actor) -> None:
-    fields = hidden((await shop.send("GET", SEPA)).ok())
+async def test_every_wrong_field_is_named_at_once(rich: Actor, still: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(still.rails.providers, ("bank", "live"), BankTransfer(ACCOUNT))
+    fields = hidden((await rich.send("GET", SEPA)).ok())
     typed = {"amount": "0.001", "receiver": "DE89370400440532013001", "webhook_url": "ftp://x", "external_id": "x" * 500}
-    named = wrong(await post(shop, SEPA, 422, **fields | typed))
+    named = wrong(await post(rich, SEPA, 422, **fields | typed))
     assert named.keys() >= {"amount", "receiver", "webhook_url", "external_id"}
     assert named["receiver"].startswith("The check digits of this IBAN are wrong.")
-    below = wrong(await post(shop, SEPA, 422, **fields | {"amount": "0.01", "receiver": "DE8937040044053201300"}))
+    below = wrong(await post(rich, SEPA, 422, **fields | {"amount": "0.01", "receiver": "DE8937040044053201300"}))
     assert below.keys() >= {"amount", "receiver"}
     assert below["receiver"] == "An IBAN of DE has 22 characters; this one has 21."

@@ -53,7 +53,7 @@ from tollhouse.transactions.model import (
     Transaction,
     TransactionStatus,
 )
-from tollhouse.transactions.payers_store import Transfer
+from tollhouse.transactions.payers_store import ObservedTransfer
 from tollhouse.transactions.payment_list import PaymentRow, PaymentsQuery
 from tollhouse.transactions.views import transaction_view
 
@@ -171,14 +171,7 @@ async def render_payment(
         waits=request.services.catalogue.format_amount(found.unapplied_minor, found.currency),
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
         reference=found.instructions.reference,
-        transfers=[
-            (
-                one,
-                request.services.catalogue.format_amount(one.amount_minor, found.currency),
-                _explorer_link(one, found, request),
-            )
-            for one in await payers_store.list_transfers(db, found.id)
-        ],
+        transfers=await _transfers(request, found),
         method=method_labels(request.services.catalogue).get(found.method_id, found.method_id),
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
@@ -194,7 +187,16 @@ async def render_payment(
     )
 
 
-def _explorer_link(transfer: Transfer, found: Transaction, request: Request) -> str:
+async def _transfers(request: Request, found: Transaction) -> list[tuple[ObservedTransfer, str, str]]:
+    """The transfers of the payment, with their amounts and the addresses where people look them up."""
+    format_amount = request.services.catalogue.format_amount
+    return [
+        (one, format_amount(one.amount_minor, found.currency), _explorer_link(one, found, request))
+        for one in await payers_store.list_transfers(request.services.db, found.id)
+    ]
+
+
+def _explorer_link(transfer: ObservedTransfer, found: Transaction, request: Request) -> str:
     """Where people look the transaction of a network up; empty where nobody has set that."""
     provider = request.services.rails.find(found.rail, found.env.mode)
     address = provider.explorer_url if isinstance(provider, ChainNetwork) else None

@@ -7,6 +7,7 @@ import msgspec
 
 from tollhouse.audit import record
 from tollhouse.audit.changes import changes
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.http.services import Work
 from tollhouse.identity.model import Person
 from tollhouse.identity.verified import require_verified_email
@@ -35,8 +36,7 @@ async def open_link(
 
     `person` is set when a dashboard user creates it.
 
-    Without a deadline in the request, the lifetime is that of the settings. In the dashboard, it is long enough for
-    the link's payment methods.
+    Without a deadline in the request, the lifetime is that of the settings; in the dashboard, long enough for the methods.
 
     Raises `ValidationFailed`, `CurrencyNotSupported`, `EmailUnverified` and `InvalidProject`.
     """
@@ -72,10 +72,15 @@ async def open_link(
         **{name: getattr(new, name) for name in OPTIONAL_TEXTS},
     )
     if new.expires_at is None and created_by.type == "dashboard":
-        least = lifetime_min(link, terms.settings, work.services.rails, work.services.catalogue)
-        link = msgspec.structs.replace(link, expires_at=max(link.expires_at, work.now + offset + least))
+        link = _with_long_lifetime(link, terms.settings, work)
     await store.insert(work.tx, link)
     return link, await reason_with(work.tx, link, terms.settings, work.services, work.now)
+
+
+def _with_long_lifetime(link: PaymentLink, settings: PaymentSettings, work: Work) -> PaymentLink:
+    """The link with a lifetime that is long enough for its payment methods."""
+    least = lifetime_min(link, settings, work.services.rails, work.services.catalogue)
+    return msgspec.structs.replace(link, expires_at=max(link.expires_at, work.now + link.clock_offset + least))
 
 
 async def change_expiry(work: Work, env: MerchantEnv, link_id: UUID, expires_at: datetime) -> PaymentLink:

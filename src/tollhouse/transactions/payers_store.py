@@ -19,7 +19,7 @@ NETWORK_HASH = re.compile(r"(?:0x)?[0-9a-f]{64}(?=$|[:/@])")
 """How a reference begins that names the transaction of a block chain."""
 
 
-class Transfer(Struct, frozen=True):
+class ObservedTransfer(Struct, frozen=True):
     """A transfer. `tx_hash` is set on networks, account and name where the rail reports them."""
 
     amount_minor: int
@@ -28,13 +28,13 @@ class Transfer(Struct, frozen=True):
     tx_hash: str | None
 
 
-async def list_transfers(db: Pool, transaction_id: UUID) -> list[Transfer]:
+async def list_transfers(db: Pool, transaction_id: UUID) -> list[ObservedTransfer]:
     """The transfers of a payment, newest first."""
-    found: dict[str, Transfer | None] = {}
+    found: dict[str, ObservedTransfer | None] = {}
     for row in await db.fetch(LIST, transaction_id, TRANSFERS_READ_MAX):
         reference = row["external_ref"]
         named = NETWORK_HASH.match(reference)
         tx_hash = named[0] if named else None
-        transfer = Transfer(row["amount_minor"], row["payer_account"], row["payer_name"], tx_hash)
+        transfer = ObservedTransfer(row["amount_minor"], row["payer_account"], row["payer_name"], tx_hash)
         found.setdefault(re.split("[@/]", reference)[0], None if row["outcome"] == "vanished" else transfer)
     return [transfer for transfer in found.values() if transfer is not None][:TRANSFERS_SHOWN]
