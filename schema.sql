@@ -1,4 +1,12 @@
 -- The schema after all migrations. Made by `just records`, compared by a test.
+CREATE FUNCTION public.balance_payments_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave('balance_payment', NEW.id, CASE TG_ARGV[0] WHEN 'payer' THEN NEW.merchant_id ELSE NEW.owner_id END,
+                            NEW.mode, NEW.currency, true);
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.bank_entries_require_posting() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -16,6 +24,18 @@ CREATE FUNCTION public.bank_entry_parts_refuse_change() RETURNS trigger
 BEGIN
     RAISE EXCEPTION 'what was done with money of the bank is done' USING ERRCODE = 'integrity_constraint_violation';
 END $$;
+CREATE FUNCTION public.bank_entry_parts_require_operators() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT p.amount_minor FROM bank_payouts p WHERE p.id = NEW.payout_id) - NEW.amount_minor
+       > coalesce(NEW.return_fee_max_minor, 0)
+       AND NOT operator_approvals_suffice('payout_return', NEW.id) THEN
+        RAISE EXCEPTION 'two operators approve a return for so much less'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_entry_parts_two_operators';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.bank_entry_parts_require_posting() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -27,6 +47,16 @@ BEGIN
             USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_entry_parts_posted';
     END IF;
     RETURN NULL;
+END $$;
+CREATE FUNCTION public.bank_imports_require_operators() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.confirmed_at IS NULL OR NOT operator_approvals_suffice('statements', NEW.id) THEN
+        RAISE EXCEPTION 'two operators confirm a file with a statement that has no balances'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_imports_two_operators';
+    END IF;
+    RETURN NEW;
 END $$;
 CREATE FUNCTION public.bank_payouts_refuse_unreleased() RETURNS trigger
     LANGUAGE plpgsql
@@ -216,6 +246,13 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.chargebacks_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave('chargeback', NEW.id, NEW.merchant_id, NEW.mode, NEW.currency, false);
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.conversion_positions_follow() RETURNS trigger
     LANGUAGE plpgsql
     SET plan_cache_mode TO 'force_generic_plan'
@@ -269,6 +306,13 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.conversions_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave('conversion', NEW.id, NEW.merchant_id, NEW.mode, NEW.from_currency, NEW.transaction_id IS NULL);
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.current_database_identity() RETURNS text
     LANGUAGE sql STABLE
     AS $$
@@ -305,6 +349,13 @@ CREATE FUNCTION public.dispute_status(p_status text, p_response text, p_respond_
                 WHEN p_respond_by <= p_at THEN 'expired'
                 ELSE 'needs_response' END
 $$;
+CREATE FUNCTION public.fulfillments_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave('fulfillment', NEW.id, NEW.merchant_id, NEW.mode, NEW.currency, true);
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.hash_chain_hash(p_previous bytea, p_number bigint, p_at timestamp with time zone, p_ledger uuid[], p_actions uuid[]) RETURNS bytea
     LANGUAGE sql STABLE
     AS $$
@@ -644,6 +695,22 @@ BEGIN
     END LOOP;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.ledger_refuse_unreleased_value() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM ledger_accounts d JOIN ledger_accounts c ON c.id = NEW.credit_account_id AND c.owner <> d.owner
+        WHERE d.id = NEW.debit_account_id AND d.merchant_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM ledger_transactions t
+            JOIN value_releases r ON r.source_id = t.source_id AND r.source_type = t.source_type AND r.merchant_id = d.merchant_id
+            WHERE t.id = NEW.transaction_id AND t.mode = NEW.mode AND (r.mode, r.currency) = (NEW.mode, NEW.currency))
+    ) THEN
+        RAISE EXCEPTION 'value does not leave a merchant past the gate'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_value';
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.ledger_room(p_merchant uuid, p_mode text, p_currency text) RETURNS bigint
     LANGUAGE plpgsql
     AS $$
@@ -701,6 +768,27 @@ CREATE FUNCTION public.operator_action_allowed(p_action text, p_of_merchant bool
         ELSE false
     END
 $$;
+CREATE FUNCTION public.operator_approvals_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF OLD.used_at IS NOT NULL OR NEW.used_at IS NULL
+       OR (OLD.id, OLD.kind, OLD.subject_id, OLD.terms, OLD.operator, OLD.operator_key, OLD.reason, OLD.single_operator,
+           OLD.given_at)
+          IS DISTINCT FROM
+          (NEW.id, NEW.kind, NEW.subject_id, NEW.terms, NEW.operator, NEW.operator_key, NEW.reason, NEW.single_operator,
+           NEW.given_at) THEN
+        RAISE EXCEPTION 'an approval is used once, and stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.operator_approvals_suffice(p_kind text, p_subject_id uuid) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT coalesce(bool_or(a.single_operator), false) OR count(DISTINCT a.operator_key) >= 2
+    FROM operator_approvals a
+    WHERE a.kind = p_kind AND a.subject_id = p_subject_id AND a.used_at IS NOT NULL
+$$;
 CREATE FUNCTION public.outgoing_refuse_unreleased() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -733,6 +821,78 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.outgoing_transfers_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave(NEW.kind, NEW.id, NEW.merchant_id, NEW.mode, NEW.currency, true);
+    RETURN NULL;
+END $$;
+CREATE TABLE public.outgoing_transfers (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    receiver text NOT NULL,
+    receiver_name text,
+    payer_account text,
+    method_id text,
+    limit_day date,
+    counted_minor bigint,
+    review text NOT NULL,
+    approvals_needed integer NOT NULL,
+    approvals text[] DEFAULT '{}'::text[] NOT NULL,
+    approvals_by_command integer DEFAULT 0 NOT NULL,
+    reviewed_at timestamp with time zone,
+    review_note text,
+    created_at timestamp with time zone NOT NULL,
+    released_at timestamp with time zone,
+    closed_at timestamp with time zone,
+    second_operator_above_minor bigint,
+    single_operator boolean DEFAULT false NOT NULL,
+    CONSTRAINT outgoing_transfers_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT outgoing_transfers_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 2))),
+    CONSTRAINT outgoing_transfers_approved CHECK (((review <> 'approved'::text) OR (cardinality(approvals) >=
+CASE
+    WHEN single_operator THEN LEAST(approvals_needed, 1)
+    ELSE approvals_needed
+END))),
+    CONSTRAINT outgoing_transfers_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
+    CONSTRAINT outgoing_transfers_check1 CHECK (((approvals_by_command >= 0) AND (approvals_by_command <= cardinality(approvals)))),
+    CONSTRAINT outgoing_transfers_check2 CHECK ((((method_id IS NULL) = (limit_day IS NULL)) AND ((method_id IS NULL) = (counted_minor IS NULL)))),
+    CONSTRAINT outgoing_transfers_check3 CHECK (((approvals_needed = 0) OR (review <> 'not_required'::text))),
+    CONSTRAINT outgoing_transfers_check4 CHECK (((approvals_needed > 0) OR (review <> ALL (ARRAY['required'::text, 'approved'::text])))),
+    CONSTRAINT outgoing_transfers_counted_minor_check CHECK ((counted_minor > 0)),
+    CONSTRAINT outgoing_transfers_kind_check CHECK ((kind = ANY (ARRAY['withdrawal'::text, 'refund'::text]))),
+    CONSTRAINT outgoing_transfers_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT outgoing_transfers_one_by_command CHECK (((approvals_needed < 2) OR (approvals_by_command <= 1))),
+    CONSTRAINT outgoing_transfers_released CHECK (((released_at IS NULL) OR (review = ANY (ARRAY['not_required'::text, 'approved'::text, 'before_reviews'::text])))),
+    CONSTRAINT outgoing_transfers_review_check CHECK ((review = ANY (ARRAY['not_required'::text, 'required'::text, 'approved'::text, 'rejected'::text, 'before_reviews'::text]))),
+    CONSTRAINT outgoing_transfers_reviewed CHECK (((review <> 'not_required'::text) OR (((kind = 'refund'::text) AND (receiver = payer_account)) IS TRUE) OR ((kind = 'withdrawal'::text) AND (mode = 'test'::text)))),
+    CONSTRAINT outgoing_transfers_second_operator_above_minor_check CHECK ((second_operator_above_minor >= 0))
+)
+WITH (fillfactor='85');
+CREATE FUNCTION public.outgoing_transfers_needed(p_transfer public.outgoing_transfers, p_above_minor bigint, p_at timestamp with time zone) RETURNS integer
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT CASE
+        WHEN p_transfer.mode = 'live' AND p_transfer.approvals_needed = 1
+             AND least(p_transfer.second_operator_above_minor, p_above_minor) < (
+                 SELECT coalesce(sum(coalesce(o.counted_minor, o.amount_minor)), 0) FROM outgoing_transfers o
+                 WHERE o.merchant_id = p_transfer.merchant_id AND o.currency = p_transfer.currency AND o.mode = 'live'
+                   AND o.review = 'required' AND o.closed_at IS NULL
+             ) + (
+                 SELECT coalesce(sum(coalesce(o.counted_minor, o.amount_minor)), 0) FROM outgoing_transfers o
+                 WHERE o.merchant_id = p_transfer.merchant_id AND o.currency = p_transfer.currency AND o.mode = 'live'
+                   AND o.review = 'approved' AND o.closed_at IS NULL AND o.id <> p_transfer.id
+                   AND greatest(o.created_at, o.reviewed_at) > p_at - interval '24 hours'
+             ) THEN 2
+        ELSE p_transfer.approvals_needed
+    END
+$$;
 CREATE FUNCTION public.outgoing_transfers_refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -765,6 +925,24 @@ BEGIN
             RAISE EXCEPTION 'nothing of a suspended merchant leaves'
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
         END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.outgoing_transfers_require_operators() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.second_operator_above_minor IS DISTINCT FROM OLD.second_operator_above_minor
+       OR (OLD.single_operator AND NOT NEW.single_operator) THEN
+        RAISE EXCEPTION 'an outgoing transfer stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF NEW.mode = 'live' AND NEW.review = 'approved' AND OLD.review <> 'approved'
+       AND outgoing_transfers_needed(NEW, NULL, coalesce(NEW.reviewed_at, now())) > 1
+       AND NOT (NEW.single_operator AND cardinality(NEW.approvals) > NEW.approvals_by_command)
+       AND ((SELECT count(DISTINCT lower(operator)) FROM unnest(NEW.approvals) operator) < 2
+            OR cardinality(NEW.approvals) - NEW.approvals_by_command < 2) THEN
+        RAISE EXCEPTION 'two operators approve this transfer on their pages'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_two_operators';
     END IF;
     RETURN NEW;
 END $$;
@@ -900,6 +1078,7 @@ CREATE TABLE public.refunds (
     next_look_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    network_fee_minor bigint DEFAULT 0 NOT NULL,
     CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT refunds_check CHECK (((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor))),
     CONSTRAINT refunds_check1 CHECK (((hold_id IS NULL) = (unapplied_minor = amount_minor))),
@@ -919,6 +1098,19 @@ CREATE FUNCTION public.refund_exchange(r public.refunds) RETURNS json
     FROM conversions c
     WHERE c.transaction_id = r.transaction_id AND c.reversal_id = r.id AND c.to_currency = r.currency LIMIT 1
 $$;
+CREATE FUNCTION public.refunds_refuse_too_many() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT count(*) FROM refunds WHERE transaction_id = NEW.transaction_id AND status <> 'failed') >= 20
+       AND NEW.amount_minor IS DISTINCT FROM (
+           SELECT received_minor - refunded_minor - returning_minor - charged_back_minor FROM transactions
+           WHERE id = NEW.transaction_id) THEN
+        RAISE EXCEPTION 'the payment % has 20 refunds', NEW.transaction_id
+            USING ERRCODE = 'check_violation', TABLE = 'refunds', CONSTRAINT = 'refunds_limit';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE TABLE public.balance_payments (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1029,6 +1221,7 @@ CREATE TABLE public.bank_entry_parts (
     other_bic text,
     other_address jsonb,
     provider_payout_id uuid,
+    return_fee_max_minor bigint,
     CONSTRAINT bank_entry_parts_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT bank_entry_parts_check CHECK (((outcome <> ALL (ARRAY['payment'::text, 'payment_return'::text])) OR (reference IS NOT NULL))),
     CONSTRAINT bank_entry_parts_check1 CHECK (((outcome <> 'unmatched'::text) OR ((because IS NOT NULL) AND (decided_at IS NULL)))),
@@ -1036,7 +1229,8 @@ CREATE TABLE public.bank_entry_parts (
     CONSTRAINT bank_entry_parts_check3 CHECK ((((decided_at IS NULL) = (decided_by IS NULL)) AND ((decided_at IS NULL) = (decided_because IS NULL)))),
     CONSTRAINT bank_entry_parts_decided CHECK (((outcome <> ALL (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text, 'provider_payout'::text])) OR (decided_at IS NOT NULL))),
     CONSTRAINT bank_entry_parts_outcome_check CHECK ((outcome = ANY (ARRAY['payment'::text, 'payment_return'::text, 'payout'::text, 'payout_return'::text, 'unmatched'::text, 'dismissed'::text, 'fee'::text, 'written_off'::text, 'provider_payout'::text]))),
-    CONSTRAINT bank_entry_parts_provider_payout CHECK (((outcome = 'provider_payout'::text) = (provider_payout_id IS NOT NULL)))
+    CONSTRAINT bank_entry_parts_provider_payout CHECK (((outcome = 'provider_payout'::text) = (provider_payout_id IS NOT NULL))),
+    CONSTRAINT bank_entry_parts_return_fee_max_minor_check CHECK ((return_fee_max_minor >= 0))
 );
 CREATE FUNCTION public.row_digest(public.bank_entry_parts) RETURNS bytea
     LANGUAGE sql STABLE
@@ -1308,11 +1502,12 @@ CREATE TABLE public.operator_actions (
     at timestamp with time zone NOT NULL,
     client_id text,
     on_command_line boolean DEFAULT false NOT NULL,
-    CONSTRAINT operator_actions_allowed CHECK ((public.operator_action_allowed(action, (merchant_id IS NOT NULL), (reason IS NOT NULL)) OR ((action = 'project_changes_approved'::text) AND (merchant_id IS NOT NULL)) OR ((action = 'project_changes_rejected'::text) AND (merchant_id IS NOT NULL) AND (reason IS NOT NULL)))),
+    single_operator boolean DEFAULT false NOT NULL,
+    CONSTRAINT operator_actions_allowed CHECK ((public.operator_action_allowed(action, (merchant_id IS NOT NULL), (reason IS NOT NULL)) OR ((action = 'project_changes_approved'::text) AND (merchant_id IS NOT NULL)) OR ((action = 'project_changes_rejected'::text) AND (merchant_id IS NOT NULL) AND (reason IS NOT NULL)) OR ((action = ANY (ARRAY['withdrawal_approval_given'::text, 'refund_approval_given'::text])) AND (merchant_id IS NOT NULL)) OR ((action = ANY (ARRAY['adjustment_approved'::text, 'payout_refusal_approved'::text])) AND (merchant_id IS NOT NULL) AND (reason IS NOT NULL)) OR ((action = ANY (ARRAY['transfer_return_approved'::text, 'import_confirmed'::text])) AND (merchant_id IS NULL) AND (reason IS NOT NULL)))),
     CONSTRAINT operator_actions_amount CHECK (
 CASE action
     WHEN 'position_limit_changed'::text THEN ((currency IS NOT NULL) AND COALESCE((amount_minor > 0), true))
-    ELSE (((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = ANY (ARRAY['balance_adjusted'::text, 'rail_float_changed'::text])))
+    ELSE (((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action = ANY (ARRAY['balance_adjusted'::text, 'adjustment_approved'::text, 'rail_float_changed'::text])))
 END),
     CONSTRAINT operator_actions_amount_minor_check CHECK ((amount_minor <> 0)),
     CONSTRAINT operator_actions_application CHECK ((((client_id IS NOT NULL) = (action ~~ 'application%'::text)) AND ((action <> 'application_suspended'::text) OR (reason IS NOT NULL)))),
@@ -1327,46 +1522,6 @@ CREATE FUNCTION public.row_digest(public.operator_actions) RETURNS bytea
     SELECT sha256(record_send(ROW($1.id, $1.operator, $1.action, $1.merchant_id, $1.mode, $1.subject_id, $1.reason,
                                   $1.currency, $1.amount_minor, $1.at)) || coalesce(convert_to($1.client_id, 'UTF8'), ''))
 $_$;
-CREATE TABLE public.outgoing_transfers (
-    id uuid NOT NULL,
-    kind text NOT NULL,
-    merchant_id uuid NOT NULL,
-    mode text NOT NULL,
-    rail text NOT NULL,
-    currency text NOT NULL,
-    amount_minor bigint NOT NULL,
-    receiver text NOT NULL,
-    receiver_name text,
-    payer_account text,
-    method_id text,
-    limit_day date,
-    counted_minor bigint,
-    review text NOT NULL,
-    approvals_needed integer NOT NULL,
-    approvals text[] DEFAULT '{}'::text[] NOT NULL,
-    approvals_by_command integer DEFAULT 0 NOT NULL,
-    reviewed_at timestamp with time zone,
-    review_note text,
-    created_at timestamp with time zone NOT NULL,
-    released_at timestamp with time zone,
-    closed_at timestamp with time zone,
-    CONSTRAINT outgoing_transfers_amount_minor_check CHECK ((amount_minor > 0)),
-    CONSTRAINT outgoing_transfers_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 2))),
-    CONSTRAINT outgoing_transfers_approved CHECK (((review <> 'approved'::text) OR (cardinality(approvals) >= approvals_needed))),
-    CONSTRAINT outgoing_transfers_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
-    CONSTRAINT outgoing_transfers_check1 CHECK (((approvals_by_command >= 0) AND (approvals_by_command <= cardinality(approvals)))),
-    CONSTRAINT outgoing_transfers_check2 CHECK ((((method_id IS NULL) = (limit_day IS NULL)) AND ((method_id IS NULL) = (counted_minor IS NULL)))),
-    CONSTRAINT outgoing_transfers_check3 CHECK (((approvals_needed = 0) OR (review <> 'not_required'::text))),
-    CONSTRAINT outgoing_transfers_check4 CHECK (((approvals_needed > 0) OR (review <> ALL (ARRAY['required'::text, 'approved'::text])))),
-    CONSTRAINT outgoing_transfers_counted_minor_check CHECK ((counted_minor > 0)),
-    CONSTRAINT outgoing_transfers_kind_check CHECK ((kind = ANY (ARRAY['withdrawal'::text, 'refund'::text]))),
-    CONSTRAINT outgoing_transfers_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT outgoing_transfers_one_by_command CHECK (((approvals_needed < 2) OR (approvals_by_command <= 1))),
-    CONSTRAINT outgoing_transfers_released CHECK (((released_at IS NULL) OR (review = ANY (ARRAY['not_required'::text, 'approved'::text, 'before_reviews'::text])))),
-    CONSTRAINT outgoing_transfers_review_check CHECK ((review = ANY (ARRAY['not_required'::text, 'required'::text, 'approved'::text, 'rejected'::text, 'before_reviews'::text]))),
-    CONSTRAINT outgoing_transfers_reviewed CHECK (((review <> 'not_required'::text) OR (((kind = 'refund'::text) AND (receiver = payer_account)) IS TRUE) OR ((kind = 'withdrawal'::text) AND (mode = 'test'::text))))
-)
-WITH (fillfactor='85');
 CREATE FUNCTION public.row_digest(public.outgoing_transfers) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
@@ -1891,6 +2046,20 @@ BEGIN
         RAISE EXCEPTION 'payment % has changed', p_id USING ERRCODE = 'serialization_failure';
     END IF;
 END $$;
+CREATE FUNCTION public.value_let_leave(p_source_type text, p_source_id uuid, p_merchant uuid, p_mode text, p_currency text, p_asked boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF p_asked THEN
+        PERFORM FROM merchants WHERE id = p_merchant AND suspended_at IS NULL FOR SHARE;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'value_releases_suspended';
+        END IF;
+    END IF;
+    INSERT INTO value_releases (source_type, source_id, merchant_id, mode, currency, released_at)
+    VALUES (p_source_type, p_source_id, p_merchant, p_mode, p_currency, clock_timestamp()) ON CONFLICT DO NOTHING;
+END $$;
 CREATE FUNCTION public.webhook_event_statuses_follow() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -2179,11 +2348,13 @@ CREATE TABLE public.bank_imports (
     uploaded_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     kind text,
-    CONSTRAINT bank_imports_because CHECK (((because IS NULL) = (status <> ALL (ARRAY['refused'::text, 'stopped'::text])))),
+    on_command_line boolean DEFAULT true NOT NULL,
+    confirmed_at timestamp with time zone,
+    CONSTRAINT bank_imports_because CHECK (((because IS NULL) = (status <> ALL (ARRAY['unconfirmed'::text, 'refused'::text, 'stopped'::text])))),
     CONSTRAINT bank_imports_ended CHECK (((ended_at IS NULL) = (status = ANY (ARRAY['uploaded'::text, 'importing'::text])))),
     CONSTRAINT bank_imports_kind_check CHECK ((kind = ANY (ARRAY['statement'::text, 'notification'::text, 'report'::text]))),
     CONSTRAINT bank_imports_size_bytes_check CHECK ((size_bytes > 0)),
-    CONSTRAINT bank_imports_status_check CHECK ((status = ANY (ARRAY['uploaded'::text, 'importing'::text, 'imported'::text, 'refused'::text, 'stopped'::text])))
+    CONSTRAINT bank_imports_status_check CHECK ((status = ANY (ARRAY['uploaded'::text, 'unconfirmed'::text, 'importing'::text, 'imported'::text, 'refused'::text, 'stopped'::text])))
 );
 CREATE TABLE public.bank_reports (
     id uuid NOT NULL,
@@ -2423,7 +2594,7 @@ END) STORED,
     CONSTRAINT chain_payouts_reserved CHECK ((((wallet IS NULL) = (nonce IS NULL)) AND ((gas IS NULL) = (nonce IS NULL)) AND ((fee_per_gas IS NULL) = (nonce IS NULL)) AND ((tip_per_gas IS NULL) = (nonce IS NULL)) AND ((nonce IS NOT NULL) OR (status = ANY (ARRAY['waiting'::text, 'failed'::text]))) AND ((nonce IS NULL) OR (status <> 'waiting'::text)))),
     CONSTRAINT chain_payouts_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'reserved'::text, 'signed'::text, 'mined'::text, 'completed'::text, 'failed'::text]))),
     CONSTRAINT chain_payouts_waits CHECK (((waits_for IS NULL) OR (status = 'waiting'::text))),
-    CONSTRAINT chain_payouts_waits_for_check CHECK ((waits_for = ANY (ARRAY['float'::text, 'gas_price'::text, 'turn'::text, 'operator'::text])))
+    CONSTRAINT chain_payouts_waits_for_check CHECK ((waits_for = ANY (ARRAY['float'::text, 'gas_price'::text, 'turn'::text, 'share'::text, 'operator'::text])))
 );
 CREATE TABLE public.chain_transactions (
     payout_id uuid NOT NULL,
@@ -2928,6 +3099,20 @@ CREATE TABLE public.oauth_requests (
     CONSTRAINT oauth_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512)))
+);
+CREATE TABLE public.operator_approvals (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    subject_id uuid NOT NULL,
+    terms text NOT NULL,
+    operator text NOT NULL,
+    operator_key text NOT NULL,
+    reason text,
+    single_operator boolean NOT NULL,
+    given_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone,
+    CONSTRAINT operator_approvals_kind_check CHECK ((kind = ANY (ARRAY['adjustment'::text, 'payout_return'::text, 'payout_refusal'::text, 'statements'::text]))),
+    CONSTRAINT operator_approvals_operator_check CHECK ((operator <> ''::text))
 );
 CREATE TABLE public.operator_sessions (
     id_hash bytea NOT NULL,
@@ -3478,6 +3663,16 @@ CREATE TABLE public.users (
     CONSTRAINT users_dashboard_mode_check CHECK ((dashboard_mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT users_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
 );
+CREATE TABLE public.value_releases (
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    released_at timestamp with time zone NOT NULL,
+    CONSTRAINT value_releases_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT value_releases_source_type_check CHECK ((source_type = ANY (ARRAY['withdrawal'::text, 'refund'::text, 'balance_payment'::text, 'fulfillment'::text, 'conversion'::text, 'chargeback'::text])))
+);
 CREATE TABLE public.webhook_attempts (
     event_id uuid NOT NULL,
     attempt integer NOT NULL,
@@ -3664,7 +3859,7 @@ CREATE VIEW public.whole_transactions AS
     COALESCE(( SELECT json_agg(json_build_object('status', s.status, 'at', s.at, 'detail', s.detail) ORDER BY s.version) AS json_agg
            FROM public.transaction_steps s
           WHERE (s.transaction_id = t.id)), '[]'::json) AS timeline,
-    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
+    COALESCE(( SELECT json_agg(json_build_object('id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor, 'unapplied_minor', r.unapplied_minor, 'network_fee_minor', r.network_fee_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason, 'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code, 'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata, 'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at, 'exchange', public.refund_exchange(r.*)) ORDER BY r.created_at DESC, r.id DESC) AS json_agg
            FROM (public.refunds r
              JOIN public.outgoing_transfers o ON ((o.id = r.id)))
           WHERE (r.transaction_id = t.id)), '[]'::json) AS refunds,
@@ -4001,6 +4196,8 @@ ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_pkey PRIMARY KEY (id_hash);
 ALTER TABLE ONLY public.operator_actions
     ADD CONSTRAINT operator_actions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.operator_approvals
+    ADD CONSTRAINT operator_approvals_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.operator_sessions
     ADD CONSTRAINT operator_sessions_pkey PRIMARY KEY (id_hash);
 ALTER TABLE ONLY public.operators
@@ -4069,6 +4266,8 @@ ALTER TABLE ONLY public.receipts
     ADD CONSTRAINT receipts_pkey PRIMARY KEY (transaction_id);
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_hold_id_key UNIQUE (hold_id);
+ALTER TABLE public.refunds
+    ADD CONSTRAINT refunds_network_fee CHECK (((network_fee_minor >= 0) AND ((network_fee_minor = 0) OR (unapplied_minor < amount_minor)))) NOT VALID;
 ALTER TABLE ONLY public.refunds
     ADD CONSTRAINT refunds_pkey PRIMARY KEY (id, merchant_id, mode);
 ALTER TABLE ONLY public.row_digests
@@ -4119,6 +4318,8 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_email_key_key UNIQUE (email_key);
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.value_releases
+    ADD CONSTRAINT value_releases_pkey PRIMARY KEY (source_id, source_type, merchant_id);
 ALTER TABLE ONLY public.webhook_attempts
     ADD CONSTRAINT webhook_attempts_pkey PRIMARY KEY (event_id, attempt);
 ALTER TABLE ONLY public.webhook_deliveries_later
@@ -4175,6 +4376,7 @@ CREATE INDEX balance_payments_external_prefix ON public.balance_payments USING b
 CREATE INDEX balance_payments_of_client ON public.balance_payments USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX balance_payments_of_merchant ON public.balance_payments USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX bank_announcements_newest ON public.bank_announcements USING btree (announced_at);
+CREATE INDEX bank_entries_by_reference ON public.bank_entries USING btree (bank_reference, booked_on) WHERE (bank_reference IS NOT NULL);
 CREATE INDEX bank_entries_of_statement ON public.bank_entries USING btree (first_statement_id, id);
 CREATE INDEX bank_entry_parts_by_decision ON public.bank_entry_parts USING btree (outcome, id) WHERE (outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text]));
 CREATE INDEX bank_entry_parts_of_order ON public.bank_entry_parts USING btree (lower(end_to_end_id)) WHERE (end_to_end_id IS NOT NULL);
@@ -4188,6 +4390,7 @@ CREATE INDEX bank_payouts_newest ON public.bank_payouts USING btree (prepared_at
 CREATE INDEX bank_payouts_not_debited ON public.bank_payouts USING btree (currency, status) WHERE ((debited_at IS NULL) AND (status = ANY (ARRAY['exported'::text, 'returned'::text])));
 CREATE INDEX bank_payouts_of_batch ON public.bank_payouts USING btree (batch_id);
 CREATE INDEX bank_payouts_prepared ON public.bank_payouts USING btree (prepared_at) WHERE (status = 'prepared'::text);
+CREATE INDEX bank_payouts_refused_lately ON public.bank_payouts USING btree (merchant_id, updated_at) WHERE ((status = 'refused'::text) AND (batch_id IS NOT NULL));
 CREATE INDEX bank_reports_of_batch ON public.bank_reports USING btree (batch_id, id);
 CREATE INDEX bank_sendings_due ON public.bank_sendings USING btree (next_try_at) WHERE (next_try_at IS NOT NULL);
 CREATE INDEX bank_statements_newest ON public.bank_statements USING btree (imported_at DESC, id DESC);
@@ -4258,8 +4461,11 @@ CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (mercha
 CREATE INDEX oauth_requests_by_age ON public.oauth_requests USING btree (created_at);
 CREATE INDEX operator_actions_of_application ON public.operator_actions USING btree (client_id, id DESC) WHERE (client_id IS NOT NULL);
 CREATE INDEX operator_actions_of_merchant ON public.operator_actions USING btree (merchant_id, at DESC, id DESC);
+CREATE UNIQUE INDEX operator_approvals_open ON public.operator_approvals USING btree (kind, subject_id, terms, operator_key) WHERE (used_at IS NULL);
 CREATE INDEX operator_sessions_by_last_use ON public.operator_sessions USING btree (last_seen_at);
 CREATE INDEX operator_sessions_of_operator ON public.operator_sessions USING btree (operator_id);
+CREATE INDEX outgoing_transfers_approved_lately ON public.outgoing_transfers USING btree (merchant_id, currency, GREATEST(created_at, reviewed_at)) WHERE ((mode = 'live'::text) AND (review = 'approved'::text) AND (closed_at IS NULL));
+CREATE INDEX outgoing_transfers_in_review ON public.outgoing_transfers USING btree (merchant_id, currency) WHERE ((mode = 'live'::text) AND (review = 'required'::text) AND (closed_at IS NULL));
 CREATE INDEX outgoing_transfers_of_day ON public.outgoing_transfers USING btree (merchant_id, mode, method_id, limit_day) WHERE (method_id IS NOT NULL);
 CREATE INDEX outgoing_transfers_to_review ON public.outgoing_transfers USING btree (kind, created_at, id) WHERE ((review = 'required'::text) AND (closed_at IS NULL));
 CREATE INDEX payment_links_by_amount ON public.payment_links USING btree (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
@@ -4285,6 +4491,8 @@ CREATE INDEX provider_events_old ON public.provider_events USING btree (received
 CREATE INDEX rail_floats_of_rail ON public.rail_floats USING btree (rail, mode, currency);
 CREATE INDEX rail_observations_of_account ON public.rail_observations USING btree (payer_account) WHERE ((mode = 'live'::text) AND (payer_account IS NOT NULL));
 CREATE INDEX rail_observations_of_name ON public.rail_observations USING btree (lower(payer_name)) WHERE ((mode = 'live'::text) AND (payer_name IS NOT NULL));
+CREATE INDEX rail_observations_of_payer_account ON public.rail_observations USING btree (merchant_id, mode, payer_account text_pattern_ops) WHERE (payer_account IS NOT NULL);
+CREATE INDEX rail_observations_of_payer_name ON public.rail_observations USING btree (merchant_id, mode, lower(payer_name) text_pattern_ops) WHERE (payer_name IS NOT NULL);
 CREATE INDEX rail_observations_of_transaction ON public.rail_observations USING btree (transaction_id);
 CREATE UNIQUE INDEX receipt_mails_by_payment ON public.receipt_mails USING btree (transaction_id) WHERE (requested_by = 'payment'::text);
 CREATE INDEX receipt_mails_waiting ON public.receipt_mails USING btree (next_attempt_at) WHERE (handled_at IS NULL);
@@ -4360,6 +4568,7 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transaction_
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.ledger_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.receipts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.value_releases FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.withdrawal_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.withdrawal_schedule_runs FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
@@ -4373,6 +4582,7 @@ CREATE TRIGGER bitcoin_payouts_enforced BEFORE INSERT OR UPDATE ON public.bitcoi
 CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.chain_payouts_enforce();
 CREATE TRIGGER chain_payouts_keep_exported BEFORE UPDATE ON public.chain_payouts FOR EACH ROW WHEN ((old.exported_at IS NOT NULL)) EXECUTE FUNCTION public.chain_payouts_keep_exported();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
+CREATE TRIGGER confirmed_by_operators BEFORE UPDATE OF status, confirmed_at ON public.bank_imports FOR EACH ROW WHEN ((((old.status = 'unconfirmed'::text) AND (new.status = 'uploaded'::text)) OR ((old.confirmed_at IS NULL) AND (new.confirmed_at IS NOT NULL)))) EXECUTE FUNCTION public.bank_imports_require_operators();
 CREATE CONSTRAINT TRIGGER conversions_at_fixed_rate AFTER INSERT ON public.conversions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.mode = 'live'::text) AND (new.transaction_id IS NOT NULL) AND (new.reversal_id IS NULL))) EXECUTE FUNCTION public.conversions_at_fixed_rate();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text, 'provider_payout'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
@@ -4401,6 +4611,13 @@ CREATE TRIGGER incoming_transfers_transition BEFORE UPDATE OF status ON public.i
 CREATE TRIGGER keeps_batch BEFORE UPDATE OF batch_id, batch_row ON public.withdrawals FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.batch_row IS DISTINCT FROM new.batch_row))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER keeps_recipient BEFORE UPDATE OF recipient_id ON public.withdrawals FOR EACH ROW WHEN ((old.recipient_id IS DISTINCT FROM new.recipient_id)) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER kept_a_year BEFORE DELETE ON public.audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER let_leave AFTER INSERT ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_let_leave();
+CREATE TRIGGER let_leave AFTER INSERT ON public.conversions FOR EACH ROW EXECUTE FUNCTION public.conversions_let_leave();
+CREATE TRIGGER let_leave AFTER UPDATE OF attempts ON public.fulfillments FOR EACH ROW WHEN ((new.attempts > old.attempts)) EXECUTE FUNCTION public.fulfillments_let_leave();
+CREATE TRIGGER let_leave AFTER UPDATE OF released_at ON public.outgoing_transfers FOR EACH ROW WHEN (((old.released_at IS NULL) AND (new.released_at IS NOT NULL))) EXECUTE FUNCTION public.outgoing_transfers_let_leave();
+CREATE TRIGGER let_leave_captured AFTER UPDATE OF captured_minor ON public.balance_payments FOR EACH ROW WHEN ((new.captured_minor > old.captured_minor)) EXECUTE FUNCTION public.balance_payments_let_leave('payer');
+CREATE TRIGGER let_leave_paid AFTER INSERT ON public.balance_payments FOR EACH ROW WHEN ((new.captured_minor > 0)) EXECUTE FUNCTION public.balance_payments_let_leave('payer');
+CREATE TRIGGER let_leave_refunded AFTER UPDATE OF refunded_minor ON public.balance_payments FOR EACH ROW WHEN ((new.refunded_minor > old.refunded_minor)) EXECUTE FUNCTION public.balance_payments_let_leave('owner');
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.bitcoin_outputs FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.txid <> new.txid) OR (old.vout <> new.vout) OR (old.address <> new.address) OR (old.amount_minor <> new.amount_minor) OR (old.created_at <> new.created_at) OR ((old.version + 1) <> new.version))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.incoming_transfers FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.transfer_ref <> new.transfer_ref) OR (old.merchant_id <> new.merchant_id) OR (old.transaction_id <> new.transaction_id) OR (old.currency <> new.currency) OR (old.first_seen_at <> new.first_seen_at))) EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4458,6 +4675,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_postings FOR EACH 
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transaction_applications FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_actions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.operator_approvals FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.provider_balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -4466,22 +4684,26 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.receipts FOR EACH STATEME
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.row_digests FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.scope_bits FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.state_transitions FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.value_releases FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words, receiver_bic, receiver_address ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE DELETE OR UPDATE ON public.deposit_addresses FOR EACH ROW EXECUTE FUNCTION public.deposit_addresses_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER only_active_recipients BEFORE INSERT ON public.withdrawals FOR EACH ROW WHEN ((new.recipient_id IS NOT NULL)) EXECUTE FUNCTION public.withdrawals_refuse_inactive_recipient();
 CREATE TRIGGER only_saved_recipients BEFORE INSERT ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_refuse_unsaved();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
+CREATE TRIGGER outgoing_transfers_operators BEFORE UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_require_operators();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
 CREATE TRIGGER pages_looked_at AFTER UPDATE ON public.payment_links FOR EACH ROW WHEN (((new.mode = 'live'::text) AND ((old.expires_at <> new.expires_at) OR ((old.status = 'active'::text) AND (new.status <> 'active'::text) AND (new.max_payments IS DISTINCT FROM 1)) OR ((old.status = 'active'::text) AND (new.status = 'canceled'::text))))) EXECUTE FUNCTION public.card_payments_look();
 CREATE TRIGGER payment_reversals_transition BEFORE UPDATE OF status ON public.payment_reversals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.mode = 'live'::text)) EXECUTE FUNCTION public.conversion_positions_follow();
 CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();
 CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON public.bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION public.bank_entry_parts_require_posting();
-CREATE TRIGGER projects_keep_approved BEFORE UPDATE ON public.projects FOR EACH ROW WHEN (((old.mode = 'live'::text) AND (old.status = 'approved'::text) AND (((old.name IS DISTINCT FROM new.name) OR (old.website_url IS DISTINCT FROM new.website_url)) OR (old.description IS DISTINCT FROM new.description)))) EXECUTE FUNCTION public.projects_keep_approved();
+CREATE TRIGGER projects_keep_approved BEFORE UPDATE ON public.projects FOR EACH ROW WHEN (((old.mode = 'live'::text) AND (old.status = 'approved'::text) AND ((old.name IS DISTINCT FROM new.name) OR (old.website_url IS DISTINCT FROM new.website_url) OR (old.description IS DISTINCT FROM new.description)))) EXECUTE FUNCTION public.projects_keep_approved();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
+CREATE TRIGGER refunds_not_too_many BEFORE INSERT ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.refunds_refuse_too_many();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER resumed_once BEFORE UPDATE ON public.payout_pauses FOR EACH ROW WHEN ((old.resumed_at IS NOT NULL)) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER returned_by_operators BEFORE UPDATE OF outcome ON public.bank_entry_parts FOR EACH ROW WHEN (((new.outcome = 'payout_return'::text) AND (old.outcome <> 'payout_return'::text))) EXECUTE FUNCTION public.bank_entry_parts_require_operators();
 CREATE CONSTRAINT TRIGGER running_totals AFTER UPDATE ON public.fulfillments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.product_id IS DISTINCT FROM new.product_id) OR (old.project_id IS DISTINCT FROM new.project_id) OR (old.delivered_quantity IS DISTINCT FROM new.delivered_quantity) OR (old.created_at IS DISTINCT FROM new.created_at) OR (old.completed_at IS DISTINCT FROM new.completed_at))) EXECUTE FUNCTION public.running_totals_follow_fulfillment();
 CREATE TRIGGER running_totals AFTER INSERT ON public.ledger_entries REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.running_totals_follow_entries();
 CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'succeeded'::text)) EXECUTE FUNCTION public.running_totals_follow_refund();
@@ -4491,6 +4713,9 @@ CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.refunds DE
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION public.running_totals_follow_payment();
 CREATE TRIGGER stays_closed BEFORE UPDATE ON public.merchants FOR EACH ROW WHEN (((old.closed_at IS NOT NULL) AND ((new.closed_at IS DISTINCT FROM old.closed_at) OR (new.suspended_at IS NULL)))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER used_once BEFORE UPDATE ON public.operator_approvals FOR EACH ROW EXECUTE FUNCTION public.operator_approvals_refuse_change();
+CREATE TRIGGER used_stay BEFORE DELETE ON public.operator_approvals FOR EACH ROW WHEN ((old.used_at IS NOT NULL)) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE CONSTRAINT TRIGGER value_released AFTER INSERT ON public.ledger_postings DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type <> ALL (ARRAY['payment'::text, 'payment_fee'::text, 'adjustment'::text]))) EXECUTE FUNCTION public.ledger_refuse_unreleased_value();
 CREATE TRIGGER webhook_event_statuses_first AFTER INSERT ON public.webhook_events FOR EACH ROW WHEN ((new.status = 'held'::text)) EXECUTE FUNCTION public.webhook_event_statuses_follow();
 CREATE TRIGGER webhook_event_statuses_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status <> new.status) AND ((old.status = ANY (ARRAY['retrying'::text, 'failed'::text, 'canceled'::text, 'held'::text])) OR (new.status = ANY (ARRAY['retrying'::text, 'failed'::text, 'canceled'::text, 'held'::text]))))) EXECUTE FUNCTION public.webhook_event_statuses_follow();
 CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
@@ -4676,6 +4901,8 @@ ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_merchant_id_mode_payment_link_id_fkey FOREIGN KEY (merchant_id, mode, payment_link_id) REFERENCES public.payment_links(merchant_id, mode, id);
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.value_releases
+    ADD CONSTRAINT value_releases_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_redelivery_runs

@@ -62,7 +62,13 @@ ON CONFLICT DO NOTHING;
 ALTER TABLE rail_observations ADD COLUMN seen_at timestamptz;
 
 CREATE OR REPLACE VIEW whole_transactions AS
-SELECT t.*, l.status AS link_status, l.expires_at AS link_expires_at, l.project_id, l.external_id, l.metadata, l.webhook_url,
+SELECT t.id, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_type, t.rail, t.rail_reference, t.instructions,
+       t.currency, t.amount_minor, t.received_minor, t.credited_minor, t.unapplied_minor, t.fee_minor,
+       t.refunded_minor, t.returning_minor, t.returning_unapplied_minor, t.charged_back_minor, t.confirmations,
+       t.required_confirmations, t.status, t.failure_code, t.refund_required_reason, t.late, t.version, t.created_at,
+       t.updated_at, t.succeeded_at, t.payer_language, t.price_currency, t.price_minor, t.rate, t.rate_as_of,
+       t.rate_source, t.rate_margin_bps, t.rate_expires_at, t.settlement, t.quantity,
+       l.status AS link_status, l.expires_at AS link_expires_at, l.project_id, l.external_id, l.metadata, l.webhook_url,
        coalesce((SELECT c.ahead FROM test_clocks c WHERE c.merchant_id = t.merchant_id AND c.mode = t.mode), '0') AS ahead,
        coalesce((SELECT json_agg(json_build_object('status', s.status, 'at', s.at, 'detail', s.detail) ORDER BY s.version)
                  FROM transaction_steps s WHERE s.transaction_id = t.id), '[]') AS timeline,
@@ -71,7 +77,8 @@ SELECT t.*, l.status AS link_status, l.expires_at AS link_expires_at, l.project_
                      'unapplied_minor', r.unapplied_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason,
                      'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code,
                      'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata,
-                     'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at)
+                     'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at,
+                     'exchange', refund_exchange(r))
                      ORDER BY r.created_at DESC, r.id DESC)
                  FROM refunds r JOIN outgoing_transfers o ON o.id = r.id WHERE r.transaction_id = t.id), '[]') AS refunds,
        (SELECT json_build_object('id', d.id, 'amount_minor', d.amount_minor, 'fee_minor', d.fee_minor, 'reason', d.reason,

@@ -36,7 +36,8 @@ SELECT t.id, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_typ
                  FROM transaction_steps s WHERE s.transaction_id = t.id), '[]') AS timeline,
        coalesce((SELECT json_agg(json_build_object(
                      'id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor,
-                     'unapplied_minor', r.unapplied_minor, 'network_fee_minor', r.network_fee_minor, 'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason,
+                     'unapplied_minor', r.unapplied_minor, 'network_fee_minor', r.network_fee_minor,
+                     'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason,
                      'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code,
                      'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata,
                      'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at,
@@ -47,5 +48,12 @@ SELECT t.id, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_typ
                                  'status', d.status, 'opened_at', d.opened_at, 'closed_at', d.closed_at)
         FROM chargebacks d WHERE d.transaction_id = t.id ORDER BY d.opened_at DESC, d.id DESC LIMIT 1) AS chargeback,
        coalesce(l.payments_count >= l.max_payments, false) AS link_is_paid,
-       l.version AS link_version, l.customer_email IS NOT NULL AS link_has_email
+       l.version AS link_version, l.customer_email IS NOT NULL AS link_has_email,
+       l.canceled_at AS link_canceled_at,
+       CASE WHEN t.status IN ('pending', 'processing', 'expired')
+            THEN (SELECT json_agg(json_build_object('transfer_ref', i.transfer_ref, 'amount_minor', i.amount_minor,
+                                                    'first_seen_at', i.first_seen_at, 'block_at', i.block_at)
+                                  ORDER BY i.first_seen_at, i.transfer_ref)
+                  FROM incoming_transfers i
+                  WHERE i.transaction_id = t.id AND i.status = 'seen' AND i.currency = t.currency) END AS incoming
 FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id);
