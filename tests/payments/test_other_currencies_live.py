@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import msgspec
@@ -16,6 +16,7 @@ from tests.payments.courier import Courier
 from tests.payments.shop import COFFEE, approve_project, choose
 from tests.payments.test_other_currencies import READ_ONLY
 from tests.running import CATALOGUE
+from tollhouse.catalogue.conversion_pairs import ConversionPair
 from tollhouse.catalogue.methods import Method
 from tollhouse.conversions import positions_store, prices
 from tollhouse.conversions.model import CurrencyPosition
@@ -94,6 +95,26 @@ async def test_the_position_moves_by_what_is_converted(yen: Actor, courier: Cour
         )
         assert [one.status for one in settled if one is not None] == [status]
         assert await balances(yen) == (balance, 0)
+    assert await broken_invariants(yen.service.dsn, since) == []
+
+
+async def test_the_fixed_rate_is_for_the_amount_asked_for(
+    yen: Actor, courier: Courier, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    since, twice, stale = last_id(), await attempt(yen), await attempt(yen)
+    await services.db.transact(lambda tx: prices.post(tx, {"JPY": "200"}, "olga", clock.now()))
+    too_much = money(twice, 20 * COFFEE_IN_YEN)
+    paid = await reversals.observe(services, courier.name, courier.mode, too_much, clock.now())
+    assert paid is not None
+    assert (paid.status, paid.credited_minor) == ("succeeded", 20 * COFFEE_IN_YEN)
+    of_the_rest = (19 * COFFEE_IN_YEN - 81) * 100 // 200  # 19 times as many, less 1 % rounded up, at half the price
+    assert await balances(yen) == (420 + of_the_rest, 0)
+    off = ConversionPair(pair_id="JPY:EUR", enabled=False)
+    monkeypatch.setitem(cast("dict[str, ConversionPair]", CATALOGUE.conversion_pairs), off.pair_id, off)
+    paid = await reversals.observe(services, courier.name, courier.mode, money(stale, 2 * COFFEE_IN_YEN), clock.now())
+    assert paid is not None
+    assert (paid.status, paid.credited_minor, paid.unapplied_minor) == ("succeeded", COFFEE_IN_YEN, COFFEE_IN_YEN)
+    assert await balances(yen) == (840 + of_the_rest, 0)
     assert await broken_invariants(yen.service.dsn, since) == []
 
 

@@ -1,6 +1,9 @@
 """Converts what is credited for a payment in another currency than its price; and buys it back, if it is given back."""
 
+from collections.abc import Sequence
 from uuid import UUID
+
+import msgspec
 
 from tollhouse.conversions import payments, positions_store
 from tollhouse.conversions.errors import PairUnavailable, RateUnavailable
@@ -28,39 +31,55 @@ async def current_rate(work: Work, current: Transaction) -> Rate | None:
     return None if price is None else await payments.get_current_rate(work, current.env, price, current.currency)
 
 
+def needs_current_rate(current: Transaction, arrived_minor: int, *, expected: bool) -> bool:
+    """Whether some of what arrives can only be converted at the current rate: it is late, or more than was asked for."""
+    return not expected or current.received_minor + arrived_minor > current.amount_minor
+
+
 def can_be_late(current: Transaction, rate: Rate | None) -> bool:
     """Whether late money can be credited: it is not converted, or there is a current rate."""
     return rate is not None or _converted(current) is None
 
 
-async def exchange_of(
+async def exchanges_of(
     work: Work, current: Transaction, given_minor: int, rate: Rate | None, *, at_fixed_rate: bool
-) -> Exchange | None:
-    """How money that is credited now is converted; None if it is not. Debt in its currency is repaid first.
+) -> tuple[Exchange, ...]:
+    """How money that is credited now is converted. Debt in its currency is repaid first.
 
-    Raises `PairUnavailable` if it is too late for the fixed rate and there is no current `rate`.
+    The fixed rate is for the amount that was asked for: what exceeds it is converted at the current one. Raises
+    `PairUnavailable` if the current `rate` is needed, and there is none.
     """
     price = _converted(current)
-    if price is None:
-        return None
+    if price is None or given_minor <= 0:
+        return ()
     left_minor = given_minor - await debts.get_debt(work.tx, current.env, current.currency)
-    paid = (price, current.currency, current.amount_minor, left_minor)
-    if at_fixed_rate:
-        return payments.exchange_at_fixed_rate(*paid)
-    if rate is None:
-        raise PairUnavailable("rate_stale")
-    return payments.exchange_at_current_rate(rate, *paid, work.services.catalogue)
+    fixed_minor = min(left_minor, current.amount_minor) if at_fixed_rate else 0
+    if at_fixed_rate and rate is not None and rate.number == price.rate:
+        fixed_minor = left_minor
+    made: list[Exchange | None] = []
+    paid = (price, current.currency, current.amount_minor)
+    if fixed_minor > 0:
+        made.append(payments.exchange_at_fixed_rate(*paid, fixed_minor))
+    if left_minor > fixed_minor:
+        if rate is None:
+            raise PairUnavailable("rate_stale")
+        made.append(payments.exchange_at_current_rate(rate, *paid, left_minor - fixed_minor, work.services.catalogue))
+    return tuple(one for one in made if one is not None)
 
 
-async def convert(work: Work, current: Transaction, exchange: Exchange | None) -> None:
+async def convert(work: Work, current: Transaction, exchanges: Sequence[Exchange]) -> None:
     """Convert credited money, after it was posted."""
-    if exchange is not None:
-        await payments.convert(work, PaymentCause(current.env, current.id, current.webhook_url), exchange)
+    for one in exchanges:
+        await payments.convert(work, PaymentCause(current.env, current.id, current.webhook_url), one)
 
 
-async def fits_positions(work: Work, current: Transaction, exchange: Exchange | None) -> bool:
-    """Whether the limits of the platform's positions, which are locked, allow a conversion."""
-    return exchange is None or await payments.fits_positions(work.tx, current.env, exchange)
+async def fits_positions(work: Work, current: Transaction, exchanges: Sequence[Exchange]) -> bool:
+    """Whether the limits of the platform's positions, which are locked, allow these conversions together."""
+    if not exchanges:
+        return True
+    names = ("from_amount_minor", "to_amount_minor", "fee_minor")
+    sums = {name: sum(getattr(one, name) for one in exchanges) for name in names}
+    return await payments.fits_positions(work.tx, current.env, msgspec.structs.replace(exchanges[0], **sums))
 
 
 async def exchange_back(work: Work, current: Transaction, back_minor: int) -> Exchange | None:

@@ -3,6 +3,7 @@
 Every change of a payment locks its link first, then ledger accounts, always in this order.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -111,7 +112,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     net_minor = current.unapplied_minor - (fee_minor - current.fee_minor)
     await priced.lock_positions(work, current)
     rate = await priced.current_rate(work, current)
-    exchange = await priced.exchange_of(work, current, net_minor, rate, at_fixed_rate=False)
+    exchanges = await priced.exchanges_of(work, current, net_minor, rate, at_fixed_rate=False)
     accepted = msgspec.structs.replace(accepted, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
     accepted = await change(work.tx, accepted, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
@@ -121,7 +122,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
         await _count(work, current, payment)
         await notify.payment(work, "payment.succeeded", accepted)
     await _post(work, accepted, [*postings, *_fee(accepted, fee_minor - current.fee_minor)])
-    await priced.convert(work, accepted, exchange)
+    await priced.convert(work, accepted, exchanges)
     about = new_values(amount=work.services.catalogue.priced(current.unapplied_minor, current.currency))
     await record.event(work, env, "payment.accepted", subject=current.id, changed=about)
     return accepted
@@ -177,9 +178,10 @@ async def _receive(
     env, currency, arrived_minor = current.env, current.currency, observed.amount_minor
     expected = verdict.is_expected(current, timing, work.now)
     exact = expected and verdict.is_exact(current, arrived_minor)
-    rate = None if expected else await priced.current_rate(work, current)
-    can_be_late = expected or priced.can_be_late(current, rate)
-    settings = PaymentSettings() if exact else await _settings(work, current, can_be_late=can_be_late)
+    by_current_rate = priced.needs_current_rate(current, arrived_minor, expected=expected)
+    rate = await priced.current_rate(work, current) if by_current_rate else None
+    can_convert = not by_current_rate or priced.can_be_late(current, rate)
+    settings = PaymentSettings() if exact else await _settings(work, current, can_convert=can_convert)
     judged = verdict.receive(current, arrived_minor, settings, timing, work.now)
     if judged.status == "pending" and _is_awaiting_others(current, observed):
         judged = msgspec.structs.replace(judged, status="processing")
@@ -188,10 +190,10 @@ async def _receive(
     net_minor = credited_minor - fee_minor
     if credited_minor:
         await priced.lock_positions(work, current)
-    exchange = await priced.exchange_of(work, current, net_minor, rate, at_fixed_rate=expected) if credited_minor else None
-    over = await _limit_of(work, current, net_minor, exchange, in_part=in_part) if credited_minor else None
+    exchanges = await priced.exchanges_of(work, current, net_minor, rate, at_fixed_rate=expected)
+    over = await _limit_of(work, current, net_minor, exchanges, in_part=in_part) if credited_minor else None
     if over is not None:
-        judged, exchange = verdict.overflow(current, arrived_minor, over), None
+        judged, exchanges = verdict.overflow(current, arrived_minor, over), ()
         credited_minor = fee_minor = 0
     unapplied_minor = judged.unapplied_minor - current.unapplied_minor
     detail = judged.refund_required_reason or (
@@ -216,7 +218,7 @@ async def _receive(
     if received.status == "refund_required" or (received.status == "succeeded" and received.unapplied_minor > 0):
         await notify.payment(work, "payment.refund_required", received)
     await _post(work, received, [*postings, *_fee(received, fee_minor)])
-    await priced.convert(work, received, exchange)
+    await priced.convert(work, received, exchanges)
     return received
 
 
@@ -307,27 +309,27 @@ async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -
     await notify.moved(work, transaction, posted, cause)
 
 
-async def _settings(work: Work, current: Transaction, *, can_be_late: bool) -> PaymentSettings:
-    """The payment settings. Late money is accepted only while there is a rate at which it can be converted."""
+async def _settings(work: Work, current: Transaction, *, can_convert: bool) -> PaymentSettings:
+    """The payment settings. Without a rate for it, money that is late or too much awaits a decision."""
     settings = await payment_settings.of(work.tx, current.env)
-    if can_be_late or settings.late_payments != "accept":
+    if can_convert:
         return settings
-    return msgspec.structs.replace(settings, late_payments="refund_required")
+    return msgspec.structs.replace(settings, late_payments="refund_required", overpayment="refund_required")
 
 
 async def _limit_of(
-    work: Work, current: Transaction, amount_minor: int, exchange: Exchange | None, *, in_part: bool
+    work: Work, current: Transaction, amount_minor: int, exchanges: Sequence[Exchange], *, in_part: bool
 ) -> RefundRequiredReason | None:
     """The limit that a credit and its conversion exceed. An optimistic run leaves balance limits to the constraints."""
     if in_part:
         return "balance_limit"
-    if not await priced.fits_positions(work, current, exchange):
+    if not await priced.fits_positions(work, current, exchanges):
         return "position_limit"
     if work.tx.is_optimistic:
         return None
     credited = [
         (current.currency, amount_minor),
-        *([] if exchange is None else [(exchange.to_currency, exchange.to_amount_minor)]),
+        *([(exchanges[0].to_currency, sum(one.to_amount_minor for one in exchanges))] if exchanges else []),
     ]
     fits = [await fits_balance_limit(work.tx, current.env, code, minor) for code, minor in credited]
     return None if all(fits) else "balance_limit"

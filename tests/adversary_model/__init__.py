@@ -1,0 +1,1 @@
+"""Customers and merchants who act together while prices move, against the platform."""

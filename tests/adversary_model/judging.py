@@ -1,0 +1,168 @@
+"""What the platform may lose, and no more: its position after a history, explained by fees, margins and named expenses.
+
+The coins at the rail, without what merchants and customers are owed, are the platform's profit. By double entry that is its
+income and its position in currencies, without its expenses. A position gains and loses as prices move: that is the market,
+and nobody's doing. What it is worth in the moment in which it is taken is: so every conversion is judged at the prices of
+that moment: the fixed rate of a payment for as much as was asked for and came in time, a quote for as long as it holds.
+"""
+
+from collections import Counter
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+from tests.adversary_model.quay import MARGIN_BPS, NAME, PAIR_FEE_BPS
+from tests.adversary_model.story import Attempt, Story
+
+WHOLE = 10_000
+NOISE = 1 + Fraction(1, 10**9)
+"""Rates have 18 decimals."""
+QUOTE_HOLDS = timedelta(seconds=30)
+OWN_WORDS = {"balance_payment_out", "fulfillment", "conversion_out"}
+"""What only the merchant, or somebody in its name, has done."""
+
+POSTINGS = """
+    SELECT t.created_at, t.source_type, t.source_id, p.type, p.currency, p.amount, d.code AS debit, c.code AS credit,
+           d.merchant_id AS payer
+    FROM ledger_transactions t JOIN ledger_postings p ON p.transaction_id = t.id
+    JOIN ledger_accounts d ON d.id = p.debit_account_id JOIN ledger_accounts c ON c.id = p.credit_account_id
+    WHERE t.id > $1 AND t.mode = 'live' ORDER BY t.created_at, t.id, p.line
+"""
+CONVERSIONS = """
+    SELECT c.from_currency, c.to_currency, c.from_amount_minor, c.to_amount_minor, c.transaction_id, c.reversal_id,
+           c.created_at, q.created_at AS quoted_at
+    FROM conversions c LEFT JOIN conversion_quotes q ON q.id = c.quote_id
+    WHERE c.merchant_id = $1 AND c.mode = 'live' ORDER BY c.created_at, c.id
+"""
+RELEASED = "SELECT kind, amount_minor, currency, released_at FROM outgoing_transfers WHERE merchant_id = $1"
+
+
+def faults_of(story: Story) -> list[str]:
+    """A line for each gain of the adversary that nothing explains."""
+    postings = story.yard.rows(POSTINGS, story.before)
+    return [
+        *_conversion_faults(story),
+        *_expense_faults(story, postings),
+        *_coin_faults(story, postings),
+        *_suspension_faults(story, postings),
+    ]
+
+
+def _conversion_faults(story: Story) -> list[str]:
+    """Whoever converts gets no more than it is worth then, without margin or fee; money back, no more than it cost."""
+    attempts = {one.payment_id: one for one in story.attempts}
+    paid: dict[Any, int] = {}
+    found: list[str] = []
+    for one in story.yard.rows(CONVERSIONS, story.shop.merchant_id):
+        attempt = attempts.get(one["transaction_id"])
+        given, got, minor = one["from_currency"], one["to_currency"], one["from_amount_minor"]
+        present = story.yard.market.rate(given, got, one["created_at"])
+        if one["transaction_id"] is None:
+            allowed = _allowed_by_quote(story, one, present)
+        elif one["reversal_id"] is None:
+            allowed = _allowed_for_payment(attempt, minor, present)
+        else:
+            allowed = minor * present * _margin_of(story, one) + _rounding_of(story, one, present)
+            if attempt is not None and given == attempt.currency:
+                allowed = min(allowed, Fraction(paid.get(one["reversal_id"], 0)))
+            else:
+                paid[one["reversal_id"]] = paid.get(one["reversal_id"], 0) + minor
+        if one["to_amount_minor"] > allowed * NOISE:
+            kind = _kind_of(story, one)
+            found.append(
+                f"a {kind} converted {minor} {given} to {one['to_amount_minor']} {got}, worth at most {float(allowed):.2f}"
+            )
+    return found
+
+
+def _margin_of(story: Story, one: Any) -> Fraction:
+    """A refund costs the margin. Money that was taken from the merchant may give back that of the payment."""
+    kept = Fraction(WHOLE - MARGIN_BPS, WHOLE)
+    return kept if one["reversal_id"] in story.refund_ids else 1 / kept
+
+
+def _rounding_of(story: Story, one: Any, present: Fraction) -> Fraction:
+    """The amounts of a payment were rounded up for it, and are given back with it."""
+    return Fraction() if one["reversal_id"] in story.refund_ids else 3 + 2 * present
+
+
+def _kind_of(story: Story, one: Any) -> str:
+    if one["transaction_id"] is None:
+        return "conversion"
+    if one["reversal_id"] is None:
+        return "payment"
+    return "refund" if one["reversal_id"] in story.refund_ids else "chargeback"
+
+
+def _allowed_for_payment(attempt: Attempt | None, minor: int, present: Fraction) -> Fraction:
+    """The fixed rate for what was asked for and came in time, the present one for the rest; each with the margin."""
+    present = present * (WHOLE - MARGIN_BPS) / WHOLE
+    if attempt is None or attempt.fixed is None:
+        return minor * present
+    in_time_minor = min(minor, attempt.in_time_minor)
+    attempt.in_time_minor -= in_time_minor
+    return in_time_minor * max(attempt.fixed, present) + (minor - in_time_minor) * present
+
+
+def _allowed_by_quote(story: Story, one: Any, present: Fraction) -> Fraction:
+    quoted_at: datetime | None = one["quoted_at"]
+    rate = present
+    if quoted_at is not None and one["created_at"] - quoted_at < QUOTE_HOLDS:
+        rate = story.yard.market.rate(one["from_currency"], one["to_currency"], quoted_at)
+    return one["from_amount_minor"] * rate * (WHOLE - PAIR_FEE_BPS) / WHOLE
+
+
+def _expense_faults(story: Story, postings: list[Any]) -> list[str]:
+    """The one named expense here: a block that was dropped, for as much as had been refunded to the customer before."""
+    spent: Counter[str] = Counter()
+    for one in postings:
+        spent[one["currency"]] += one["amount"] * (
+            one["debit"].startswith("expense:") - one["credit"].startswith("expense:")
+        )
+    explained: Counter[str] = Counter()
+    for attempt in story.attempts:
+        gone = sum(one.amount_minor for one in story.transfers if one.attempt is attempt and one.gone)
+        explained[attempt.currency] += min(gone, story.refunded_minor(attempt.payment_id))
+    return [
+        f"the platform lost {minor} {code}, of which {explained[code]} is explained"
+        for code, minor in spent.items()
+        if minor > explained[code]
+    ]
+
+
+def _coin_faults(story: Story, postings: list[Any]) -> list[str]:
+    """The ledger knows what is at the rail."""
+    account = f"rail:{NAME}"
+    known: Counter[str] = Counter()
+    for one in postings:
+        known[one["currency"]] += one["amount"] * ((one["debit"] == account) - (one["credit"] == account))
+    there = story.yard.quay.coins
+    return [
+        f"the ledger has {known[code]} {code} at the rail, where {there[code]} is"
+        for code in {*known, *there}
+        if known[code] != there[code]
+    ]
+
+
+def _suspension_faults(story: Story, postings: list[Any]) -> list[str]:
+    """Nothing that the merchant or its partners decide leaves a suspended merchant, and nothing is handed to a rail."""
+
+    def is_suspended(at: datetime | None) -> bool:
+        return at is not None and any(begun < at and (end is None or at < end) for begun, end in story.suspended)
+
+    if not story.suspended:
+        return []
+    left = [
+        f"{one['amount']} {one['currency']} left the suspended merchant: {one['type']}"
+        for one in postings
+        if one["payer"] == story.shop.merchant_id
+        and one["type"] in OWN_WORDS
+        and is_suspended(one["created_at"])
+        and one["source_type"] != "conversion"
+    ]
+    sent = [
+        f"{one['amount_minor']} {one['currency']} of the suspended merchant was sent: {one['kind']}"
+        for one in story.yard.rows(RELEASED, story.shop.merchant_id)
+        if is_suspended(one["released_at"])
+    ]
+    return left + sent

@@ -1,0 +1,177 @@
+"""Playing histories: chosen at random among what is possible, judged at their end, and made short if something is wrong."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tests.adversary_model import paying, selling
+from tests.adversary_model.judging import faults_of
+from tests.adversary_model.market import FACTORS, FIRST, SPANS
+from tests.adversary_model.story import Story
+from tests.adversary_model.yard import Yard, yard
+from tests.running import Service, settings_for
+from tollhouse.environments.payment_settings import PaymentSettings
+from tollhouse.platform.digests_store import BEFORE_ALL
+
+BATCH = 500
+"""So many histories share a database: the invariants are asked of everything in it at the end."""
+STEPS_MIN, STEPS_MAX = 5, 11
+ANY = 1_000
+CODES = tuple(FIRST)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What may happen: how often, when, and how it is done."""
+
+    weight: int
+    is_possible: Callable[[Story], object]
+    do: Callable[[Story, int, int], str]
+
+
+class Played(NamedTuple):
+    """A step of a history."""
+
+    name: str
+    which: int
+    how: int
+
+
+class History(NamedTuple):
+    """What was played, as told, and what is wrong with it."""
+
+    seed: int
+    steps: list[Played]
+    told: list[str]
+    faults: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join([f"history {self.seed}", *self.told, *(f"FAULT {fault}" for fault in self.faults)])
+
+
+def _wait(story: Story, which: int, _: int) -> str:
+    """Time passes."""
+    span = SPANS[which % len(SPANS)]
+    story.yard.market.wait(span)
+    return str(span)
+
+
+def _move(story: Story, which: int, how: int) -> str:
+    """A price changes."""
+    code, factor = CODES[which % len(CODES)], FACTORS[how % len(FACTORS)]
+    story.yard.market.move(code, factor)
+    return f"one euro buys {float(factor):.2f} times as much {code}"
+
+
+def _active(story: Story) -> bool:
+    return not story.is_suspended
+
+
+STEPS: dict[str, Step] = {
+    "offer": Step(4, lambda story: _active(story) and len(story.attempts) < 3, paying.offer),
+    "send": Step(5, lambda story: story.attempts, paying.send),
+    "mine": Step(3, lambda story: any(one.block_at is None for one in story.transfers), paying.mine),
+    "confirm": Step(5, lambda story: any(not one.is_there for one in story.transfers), paying.confirm),
+    "vanish": Step(1, lambda story: any(not one.is_there for one in story.transfers), paying.vanish),
+    "pay": Step(6, lambda story: story.attempts, paying.pay),
+    "dispute": Step(6, paying.disputable, paying.dispute),
+    "end dispute": Step(3, lambda story: any(one.disputes for one in story.transfers), paying.end_dispute),
+    "drop": Step(2, lambda story: any(not one.gone for one in paying.on_chain(story)), paying.drop),
+    "bring back": Step(2, lambda story: any(one.gone for one in story.transfers), paying.bring_back),
+    "accept": Step(2, lambda story: _active(story) and story.transfers, selling.accept),
+    "refund": Step(5, lambda story: _active(story) and story.transfers, selling.refund),
+    "send refund": Step(2, lambda story: any(not one.is_sent for one in story.refunds), selling.send_refund),
+    "end refund": Step(7, lambda story: any(not one.is_paid for one in story.refunds), selling.end_refund),
+    "return refund": Step(1, lambda story: any(one.is_paid for one in story.refunds), selling.return_refund),
+    "convert": Step(2, lambda story: _active(story) and story.transfers, selling.convert),
+    "quote": Step(1, lambda story: _active(story) and story.transfers, selling.quote),
+    "use quote": Step(3, lambda story: _active(story) and story.quotes, selling.use_quote),
+    "withdraw": Step(2, lambda story: _active(story) and story.transfers, selling.withdraw),
+    "pay out": Step(3, lambda story: any(not one.is_paid for one in story.withdrawals), selling.pay_out),
+    "reserve": Step(2, lambda story: _active(story) and story.transfers, selling.reserve),
+    "capture": Step(3, lambda story: story.reserved, selling.capture),
+    "suspend": Step(1, lambda story: _active(story) and story.transfers, selling.suspend),
+    "reactivate": Step(2, lambda story: story.is_suspended, selling.reactivate),
+    "wait": Step(5, lambda story: story.attempts, _wait),
+    "move": Step(5, lambda story: story.attempts, _move),
+}
+
+
+def play(here: Yard, seed: int) -> History:
+    """One history, by its seed."""
+    chance = random.Random(seed)  # noqa: S311 - a game
+    story, played, told = Story(here, _settings(chance)), list[Played](), list[str]()
+    for _ in range(chance.randint(STEPS_MIN, STEPS_MAX)):
+        possible = [name for name, step in STEPS.items() if step.is_possible(story)]
+        [name] = chance.choices(possible, [STEPS[one].weight for one in possible])
+        step = Played(name, chance.randrange(ANY), chance.randrange(ANY))
+        played.append(step)
+        told.append(_do(story, step))
+    return History(seed, played, [_told_settings(story), *told], faults_of(story))
+
+
+def again(here: Yard, seed: int, steps: list[Played]) -> History:
+    """These steps with other merchants; those that are not possible are left out."""
+    chance = random.Random(seed)  # noqa: S311 - a game
+    story, played, told = Story(here, _settings(chance)), list[Played](), list[str]()
+    for step in steps:
+        if STEPS[step.name].is_possible(story):
+            played.append(step)
+            told.append(_do(story, step))
+    return History(seed, played, [_told_settings(story), *told], faults_of(story))
+
+
+def shortened(here: Yard, failed: History) -> History:
+    """The same history without whatever it does not need to go wrong as it did."""
+    kind = _kind(failed.faults[0])
+    at = len(failed.steps)
+    while at > 0:
+        at -= 1
+        tried = again(here, failed.seed, failed.steps[:at] + failed.steps[at + 1 :])
+        if any(_kind(one) == kind for one in tried.faults):
+            failed = tried
+            at = min(at, len(failed.steps))
+    return failed
+
+
+def histories(dsn: str, runs: int, start: int = 0) -> Iterator[History]:
+    """Play so many, by consecutive seeds. What broke an invariant is told with the last of its batch."""
+    for before in range(0, runs, BATCH):
+        service = Service(settings_for(dsn, fresh=True), worker=False)
+        with yard(service) as here:
+            for seed in range(start + before, start + min(runs, before + BATCH)):
+                played = play(here, seed)
+                yield shortened(here, played) if played.faults else played
+            broken = here.broken_invariants(BEFORE_ALL)
+            if broken:
+                yield History(start + before, [], [f"the batch of {BATCH} from {start + before}"], broken)
+
+
+def _do(story: Story, step: Played) -> str:
+    story.yard.market.tick()
+    told = STEPS[step.name].do(story, step.which, step.how)
+    return f"  {step.name}: {told}"
+
+
+def _kind(fault: str) -> str:
+    """What kind of fault it is, without its amounts."""
+    return "".join(letter for letter in fault if not letter.isdigit())
+
+
+def _settings(chance: random.Random) -> PaymentSettings:
+    return PaymentSettings(
+        additional_currencies=("BTC", "USD"),
+        overpayment=chance.choice(["credit", "credit", "refund_required"]),
+        late_payments=chance.choice(["accept", "refund_required"]),
+        settlement=chance.choice(["convert", "convert", "convert", "keep"]),
+        link_expiry_minutes=chance.choice([5, 60, 1_440, 20_000]),
+    )
+
+
+def _told_settings(story: Story) -> str:
+    one = story.settings
+    return (
+        f"  settings: overpayment {one.overpayment}, late {one.late_payments}, {one.settlement},"
+        f" links last {one.link_expiry_minutes} min"
+    )
