@@ -2925,7 +2925,8 @@ CREATE TABLE public.mails (
     shown_at timestamp with time zone,
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text]))),
+    occasion text,
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -3660,8 +3661,10 @@ CREATE TABLE public.users (
     password_changed_at timestamp with time zone,
     password_reset_at timestamp with time zone,
     dashboard_mode text,
+    muted_topics text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT users_dashboard_mode_check CHECK ((dashboard_mode = ANY (ARRAY['live'::text, 'test'::text]))),
-    CONSTRAINT users_language_check CHECK ((language ~ '^[a-z]{2}$'::text))
+    CONSTRAINT users_language_check CHECK ((language ~ '^[a-z]{2}$'::text)),
+    CONSTRAINT users_muted_topics_check CHECK ((muted_topics <@ ARRAY['disputes'::text, 'withdrawals'::text, 'refunds'::text, 'projects'::text, 'webhooks'::text, 'applications'::text]))
 );
 CREATE TABLE public.value_releases (
     source_type text NOT NULL,
@@ -4453,6 +4456,7 @@ CREATE INDEX logos_by_digest ON public.logos USING btree (digest);
 CREATE INDEX mails_by_birth ON public.mails USING btree (created_at);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX mails_of_user ON public.mails USING btree (user_id) WHERE ((used_at IS NULL) AND (about = 'reset'::text));
+CREATE UNIQUE INDEX mails_once ON public.mails USING btree (user_id, about, occasion) WHERE (occasion IS NOT NULL);
 CREATE INDEX oauth_clients_newest ON public.oauth_clients USING btree (created_at DESC, id DESC);
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);

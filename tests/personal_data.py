@@ -58,7 +58,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "ledger_entries": "account",
     "ledger_transaction_applications": "oauth_client_id",
     "logos": "digest media_type",
-    "mails": "about error",
+    "mails": "about error occasion",
     "merchant_settings": "default_currency payment_methods overpayment late_payments confirmations additional_currencies",
     "merchants": "time_zone",
     "oauth_access_tokens": "token_hash",

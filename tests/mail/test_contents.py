@@ -35,6 +35,8 @@ RECIPIENT = {
     "turns_off_at": "tomorrow",
     "due_at": "today",
     "reason": "It was too little.",
+    "respond_by": "tomorrow",
+    "path": "/live/x",
 }
 
 HOSTILE = {"browser": '"><script>x</script>', "system": "<img src=//evil>\r\n\r\nBcc: x", "address": "%(a)s {{ 7 * 7 }}"}

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from msgspec import structs
@@ -19,7 +19,7 @@ from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError
 from tollhouse.environments import store as projects_store
 from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.services import Work
-from tollhouse.identity import second_factor_store, sessions_store
+from tollhouse.identity import notifications, second_factor_store, sessions_store
 from tollhouse.identity.credentials import email_key
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -40,6 +40,7 @@ from tollhouse.ledger.post import post
 from tollhouse.ledger.store import get_balance
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Email
+from tollhouse.mail.names import mail_name
 from tollhouse.merchants import store as merchants_store
 from tollhouse.oauth import clients_store
 from tollhouse.platform.db import Tx
@@ -79,6 +80,7 @@ APPROVALS: frozenset[Action] = frozenset(
     }
 )
 """The history says of these whether a single operator is enough in this installation."""
+ProjectDecision = Literal["project_approved", "project_rejected", "project_changes_approved", "project_changes_rejected"]
 
 
 class Client(NamedTuple):
@@ -128,7 +130,7 @@ async def approve(work: Work, project_id: UUID, context: OperatorContext, seen: 
     if await approve_in_store(work.tx, project_id, context.at, seen) is None:
         raise AssertionError("a locked project does not change")
     action: Action = "project_changes_approved" if has_changes else "project_approved"
-    return await record_action(work, context, action, env, subject_id=project_id)
+    return await _record_decision(work, context, action, env, project_id)
 
 
 async def reject(work: Work, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
@@ -138,7 +140,7 @@ async def reject(work: Work, project_id: UUID, context: OperatorContext, seen: d
     env = await projects_store.reject(work.tx, project_id, context.reason, context.at, seen)
     if env is None:
         raise await _project_error(work.tx, project_id, "rejected")
-    return await record_action(work, context, "project_rejected", env, subject_id=project_id)
+    return await _record_decision(work, context, "project_rejected", env, project_id)
 
 
 async def reject_changes(
@@ -150,7 +152,20 @@ async def reject_changes(
     env = await projects_store.reject_changes(work.tx, project_id, context.reason, context.at, seen)
     if env is None:
         raise await _project_error(work.tx, project_id)
-    return await record_action(work, context, "project_changes_rejected", env, subject_id=project_id)
+    return await _record_decision(work, context, "project_changes_rejected", env, project_id)
+
+
+async def _record_decision(
+    work: Work, context: OperatorContext, kind: ProjectDecision, env: MerchantEnv, project_id: UUID
+) -> OperatorAction:
+    """Record what was decided about a project, and send it to its merchant."""
+    action = await record_action(work, context, kind, env, subject_id=project_id)
+    project = await store.project(work.tx, project_id)
+    reason = context.reason or "" if kind in {"project_rejected", "project_changes_rejected"} else ""
+    name = "" if project is None else mail_name(project.name)
+    values = {"name": name, "reason": mail_name(reason), "path": f"/live/projects/{project_id}"}
+    await notifications.notify(work, env, kind, action.action_id, lambda _: values)
+    return action
 
 
 async def remove_second_factor(work: Work, email: str, context: OperatorContext) -> OperatorAction:

@@ -18,7 +18,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
-from tollhouse.identity import sessions, sessions_store
+from tollhouse.identity import notifications, sessions, sessions_store
 from tollhouse.identity.guards import visitor
 from tollhouse.identity.model import Person, SignInFirst
 from tollhouse.identity.stepup import reauthenticate
@@ -28,6 +28,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
+from tollhouse.mail.names import mail_name
 from tollhouse.oauth import redirect_uris, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID, redirect_to_client
 from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ConsentRequest
@@ -140,6 +141,9 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
             name=consent_request.name,
             changed=changed,
         )
+        facts = {"name": mail_name(consent_request.name), "by": mail_name(person.email), "path": "/settings/connected-apps"}
+        occasion = tokens.digest(request_id).hex()
+        await notifications.notify(work, env, "application_connected", occasion, lambda _: facts)
         return True
 
     if not await request.transact(allow):

@@ -1,10 +1,14 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.events import retention, status
+from tollhouse.events import failing, retention, status
 from tollhouse.events.invariants_store import INVARIANTS
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 
 SLICE = Slice(
-    jobs=(Job(6 * HOURLY_S, retention.drop_expired_months), Job(status.LOG_EVERY_S, status.log_status)),
+    jobs=(
+        Job(6 * HOURLY_S, retention.drop_expired_months),
+        Job(status.LOG_EVERY_S, status.log_status),
+        Job(failing.LOOK_EVERY_S, failing.send_failing),
+    ),
     invariants=INVARIANTS,
 )

@@ -45,6 +45,12 @@ CHANGE = """
 CHANGED_AT = "SELECT password_changed_at FROM users WHERE id = $1"
 # Codes first: the grant of a code that is exchanged concurrently is visible to the next statement.
 OF_MERCHANT = "SELECT id, email, language FROM users WHERE merchant_id = $1 ORDER BY id"
+# Without those who turned the topic off.
+TO_NOTIFY = """
+    SELECT id, email, language FROM users WHERE merchant_id = $1 AND NOT $2 = ANY(muted_topics) ORDER BY id
+"""
+MUTED_TOPICS = "SELECT muted_topics FROM users WHERE id = $1"
+SET_MUTED_TOPICS = "UPDATE users SET muted_topics = $2 WHERE id = $1"
 DELETE_CODES = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL"
 REVOKE_GRANTS = """
     UPDATE oauth_grants g SET revoked_at = $2, revoked_because = 'password_reset'
@@ -123,3 +129,19 @@ async def revoke_grants(tx: Tx, merchant_id: UUID, now: datetime) -> list[Row]:
     """Revoke every grant of the merchant and delete unused codes; the revoked grants."""
     await tx.execute(DELETE_CODES, merchant_id)
     return await tx.fetch(REVOKE_GRANTS, merchant_id, now)
+
+
+async def list_to_notify(tx: Tx, merchant_id: MerchantId, topic: str) -> list[Row]:
+    """The users of a merchant who did not turn this topic off."""
+    return await tx.fetch(TO_NOTIFY, merchant_id, topic)
+
+
+async def muted_topics(db: Pool, user_id: UserId) -> frozenset[str]:
+    """The topics that a user turned off."""
+    row = await db.fetchrow(MUTED_TOPICS, user_id)
+    return frozenset() if row is None else frozenset(row["muted_topics"])
+
+
+async def set_muted_topics(tx: Tx, user_id: UserId, topics: list[str]) -> None:
+    """Turn these topics off and all others on."""
+    await tx.execute(SET_MUTED_TOPICS, user_id, topics)

@@ -216,6 +216,111 @@ def _device(facts: Mapping[str, str]) -> Text | str:
     return browser or system or as_text("Unknown device")
 
 
+def _notification(subject: Text, sentence: Text, button: Text, values: EmailValues) -> EmailContent:
+    """What happened, the reason if there is one, the page about it, and where to turn such emails off."""
+    reason = values.facts.get("reason")
+    return EmailContent(
+        subject,
+        (
+            sentence,
+            *((Text("Reason: %(reason)s", reason=reason),) if reason else ()),
+            Button(button, values.base_url + values.facts["path"]),
+            Text("You can turn off emails like this one in the settings of your account, under Notifications."),
+        ),
+    )
+
+
+def _dispute_opened(values: EmailValues) -> EmailContent:
+    amount, respond_by = values.facts["amount"], values.facts["respond_by"]
+    sentence = Text("A customer disputed a payment. %(amount)s and the fee were taken from your balance.", amount=amount)
+    if respond_by:
+        sentence = Text(
+            "A customer disputed a payment of %(amount)s. Respond by %(moment)s; without a response you lose the amount.",
+            amount=amount,
+            moment=respond_by,
+        )
+    return _notification(Text("A payment was disputed: %(amount)s", amount=amount), sentence, Text("View dispute"), values)
+
+
+def _withdrawal_completed(values: EmailValues) -> EmailContent:
+    amount, account = values.facts["amount"], values.facts["account"]
+    sentence = Text("Your withdrawal of %(amount)s to %(account)s was sent.", amount=amount, account=account)
+    return _notification(Text("Withdrawal completed: %(amount)s", amount=amount), sentence, Text("View withdrawal"), values)
+
+
+def _withdrawal_failed(values: EmailValues) -> EmailContent:
+    amount, account = values.facts["amount"], values.facts["account"]
+    sentence = Text(
+        "Your withdrawal of %(amount)s to %(account)s failed. The amount is available in your balance again.",
+        amount=amount,
+        account=account,
+    )
+    return _notification(Text("Withdrawal failed: %(amount)s", amount=amount), sentence, Text("View withdrawal"), values)
+
+
+def _withdrawal_rejected(values: EmailValues) -> EmailContent:
+    amount, account = values.facts["amount"], values.facts["account"]
+    sentence = Text(
+        "Your withdrawal of %(amount)s to %(account)s was rejected in review. "
+        "The amount is available in your balance again.",
+        amount=amount,
+        account=account,
+    )
+    return _notification(Text("Withdrawal rejected: %(amount)s", amount=amount), sentence, Text("View withdrawal"), values)
+
+
+def _refund_failed(values: EmailValues) -> EmailContent:
+    amount = values.facts["amount"]
+    sentence = Text("A refund of %(amount)s failed. The customer did not get the money.", amount=amount)
+    return _notification(Text("Refund failed: %(amount)s", amount=amount), sentence, Text("View payment"), values)
+
+
+def _project_approved(values: EmailValues) -> EmailContent:
+    name = values.facts["name"]
+    sentence = Text("Your project %(name)s was approved. It can accept live payments.", name=name)
+    return _notification(Text("Project approved: %(name)s", name=name), sentence, Text("View project"), values)
+
+
+def _project_rejected(values: EmailValues) -> EmailContent:
+    name = values.facts["name"]
+    sentence = Text("Your project %(name)s was rejected. Change it to submit it for review again.", name=name)
+    return _notification(Text("Project rejected: %(name)s", name=name), sentence, Text("View project"), values)
+
+
+def _project_changes_approved(values: EmailValues) -> EmailContent:
+    name = values.facts["name"]
+    sentence = Text("The changes of your project %(name)s were approved. Customers see them now.", name=name)
+    return _notification(Text("Changes approved: %(name)s", name=name), sentence, Text("View project"), values)
+
+
+def _project_changes_rejected(values: EmailValues) -> EmailContent:
+    name = values.facts["name"]
+    sentence = Text("The changes of your project %(name)s were rejected. It stays as it was approved.", name=name)
+    return _notification(Text("Changes rejected: %(name)s", name=name), sentence, Text("View project"), values)
+
+
+def _webhooks_failing(values: EmailValues) -> EmailContent:
+    sentence = Text(
+        "For an hour, no webhook event could be delivered to your server. Events are kept, and delivery is repeated "
+        "automatically."
+    )
+    return _notification(Text("Webhook events are not delivered"), sentence, Text("View events"), values)
+
+
+def _application_connected(values: EmailValues) -> EmailContent:
+    name, email = values.facts["name"], values.facts["by"]
+    sentence = Text(
+        "%(email)s allowed the application %(name)s to access your account in live mode.", email=email, name=name
+    )
+    return _notification(Text("Application connected: %(name)s", name=name), sentence, Text("View applications"), values)
+
+
+def _application_disconnected(values: EmailValues) -> EmailContent:
+    name = values.facts["name"]
+    sentence = Text("The application %(name)s cannot access your account in live mode any more.", name=name)
+    return _notification(Text("Application disconnected: %(name)s", name=name), sentence, Text("View applications"), values)
+
+
 CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "verify": _verify,
     "reset": _reset,
@@ -227,5 +332,17 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "recipient_added": _recipient_added,
     "recipients_only_off": _recipients_only_off,
     "schedule_failed": _schedule_failed,
+    "dispute_opened": _dispute_opened,
+    "withdrawal_completed": _withdrawal_completed,
+    "withdrawal_failed": _withdrawal_failed,
+    "withdrawal_rejected": _withdrawal_rejected,
+    "refund_failed": _refund_failed,
+    "project_approved": _project_approved,
+    "project_rejected": _project_rejected,
+    "project_changes_approved": _project_changes_approved,
+    "project_changes_rejected": _project_changes_rejected,
+    "webhooks_failing": _webhooks_failing,
+    "application_connected": _application_connected,
+    "application_disconnected": _application_disconnected,
 }
 """The content of each kind."""

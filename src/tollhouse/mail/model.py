@@ -21,6 +21,18 @@ EmailKind = Literal[
     "recipient_added",
     "recipients_only_off",
     "schedule_failed",
+    "dispute_opened",
+    "withdrawal_completed",
+    "withdrawal_failed",
+    "withdrawal_rejected",
+    "refund_failed",
+    "project_approved",
+    "project_rejected",
+    "project_changes_approved",
+    "project_changes_rejected",
+    "webhooks_failing",
+    "application_connected",
+    "application_disconnected",
 ]
 LinkKind = Literal["verify", "reset"]
 LINK_KINDS: tuple[LinkKind, ...] = ("verify", "reset")
@@ -35,12 +47,43 @@ LIFETIMES_S: dict[EmailKind, int] = {
     "recipient_added": MAIL_NOTICE_S,
     "recipients_only_off": MAIL_NOTICE_S,
     "schedule_failed": MAIL_NOTICE_S,
+    "dispute_opened": MAIL_NOTICE_S,
+    "withdrawal_completed": MAIL_NOTICE_S,
+    "withdrawal_failed": MAIL_NOTICE_S,
+    "withdrawal_rejected": MAIL_NOTICE_S,
+    "refund_failed": MAIL_NOTICE_S,
+    "project_approved": MAIL_NOTICE_S,
+    "project_rejected": MAIL_NOTICE_S,
+    "project_changes_approved": MAIL_NOTICE_S,
+    "project_changes_rejected": MAIL_NOTICE_S,
+    "webhooks_failing": MAIL_NOTICE_S,
+    "application_connected": MAIL_NOTICE_S,
+    "application_disconnected": MAIL_NOTICE_S,
 }
+NotificationTopic = Literal["disputes", "withdrawals", "refunds", "projects", "webhooks", "applications"]
+TOPICS: dict[EmailKind, NotificationTopic] = {
+    "dispute_opened": "disputes",
+    "schedule_failed": "withdrawals",
+    "withdrawal_completed": "withdrawals",
+    "withdrawal_failed": "withdrawals",
+    "withdrawal_rejected": "withdrawals",
+    "refund_failed": "refunds",
+    "project_approved": "projects",
+    "project_rejected": "projects",
+    "project_changes_approved": "projects",
+    "project_changes_rejected": "projects",
+    "webhooks_failing": "webhooks",
+    "application_connected": "applications",
+    "application_disconnected": "applications",
+}
+"""The kinds that a person can turn off, by topic. All others are about the security of the account, or asked for."""
 Status = Literal["waiting", "sent", "shown", "given_up"]
 
 
 class Email(Struct, frozen=True):
     """An email to enqueue. `facts` are the values of its template; they must not be secrets.
+
+    A user gets one email of a kind for each `occasion`, however often it is enqueued.
 
     A `reset` without `user_id` gets its address when it is sent: until then `recipient` is an `email_key`, which may have no
     account.
@@ -51,6 +94,7 @@ class Email(Struct, frozen=True):
     language: str
     user_id: UUID | None = None
     facts: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    occasion: str | None = None
 
 
 class QueuedEmail(Struct, frozen=True):

@@ -11,8 +11,9 @@ from tollhouse.mail.model import Email, EmailSummary, LinkKind, QueuedEmail
 from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """
-    INSERT INTO mails (id, about, user_id, recipient, language, facts, created_at, useful_until, next_attempt_at)
-    VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $7)
+    INSERT INTO mails (id, about, user_id, recipient, language, facts, created_at, useful_until, next_attempt_at, occasion)
+    VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $7, $9)
+    ON CONFLICT (user_id, about, occasion) WHERE occasion IS NOT NULL DO NOTHING
 """
 # The lease lasts until `next_attempt_at`. After a crash the email is sent again: at least once.
 LEASE_DUE = """
@@ -77,7 +78,7 @@ async def insert(tx: Tx, mail_id: UUID, email: Email, now: datetime, useful_unti
     """Insert an email that is due now."""
     facts = msgspec.json.encode(email.facts).decode()
     recipient = (email.user_id, email.recipient, email.language)
-    await tx.execute(INSERT, mail_id, email.kind, *recipient, facts, now, useful_until)
+    await tx.execute(INSERT, mail_id, email.kind, *recipient, facts, now, useful_until, email.occasion)
 
 
 async def lease_due(db: Pool, now: datetime, until: datetime, limit: int) -> list[QueuedEmail]:

@@ -16,7 +16,7 @@ from tollhouse.identity.model import ApplicationSuspended, RecentAuthenticationR
 from tollhouse.kernel import messages, tokens
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import ClientId, MerchantId
-from tollhouse.oauth import clients_store, connections_store, settings
+from tollhouse.oauth import clients_store, connections_store, disconnections, settings
 from tollhouse.oauth.clients_store import NewSecret
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, LockedClient
 from tollhouse.oauth.settings import ClientSettings, ClientStatusChange, SecretRotation, SettingsBody
@@ -71,7 +71,7 @@ async def pause_or_resume(work: Work, owner: MerchantId, client_id: str, change:
     # Nothing below this line may refuse.
     await clients_store.set_status(work.tx, owner, client, "enabled" if enabled else "paused", work.now)
     if not enabled:
-        await clients_store.revoke_all_grants(work.tx, owner, client, "application_paused", work.now)
+        await disconnections.revoke_all(work, owner, client, "application_paused")
     after = await _get(work.tx, owner, client.client_id, work.now)
     action: AuditEventType = "application.resumed" if enabled else "application.paused"
     await _record_event(work, owner, action, after, changes({"status": client.status}, {"status": after.status}))
@@ -89,7 +89,7 @@ async def rotate_secret(work: Work, owner: MerchantId, client_id: str, rotation:
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX)
     await clients_store.set_secret(work.tx, owner, client, _hash_and_hint(secret), work.now)
     if revoke_grants:
-        await clients_store.revoke_all_grants(work.tx, owner, client, "secret_rotated", work.now)
+        await disconnections.revoke_all(work, owner, client, "secret_rotated")
     after = await _get(work.tx, owner, client.client_id, work.now)
     await _record_event(
         work, owner, "application.secret_replaced", after, new_values(connections_ended=revoke_grants or None)
@@ -102,7 +102,7 @@ async def revoke(work: Work, owner: MerchantId, client_id: str) -> ClientView:
     client = await lock(work.tx, owner, client_id, while_suspended=True)
     # Nothing below this line may refuse.
     await clients_store.revoke(work.tx, owner, client, work.now)
-    await clients_store.revoke_all_grants(work.tx, owner, client, "application_revoked", work.now)
+    await disconnections.revoke_all(work, owner, client, "application_revoked")
     after = await _get(work.tx, owner, client.client_id, work.now)
     await _record_event(work, owner, "application.revoked", after)
     return after

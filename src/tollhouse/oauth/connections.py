@@ -12,8 +12,8 @@ from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.examples import example
-from tollhouse.kernel.ids import MerchantId
-from tollhouse.oauth import clients, clients_store, connections_store
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.oauth import clients, connections_store, disconnections
 from tollhouse.oauth.model import RevokedGrant
 
 
@@ -43,7 +43,7 @@ async def disconnect_all(work: Work, owner: MerchantId, client_id: str) -> Disco
     client = await clients.lock(work.tx, owner, client_id, while_suspended=True)
     # Nothing below this line may refuse.
     active = await connections_store.count_active(work.tx, owner, client.client_id, work.now)
-    await clients_store.revoke_all_grants(work.tx, owner, client, "disconnected_by_owner", work.now)
+    await disconnections.revoke_all(work, owner, client, "disconnected_by_owner")
     action, changed = "application.connections_ended", changes({"connections": active}, {"connections": 0})
     await record.event(work, owner, action, subject=client.client_id, name=client.name, changed=changed)
     return DisconnectResult(active)
@@ -57,6 +57,7 @@ async def revoke_grant(work: Work, merchant_id: MerchantId, grant_id: UUID) -> D
             raise NotFound
         return DisconnectResult(0)
     await record.event(work, revoked.env, "grant.ended", subject=revoked.client_id, name=revoked.name)
+    await disconnections.send_email(work, revoked.env, revoked.name, grant_id)
     return DisconnectResult(1)
 
 
@@ -71,3 +72,4 @@ async def record_revocation(work: Work, revoked: RevokedGrant, reason: str, by: 
         changed=new_values(reason=reason),
         by=by,
     )
+    await disconnections.send_email(work, revoked.env, revoked.name, new_id())

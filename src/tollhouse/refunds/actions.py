@@ -10,7 +10,9 @@ from tollhouse.approvals.model import Approvals
 from tollhouse.audit import record
 from tollhouse.audit.changes import new_values
 from tollhouse.events.balances import Cause
+from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
+from tollhouse.identity import notifications
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
@@ -140,6 +142,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     await gate.close_by_id(work.tx, refund.id, work.now)
     await _notify_balance(work, changed, refund, posted)
     await _convert_again(work, changed, refund, of_merchant)  # the network has its fee
+    await _send_email(work, current, refund)
     return refund
 
 
@@ -236,7 +239,18 @@ async def _fail(work: Work, current: Transaction, refund_id: UUID, failure_code:
     changed = await _change(work.tx, current, refund, f"{REFUND_FAILED}{failure_code}", work.now, freed=True)
     await refund_evidence.follow(work, current, changed)
     await _give_back(work, changed, refund)
+    await _send_email(work, current, refund)
     return changed, refund
+
+
+async def _send_email(work: Work, payment: Transaction, refund: Refund) -> None:
+    """Each way in which a refund fails leads here, in the transaction in which it fails."""
+
+    def facts(formats: Formats) -> dict[str, str]:
+        amount = work.services.catalogue.format_amount(refund.amount_minor, refund.currency)
+        return {"amount": formats.money(amount, refund.currency), "path": f"/live/payments/{refund.transaction_id}"}
+
+    await notifications.notify(work, payment.env, "refund_failed", refund.id, facts)
 
 
 async def _change(

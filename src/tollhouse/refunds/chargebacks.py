@@ -7,7 +7,9 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.events.balances import Cause
+from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
+from tollhouse.identity import notifications
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
@@ -104,7 +106,21 @@ async def charge_back(
     postings = await debts.charge_postings(work.tx, current.env, current.currency, charges)
     await notify.payment(work, "payment.chargeback", changed, chargeback=chargeback)
     await _post(work, changed, chargeback, "chargeback", postings)
+    await _send_email(work, changed, chargeback, awaited)
     return changed, chargeback
+
+
+async def _send_email(work: Work, payment: Transaction, chargeback: Chargeback, awaited: AwaitedResponse) -> None:
+    def facts(formats: Formats) -> dict[str, str]:
+        amount = work.services.catalogue.format_amount(chargeback.amount_minor, payment.currency)
+        respond_by = awaited.respond_by
+        return {
+            "amount": formats.money(amount, payment.currency),
+            "respond_by": "" if respond_by is None else formats.moment(respond_by),
+            "path": f"/live/disputes/{chargeback.id}",
+        }
+
+    await notifications.notify(work, payment.env, "dispute_opened", chargeback.id, facts)
 
 
 async def decide(

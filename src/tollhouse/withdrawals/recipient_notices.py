@@ -11,7 +11,7 @@ from tollhouse.identity import users_store
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.text import Translatable, as_text
 from tollhouse.mail import outbox
-from tollhouse.mail.model import Email, EmailKind
+from tollhouse.mail.model import TOPICS, Email, EmailKind
 from tollhouse.mail.names import mail_name
 from tollhouse.outgoing.recipients_model import SavedRecipient
 from tollhouse.withdrawals.masking import mask
@@ -55,8 +55,10 @@ async def _send(work: Work, env: MerchantEnv, kind: EmailKind, facts: Callable[[
     if not env.livemode:
         return
     users = await users_store.list_of_merchant(work.tx, env.merchant_id)
+    topic = TOPICS.get(kind)
+    receivers = users if topic is None else await users_store.list_to_notify(work.tx, env.merchant_id, topic)
     emails = {str(user["id"]): user["email"] for user in users}
     by = {"by_kind": work.actor.kind, "by": mail_name(emails.get(work.actor.id) or work.actor.id), "path": PATH}
-    for user in users:
+    for user in receivers:
         email = Email(kind, user["email"], user["language"], user["id"], facts(user["language"]) | by)
         await outbox.enqueue(work.tx, email, work.now)

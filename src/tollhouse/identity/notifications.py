@@ -1,0 +1,25 @@
+"""Notifications: emails to the users of a merchant about what happened in live mode, in the transaction of what happened.
+
+Each user gets one for each occasion, in the own language, unless the user turned the topic off. Test mode sends none.
+"""
+
+from collections.abc import Callable
+
+from tollhouse.http.local_formats import Formats
+from tollhouse.http.services import Work
+from tollhouse.identity import users_store
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.mail import outbox
+from tollhouse.mail.model import TOPICS, Email, EmailKind
+
+Facts = Callable[[Formats], dict[str, str]]
+
+
+async def notify(work: Work, env: MerchantEnv, kind: EmailKind, occasion: object, facts: Facts) -> None:
+    """Enqueue an email to each user of the merchant who wants it."""
+    if not env.livemode:
+        return
+    for user in await users_store.list_to_notify(work.tx, env.merchant_id, TOPICS[kind]):
+        values = facts(Formats(user["language"]))
+        email = Email(kind, user["email"], user["language"], user["id"], values, str(occasion))
+        await outbox.enqueue(work.tx, email, work.now)

@@ -1,0 +1,31 @@
+"""Emails to merchants that an application is not connected any more, and revoking all grants of an application."""
+
+from uuid import UUID
+
+import msgspec
+
+from tollhouse.http.services import Work
+from tollhouse.identity import notifications
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.mail.model import lifetime_of
+from tollhouse.mail.names import mail_name
+from tollhouse.oauth import clients_store, connections_store
+from tollhouse.oauth.model import LockedClient
+
+
+async def send_email(work: Work, env: MerchantEnv, name: str, occasion: UUID) -> None:
+    """Send to a merchant that the application of this name was disconnected."""
+    await notifications.notify(work, env, "application_disconnected", occasion, lambda _: _facts(name))
+
+
+async def revoke_all(work: Work, owner: MerchantId, client: LockedClient, reason: str) -> None:
+    """Revoke every grant, unexchanged code and pending request of an application, and send it to its merchants."""
+    facts = msgspec.json.encode(_facts(client.name)).decode()
+    useful_until = work.now + lifetime_of("application_disconnected")
+    await connections_store.insert_emails(work.tx, client.client_id, work.now, useful_until, facts)
+    await clients_store.revoke_all_grants(work.tx, owner, client, reason, work.now)
+
+
+def _facts(name: str) -> dict[str, str]:
+    return {"name": mail_name(name), "path": "/settings/connected-apps"}
