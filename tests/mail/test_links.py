@@ -1,6 +1,7 @@
 """Verifying an address and choosing a new password, by links that were mailed."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -102,6 +103,19 @@ async def test_another_link_is_mailed_but_not_without_end(mail_worker: MailWorke
     (await dora.form(ADDRESS, {})).ok(303)
     assert len(await mail_worker.mail_to(dora)) == 4
     assert "Resend verification email" not in await seen(dora, ADDRESS)
+
+
+async def test_without_a_relay_no_page_says_that_an_email_was_sent(alice: Actor) -> None:
+    assert (await alice.form(ADDRESS, {})).ok(303).location == f"{ADDRESS}?done=logged"
+    pages = [
+        await seen(alice, f"{ADDRESS}?done=logged"),
+        await seen(alice, "/forgot"),
+        await seen(alice, "/settings/notifications"),
+    ]
+    pages.append((await alice.form("/forgot", {"email": alice.email})).ok().text)
+    for page in pages:
+        assert not re.search(r"[Ww]e (have )?sent|[Ww]e (will )?send|email sent|spam", page)
+        assert "server log" in page or "This server sends no email" in page
 
 
 async def test_nobody_learns_who_has_an_account(mail_worker: MailWorker, dora: Actor) -> None:

@@ -16,7 +16,10 @@ from tollhouse.mail.links import MailLinkExpired
 
 OPERATIONS = Operations(PAGES)
 ADDRESS = "/settings/security/address"
-NOTICES = {"sent": "Verification email sent. The link is valid for three days."}
+NOTICES = {
+    "sent": "Verification email sent. The link is valid for three days.",
+    "logged": "The new verification link is in the server log. It is valid for three days.",
+}
 
 
 @OPERATIONS.add("GET", "/verify/{secret}", guard=anyone)
@@ -52,7 +55,7 @@ async def send_link(request: Request, caller: Person) -> Response:
         await email_verification.send_link(request, caller)
     except RateLimited as error:
         return with_headers_of(error, _page(request, caller, FormErrors(error.message, status=error.status)))
-    return see_other(f"{ADDRESS}?done=sent")
+    return see_other(f"{ADDRESS}?done={'logged' if request.services.settings.smtp is None else 'sent'}")
 
 
 def _page(request: Request, person: Person, form_errors: FormErrors = NO_ERRORS, notice: str = "") -> Response:

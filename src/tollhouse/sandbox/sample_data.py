@@ -28,9 +28,10 @@ HOUR = timedelta(hours=1)
 
 
 class SamplePayment(NamedTuple):
-    """A payment `days` days ago; `refund` of it was refunded an hour later."""
+    """A payment `days` days and `hours` hours ago; `refund` of it was refunded an hour later."""
 
     days: int
+    hours: int
     name: str
     amount: str
     outcome: Outcome = "succeed"
@@ -38,26 +39,26 @@ class SamplePayment(NamedTuple):
 
 
 SAMPLES = (
-    SamplePayment(29, "500 gems", "12"),
-    SamplePayment(28, "Season pass", "25"),
-    SamplePayment(26, "500 gems", "12"),
-    SamplePayment(24, "Starter pack", "5"),
-    SamplePayment(23, "2,000 gems", "40", "fail"),
-    SamplePayment(23, "2,000 gems", "40"),
-    SamplePayment(21, "Season pass", "25", refund="25"),
-    SamplePayment(19, "Starter pack", "5"),
-    SamplePayment(17, "500 gems", "12"),
-    SamplePayment(15, "Collector's edition", "90"),
-    SamplePayment(14, "2,000 gems", "40"),
-    SamplePayment(12, "Starter pack", "5", "fail"),
-    SamplePayment(11, "Season pass", "25"),
-    SamplePayment(9, "2,000 gems", "40", refund="10"),
-    SamplePayment(7, "500 gems", "12"),
-    SamplePayment(6, "Season pass", "25", "chargeback"),
-    SamplePayment(4, "Collector's edition", "90"),
-    SamplePayment(3, "2,000 gems", "40"),
-    SamplePayment(2, "Starter pack", "5"),
-    SamplePayment(1, "Season pass", "25"),
+    SamplePayment(28, 3, "500 gems", "12"),
+    SamplePayment(27, 9, "Season pass", "25"),
+    SamplePayment(26, 1, "1,250 gems", "27"),
+    SamplePayment(24, 14, "Starter pack", "5"),
+    SamplePayment(23, 8, "2,000 gems", "41", "fail"),
+    SamplePayment(23, 7, "2,000 gems", "41"),
+    SamplePayment(21, 5, "Season pass", "25", refund="25"),
+    SamplePayment(19, 11, "Starter pack", "6"),
+    SamplePayment(17, 2, "500 gems", "13"),
+    SamplePayment(15, 18, "Collector's edition", "90"),
+    SamplePayment(14, 4, "2,000 gems", "38"),
+    SamplePayment(12, 10, "Starter pack", "5", "fail"),
+    SamplePayment(11, 6, "Season pass", "23"),
+    SamplePayment(9, 13, "2,000 gems", "40", refund="10"),
+    SamplePayment(7, 1, "Guild banner", "8"),
+    SamplePayment(6, 9, "Season pass", "25", "chargeback"),
+    SamplePayment(4, 16, "Collector's edition", "85"),
+    SamplePayment(3, 2, "3,500 gems", "64"),
+    SamplePayment(2, 12, "Starter pack", "5"),
+    SamplePayment(1, 5, "Season pass", "26"),
 )
 
 
@@ -76,7 +77,7 @@ async def make(work: Work, env: MerchantEnv) -> None:
             project_id=approved[0].id if approved else None,
             metadata={"sample": "true"},
         )
-        await _play(_at(work, work.now - timedelta(days=sample.days)), env, new, sample)
+        await _play(_at(work, work.now - timedelta(days=sample.days, hours=sample.hours)), env, new, sample)
 
 
 async def _play(work: Work, env: MerchantEnv, new: LinkRequest, sample: SamplePayment) -> None:
