@@ -112,11 +112,10 @@ async def test_what_a_position_limit_refuses_waits_for_the_merchant(
     yen: Actor, courier: Courier, services: Services
 ) -> None:
     since, paid = last_id(), await attempt(yen)
-    await adjust(services, yen, "JPY", 100_000)
-    (await convert(yen, {"from_currency": "JPY", "to_currency": "EUR", "amount": "100000"}, mode="live")).ok(201)
-    euros, _ = await balances(yen)
-    limit_minor = await position(services, "JPY")
-    await services.db.transact(lambda tx: positions_store.set_limit(tx, "JPY", limit_minor))
+    await paid_in_yen(yen, courier, services)
+    held, owed = await position(services, "JPY"), await position(services, "EUR")
+    assert owed < 0  # the platform gave euros for the yen that it was paid, so each payment makes it larger
+    await services.db.transact(lambda tx: positions_store.set_limit(tx, "EUR", -owed))
     observation = money(paid)
     settled = await asyncio.gather(
         *(reversals.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(2))
@@ -126,8 +125,9 @@ async def test_what_a_position_limit_refuses_waits_for_the_merchant(
     accepted = await yen.post(f"/transactions/{paid['id']}/accept", mode="live")
     assert (accepted.status, accepted.body["details"]) == (422, {"unavailable_reason": "position_limit"})
     free = (await refund(yen, paid, "free", "25")).ok(201).body  # it was never converted, so it costs nothing
-    assert (free["exchange"], await balances(yen)) == (None, (euros, 0))
-    assert await position(services, "JPY") == limit_minor
+    assert (free["exchange"], await balances(yen)) == (None, (420, 0))
+    assert (await position(services, "JPY"), await position(services, "EUR")) == (held, owed)
+    await services.db.transact(lambda tx: positions_store.set_limit(tx, "EUR", None))
     assert await broken_invariants(yen.service.dsn, since) == []
 
 
@@ -142,6 +142,8 @@ async def test_a_position_limit_refuses_a_refund(yen: Actor, courier: Courier, s
     assert refused.body["details"] == {"unavailable_reason": "position_limit"}
     await services.db.transact(lambda tx: positions_store.set_limit(tx, "EUR", None))
     (await refund(yen, paid, "refused")).ok(201)
+    back = {"from_currency": "JPY", "to_currency": "EUR", "amount": str((await balances(yen))[1])}
+    (await convert(yen, back, mode="live")).ok(201)  # other tests start from a position of what was paid
     assert await broken_invariants(yen.service.dsn, since) == []
 
 
