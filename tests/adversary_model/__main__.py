@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=2_000, help="how many histories")
     parser.add_argument("--seed", type=int, default=0, help="that of the first; the others follow it")
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the histories")
-    parser.add_argument("--faults", type=int, default=1, help="stop after so many, in each process")
+    parser.add_argument("--violations", type=int, default=1, help="stop after so many, in each process")
     parser.add_argument("--tell", action="store_true", help="tell every history")
     chosen = parser.parse_args()
     if chosen.jobs > 1:
@@ -39,10 +39,10 @@ def main() -> int:
         try:
             asyncio.run(make_template(server.cluster.dsn))
             for played, one in enumerate(histories(server.cluster.dsn, chosen.runs, chosen.seed), 1):
-                if one.faults or chosen.tell:
+                if one.violations or chosen.tell:
                     print(one, flush=True)  # noqa: T201 - this is a command
-                found += bool(one.faults)
-                if found >= chosen.faults:
+                found += bool(one.violations)
+                if found >= chosen.violations:
                     break
                 if played % BATCH == 0:
                     talk(f"{played} of {chosen.runs} histories, {time.monotonic() - begun:.0f} s")
@@ -59,7 +59,7 @@ def together(chosen: argparse.Namespace) -> int:
     for before in range(0, chosen.runs, share):
         runs = min(share, chosen.runs - before)
         command = ["-m", "tests.adversary_model", f"--runs={runs}", f"--seed={chosen.seed + before}"]
-        players.append(subprocess.Popen([sys.executable, *command, f"--faults={chosen.faults}"]))
+        players.append(subprocess.Popen([sys.executable, *command, f"--violations={chosen.violations}"]))
     return max(player.wait() for player in players)
 
 

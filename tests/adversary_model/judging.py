@@ -37,18 +37,18 @@ CONVERSIONS = """
 RELEASED = "SELECT kind, amount_minor, currency, released_at FROM outgoing_transfers WHERE merchant_id = $1"
 
 
-def faults_of(story: Story) -> list[str]:
+def violations_of(story: Story) -> list[str]:
     """A line for each gain of the adversary that nothing explains."""
     postings = story.yard.rows(POSTINGS, story.before)
     return [
-        *_conversion_faults(story),
-        *_expense_faults(story, postings),
-        *_coin_faults(story, postings),
-        *_suspension_faults(story, postings),
+        *_conversion_violations(story),
+        *_expense_violations(story, postings),
+        *_coin_violations(story, postings),
+        *_suspension_violations(story, postings),
     ]
 
 
-def _conversion_faults(story: Story) -> list[str]:
+def _conversion_violations(story: Story) -> list[str]:
     """Whoever converts gets no more than it is worth then, without margin or fee; money back, no more than it cost."""
     attempts = {one.payment_id: one for one in story.attempts}
     paid: dict[Any, int] = {}
@@ -112,7 +112,7 @@ def _allowed_by_quote(story: Story, one: Any, present: Fraction) -> Fraction:
     return one["from_amount_minor"] * rate * (WHOLE - PAIR_FEE_BPS) / WHOLE
 
 
-def _expense_faults(story: Story, postings: list[Any]) -> list[str]:
+def _expense_violations(story: Story, postings: list[Any]) -> list[str]:
     """The one named expense here: a block that was dropped, for as much as had been refunded to the customer before."""
     spent: Counter[str] = Counter()
     for one in postings:
@@ -130,7 +130,7 @@ def _expense_faults(story: Story, postings: list[Any]) -> list[str]:
     ]
 
 
-def _coin_faults(story: Story, postings: list[Any]) -> list[str]:
+def _coin_violations(story: Story, postings: list[Any]) -> list[str]:
     """The ledger knows what is at the rail."""
     account = f"rail:{NAME}"
     known: Counter[str] = Counter()
@@ -144,7 +144,7 @@ def _coin_faults(story: Story, postings: list[Any]) -> list[str]:
     ]
 
 
-def _suspension_faults(story: Story, postings: list[Any]) -> list[str]:
+def _suspension_violations(story: Story, postings: list[Any]) -> list[str]:
     """Nothing that the merchant or its partners decide leaves a suspended merchant, and nothing is handed to a rail."""
 
     def is_suspended(at: datetime | None) -> bool:

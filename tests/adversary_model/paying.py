@@ -27,9 +27,10 @@ def offer(story: Story, which: int, price: int) -> str:
     new = LinkRequest(
         display_name="Coffee", amount=PRICES[price % 3], currency="EUR", max_payments=(1, None)[which // 3 % 2]
     )
-    link = story.attempt(lambda work: links.open_link(work, story.env, new, LinkCreator("api_key")))
-    if isinstance(link, str):
-        return link
+    opened = story.attempt(lambda work: links.open_link(work, story.env, new, LinkCreator("api_key")))
+    if isinstance(opened, str):
+        return opened
+    link, _ = opened
     services, now = story.yard.services, story.now
     current = story.yard.run(offers.load_prices(services.db, link, story.settings, now))
     offered = offers.offers_for(link, story.settings, services.rails, services.catalogue, current)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.adversary_model import paying, selling
-from tests.adversary_model.judging import faults_of
+from tests.adversary_model.judging import violations_of
 from tests.adversary_model.market import FACTORS, FIRST, SPANS
 from tests.adversary_model.story import Story
 from tests.adversary_model.yard import Yard, yard
@@ -39,15 +39,15 @@ class Played(NamedTuple):
 
 
 class History(NamedTuple):
-    """What was played, as told, and what is wrong with it."""
+    """What was played, a line for each step, and what is wrong with it."""
 
     seed: int
     steps: list[Played]
-    told: list[str]
-    faults: list[str]
+    lines: list[str]
+    violations: list[str]
 
     def __str__(self) -> str:
-        return "\n".join([f"history {self.seed}", *self.told, *(f"FAULT {fault}" for fault in self.faults)])
+        return "\n".join([f"history {self.seed}", *self.lines, *(f"VIOLATION {violation}" for violation in self.violations)])
 
 
 def _wait(story: Story, which: int, _: int) -> str:
@@ -101,48 +101,48 @@ STEPS: dict[str, Step] = {
 def play(here: Yard, seed: int) -> History:
     """One history, by its seed."""
     chance = random.Random(seed)  # noqa: S311 - a game
-    story, played, told = Story(here, _settings(chance)), list[Played](), list[str]()
+    story, played, lines = Story(here, _settings(chance)), list[Played](), list[str]()
     for _ in range(chance.randint(STEPS_MIN, STEPS_MAX)):
         possible = [name for name, step in STEPS.items() if step.is_possible(story)]
         [name] = chance.choices(possible, [STEPS[one].weight for one in possible])
         step = Played(name, chance.randrange(ANY), chance.randrange(ANY))
         played.append(step)
-        told.append(_do(story, step))
-    return History(seed, played, [_told_settings(story), *told], faults_of(story))
+        lines.append(_do(story, step))
+    return History(seed, played, [_line_of_settings(story), *lines], violations_of(story))
 
 
 def again(here: Yard, seed: int, steps: list[Played]) -> History:
     """These steps with other merchants; those that are not possible are left out."""
     chance = random.Random(seed)  # noqa: S311 - a game
-    story, played, told = Story(here, _settings(chance)), list[Played](), list[str]()
+    story, played, lines = Story(here, _settings(chance)), list[Played](), list[str]()
     for step in steps:
         if STEPS[step.name].is_possible(story):
             played.append(step)
-            told.append(_do(story, step))
-    return History(seed, played, [_told_settings(story), *told], faults_of(story))
+            lines.append(_do(story, step))
+    return History(seed, played, [_line_of_settings(story), *lines], violations_of(story))
 
 
 def shortened(here: Yard, failed: History) -> History:
     """The same history without whatever it does not need to go wrong as it did."""
-    kind = _kind(failed.faults[0])
+    kind = _kind(failed.violations[0])
     at = len(failed.steps)
     while at > 0:
         at -= 1
         tried = again(here, failed.seed, failed.steps[:at] + failed.steps[at + 1 :])
-        if any(_kind(one) == kind for one in tried.faults):
+        if any(_kind(one) == kind for one in tried.violations):
             failed = tried
             at = min(at, len(failed.steps))
     return failed
 
 
 def histories(dsn: str, runs: int, start: int = 0) -> Iterator[History]:
-    """Play so many, by consecutive seeds. What broke an invariant is told with the last of its batch."""
+    """Play so many, by consecutive seeds. What broke an invariant comes with the last of its batch."""
     for before in range(0, runs, BATCH):
         service = Service(settings_for(dsn, fresh=True), worker=False)
         with yard(service) as here:
             for seed in range(start + before, start + min(runs, before + BATCH)):
                 played = play(here, seed)
-                yield shortened(here, played) if played.faults else played
+                yield shortened(here, played) if played.violations else played
             broken = here.broken_invariants(BEFORE_ALL)
             if broken:
                 yield History(start + before, [], [f"the batch of {BATCH} from {start + before}"], broken)
@@ -150,13 +150,13 @@ def histories(dsn: str, runs: int, start: int = 0) -> Iterator[History]:
 
 def _do(story: Story, step: Played) -> str:
     story.yard.market.tick()
-    told = STEPS[step.name].do(story, step.which, step.how)
-    return f"  {step.name}: {told}"
+    outcome = STEPS[step.name].do(story, step.which, step.how)
+    return f"  {step.name}: {outcome}"
 
 
-def _kind(fault: str) -> str:
-    """What kind of fault it is, without its amounts."""
-    return "".join(letter for letter in fault if not letter.isdigit())
+def _kind(violation: str) -> str:
+    """What kind of violation it is, without its amounts."""
+    return "".join(letter for letter in violation if not letter.isdigit())
 
 
 def _settings(chance: random.Random) -> PaymentSettings:
@@ -169,7 +169,7 @@ def _settings(chance: random.Random) -> PaymentSettings:
     )
 
 
-def _told_settings(story: Story) -> str:
+def _line_of_settings(story: Story) -> str:
     one = story.settings
     return (
         f"  settings: overpayment {one.overpayment}, late {one.late_payments}, {one.settlement},"

@@ -12,5 +12,5 @@ BATCHES = 4
 def test_nobody_gains_what_nothing_explains(server: embedded.Server, batch: int) -> None:
     played = list(histories(server.cluster.dsn, BATCH, batch * BATCH))
     assert len(played) == BATCH
-    wrong = [str(one) for one in played if one.faults]
+    wrong = [str(one) for one in played if one.violations]
     assert not wrong, "\n".join(wrong)

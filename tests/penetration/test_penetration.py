@@ -26,20 +26,20 @@ BOOKS = """
 
 
 @pytest.fixture(scope="module")
-def house(server: embedded.Server) -> Iterator[Service]:
+def live_service(server: embedded.Server) -> Iterator[Service]:
     """A service in live use, with a database of its own and no worker: nothing moves by itself."""
     with Service(settings_for(server.cluster.dsn, fresh=True, **ACCOUNT), worker=False) as running:
         yield running
 
 
 @pytest.fixture
-async def scene(house: Service) -> AsyncIterator[Scene]:
+async def scene(live_service: Service) -> AsyncIterator[Scene]:
     """What there is to take."""
-    async with sign_up(house, "alice", "Alice's coffee") as alice, sign_up(house, "bob", "Bob's tools") as bob:
+    async with sign_up(live_service, "alice", "Alice's coffee") as alice, sign_up(live_service, "bob", "Bob's tools") as bob:
         yield await build(alice, bob)
 
 
-async def test_nobody_reaches_money_with_a_credential_for_something_else(house: Service, scene: Scene) -> None:
+async def test_nobody_reaches_money_with_a_credential_for_something_else(live_service: Service, scene: Scene) -> None:
     operations = list(money_table.operations())
     assert len(operations) > 50
     tried: dict[str, int] = {}
@@ -48,12 +48,12 @@ async def test_nobody_reaches_money_with_a_credential_for_something_else(house: 
         intruders = [
             *await crowd.of_keys(scene),
             *await crowd.of_tokens(scene),
-            *await crowd.of_others(scene, house, stack),
-            *await crowd.of_people_and_operators(scene, house, stack),
+            *await crowd.of_others(scene, live_service, stack),
+            *await crowd.of_people_and_operators(scene, live_service, stack),
         ]
         for intruder in intruders:
             for operation in filter(intruder.applies, operations):
-                wrong += await _try(house, scene, intruder, operation)
+                wrong += await _try(live_service, scene, intruder, operation)
                 tried[intruder.name] = tried.get(intruder.name, 0) + 1
     count = sum(tried.values())
     print(f"{count} attempts, {count - len(wrong)} refused")  # noqa: T201 - the figure is what it is run for
@@ -70,11 +70,11 @@ async def test_who_may_is_not_refused(scene: Scene) -> None:
             assert answer.status not in {401, 403, 404, 415}, f"{operation.full_path}: {answer.status} {answer.text[:200]}"
 
 
-async def _try(house: Service, scene: Scene, intruder: Intruder, operation: Operation) -> list[str]:
+async def _try(live_service: Service, scene: Scene, intruder: Intruder, operation: Operation) -> list[str]:
     """What is wrong with an attempt: that it was answered otherwise, or that something moved."""
-    [before] = await house.sql(BOOKS)
+    [before] = await live_service.sql(BOOKS)
     answer = await intruder.attempt(scene, operation)
-    [after] = await house.sql(BOOKS)
+    [after] = await live_service.sql(BOOKS)
     what = f"{intruder.name}: {operation.method} {operation.full_path}"
     found = [] if dict(before.items()) == dict(after.items()) else [f"{what} moved something"]
     is_away = answer.status != 303 or any(word in answer.location for word in ("signin", "stepup"))
