@@ -19,7 +19,7 @@ class Load:
 
     def __init__(self, name: str, port: int, host: str) -> None:
         self.name = name
-        self.links = self.requests = 0
+        self.links = self.requests = self.repeated = 0
         self.problems: list[str] = []
         self.latencies_ms: list[float] = []
         self._url, self._host = f"http://127.0.0.1:{port}", host
@@ -73,12 +73,27 @@ class Load:
         began = time.perf_counter()
         self.requests += 1
         try:
-            async with self._http.request(method, self._url + path, json=body, headers=headers) as response:
-                text = await response.text()
-                if response.status >= FAILED or (wanted and response.status != wanted):
-                    self.problems.append(
-                        f"{method} {path} {response.status} at {time.time() - self._began:.0f} s: {text[:150]}"
-                    )
+            await self._send_once(method, path, wanted, headers, body)
+        except aiohttp.ClientConnectorError as error:  # nobody listens: no request may meet that
+            self._note(method, path, f"{type(error).__name__} {error}")
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+            self.repeated += 1  # the proxy closed an idle connection just then; a POST has its idempotency key
+            await self._send_again(method, path, wanted, headers, body)
         except (aiohttp.ClientError, TimeoutError) as error:
-            self.problems.append(f"{method} {path} at {time.time() - self._began:.0f} s: {type(error).__name__} {error}")
+            self._note(method, path, f"{type(error).__name__} {error}")
         self.latencies_ms.append((time.perf_counter() - began) * 1000)
+
+    async def _send_again(self, method: str, path: str, wanted: int, headers: dict[str, str], body: object) -> None:
+        try:
+            await self._send_once(method, path, wanted, headers, body)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            self._note(method, path, f"{type(error).__name__} {error}")
+
+    def _note(self, method: str, path: str, problem: str) -> None:
+        self.problems.append(f"{method} {path} at {time.time() - self._began:.0f} s: {problem}")
+
+    async def _send_once(self, method: str, path: str, wanted: int, headers: dict[str, str], body: object) -> None:
+        async with self._http.request(method, self._url + path, json=body, headers=headers) as response:
+            text = await response.text()
+            if response.status >= FAILED or (wanted and response.status != wanted):
+                self._note(method, path, f"{response.status} {' '.join(text.split())[:150]}")
