@@ -144,7 +144,7 @@ class History(Offering):
         if attempts == LINK_ATTEMPTS or self.simulation.now >= expires_at:
             expires_at = self.simulation.now + (timedelta(days=300) if price == NEVER_PAID else LINK_LIVES)
             new = LinkRequest(display_name="Tea", amount=price, currency=currency, max_payments=None, expires_at=expires_at)
-            made = await self._transact(lambda work: link_actions.open_link(work, self.env, new, LinkCreator("api_key")))
+            made, _ = await self._transact(lambda work: link_actions.open_link(work, self.env, new, LinkCreator("api_key")))
             token, attempts = made.token, 0
         self.links[price] = (token, attempts + 1, expires_at)
         return token

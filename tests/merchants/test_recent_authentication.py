@@ -13,7 +13,7 @@ from tollhouse.http.services import Services
 from tollhouse.identity.guards import SessionGuard
 
 STOPS = "It only stops something: money stays where it is, or goes back to where it came from."
-ASKS = "It asks customers for money, which nobody can pay to anybody but this merchant."
+REQUESTS_MONEY = "It asks customers for money, which nobody can pay to anybody but this merchant."
 NO_MONEY = "It moves no money and decides nothing about where money goes."
 OWN_PROOF = "It asks for the password itself."
 REVIEWED = {
@@ -44,9 +44,9 @@ REVIEWED = {
     "POST /{mode}/developers/webhooks/test": NO_MONEY,
     "POST /{mode}/disputes/{dispute_id}/evidence": "It saves a draft. Submitting and accepting ask for the password.",
     "POST /{mode}/fulfillments/{fulfillment_id}/cancel": STOPS,
-    "POST /{mode}/payment-links/new": ASKS,
+    "POST /{mode}/payment-links/new": REQUESTS_MONEY,
     "POST /{mode}/payment-links/{link_id}/cancel": STOPS,
-    "POST /{mode}/payment-links/{link_id}/expiry": ASKS,
+    "POST /{mode}/payment-links/{link_id}/expiry": REQUESTS_MONEY,
     "POST /{mode}/payments/{transaction_id}/receipt/email": NO_MONEY,
     "POST /{mode}/sample-data": "It exists in test mode only.",
     "POST /{mode}/saved-filters": NO_MONEY,

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.text import Translatable
 from tollhouse.rails.provider import (
     AT_ONCE,
     Attempt,
@@ -45,7 +46,7 @@ class PaperBank:
         """Pay by reference."""
         return Instructions(reference=str(attempt.id), words="Pay at the counter.", address=OWN_IBAN)
 
-    def receiver_error(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> Translatable | None:
         """Nobody pays the house's own account."""
         return "This is our own account." if receiver == OWN_IBAN else None
 
@@ -116,7 +117,7 @@ class Line:
         """The rail's."""
         return await self.rail.start_payment(attempt)
 
-    def receiver_error(self, receiver: str) -> str | None:
+    def receiver_error(self, receiver: str) -> Translatable | None:
         """The rail's."""
         return self.rail.receiver_error(receiver)
 

@@ -19,7 +19,7 @@ from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.typed_amounts import read_amount
 from tollhouse.checkout import attempts, branding
 from tollhouse.checkout.chosen_price import ChosenPrice, field_of, read_choice, require_choice, typed_of
-from tollhouse.checkout.payment_uri import payment_uri
+from tollhouse.checkout.payment_uri import uri_values
 from tollhouse.checkout.shown_rate import shown_rate
 from tollhouse.checkout.state import (
     CHOOSING,
@@ -35,7 +35,6 @@ from tollhouse.environments import logos_model
 from tollhouse.http.forms import flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.preferences import language_of
-from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ENCODER, json_response, page, see_other
 from tollhouse.http.services import Work
@@ -82,7 +81,6 @@ DURATIONS = {
     "days": "Takes up to two business days.",
 }
 WORDS: dict[str, Any] = {"reasons": REASONS, "actions": ACTIONS, "durations": DURATIONS}
-WALLET_SCHEMES = ("bitcoin:", "ethereum:")
 CHOOSE_AGAIN = "Choose one of the payment methods below."
 
 
@@ -273,16 +271,14 @@ async def render(
         offers=await _offers(request, found, choice.price, now) if showing_offers else [],
         **WORDS,
         method_name=None if attempt is None else catalogue.label_of(attempt.method_id),
-        qr=_qr(found, catalogue),
+        **uri_values(found, catalogue),
         waiting=state in WAITING or state == "rate_expired",
         rate=shown_rate(attempt, catalogue),
         catalogue=catalogue,
-        wallet_uri=_wallet_uri(found, catalogue),
         here=found.path,
         query=found.path.partition("?")[2],
         simulator=_simulator(found),
-        settlement_days=_settlement(found, request.services.rails).days,
-        may_be_on_its_way=_may_be_on_its_way(found, request.services.rails, now),
+        **_arrival_values(found, request.services.rails, now),
         begun_at=stamp(link.created_at),
         now=stamp(now + link.clock_offset),
         expires_at=stamp(link.expires_at),
@@ -372,36 +368,12 @@ async def _receipt_values(request: Request, found: Checkout, now: datetime, mail
     }
 
 
-def _settlement(found: Checkout, rails: Rails) -> timedelta:
-    """How long the money of the visitor's attempt may be on its way."""
+def _arrival_values(found: Checkout, rails: Rails, now: datetime) -> dict[str, Any]:
+    """How long money of the visitor's attempt travels, and whether some that was sent before may still arrive in time."""
     attempt = found.attempt
-    return timedelta() if attempt is None else rails.times(attempt.rail, attempt.env.mode).settlement
-
-
-def _may_be_on_its_way(found: Checkout, rails: Rails, now: datetime) -> bool:
-    """Whether the link has expired, and money that was sent before may still arrive in time."""
+    settlement = timedelta() if attempt is None else rails.times(attempt.rail, attempt.env.mode).settlement
     passed = now + found.link.clock_offset - found.link.expires_at
-    return found.state == "expired" and passed < _settlement(found, rails)
-
-
-def _payment_uri(found: Checkout, catalogue: Catalogue) -> str | None:
-    """The payment URI while a push payment is awaited."""
-    attempt = found.attempt
-    if attempt is None or found.state not in {"pending", "underpaid"} or attempt.instructions.redirect_url is not None:
-        return None
-    decimals = catalogue.currencies[attempt.currency].decimals
-    return payment_uri(attempt.instructions, found.due_minor, decimals)
-
-
-def _qr(found: Checkout, catalogue: Catalogue) -> str | None:
-    uri = _payment_uri(found, catalogue)
-    return None if uri is None else qr_image(uri)
-
-
-def _wallet_uri(found: Checkout, catalogue: Catalogue) -> str | None:
-    """The payment URI, if wallets open it."""
-    uri = _payment_uri(found, catalogue)
-    return uri if uri is not None and uri.startswith(WALLET_SCHEMES) else None
+    return {"settlement_days": settlement.days, "may_be_on_its_way": found.state == "expired" and passed < settlement}
 
 
 def _simulator(found: Checkout) -> str | None:

@@ -1,13 +1,27 @@
 """The payment URI in the QR code."""
 
 import re
+from typing import Any
 
+from tollhouse.catalogue.catalogue import Catalogue
+from tollhouse.checkout.state import Checkout
+from tollhouse.http.qr import qr_image
 from tollhouse.kernel.money import format_minor, parse_amount
 from tollhouse.rails.provider import Instructions
 
 BITCOIN = "bitcoin:"
 UNITS = re.compile(r"(?<=value=)[0-9]+$|(?<=uint256=)[0-9]+$")
 """The amount of an EIP-681 URI, in units of the chain."""
+WALLET_SCHEMES = ("bitcoin:", "ethereum:")
+
+
+def uri_values(found: Checkout, catalogue: Catalogue) -> dict[str, Any]:
+    """The QR code while a push payment is awaited, and its URI if wallets open it."""
+    attempt = found.attempt
+    if attempt is None or found.state not in {"pending", "underpaid"} or attempt.instructions.redirect_url is not None:
+        return {"qr": None, "wallet_uri": None}
+    uri = payment_uri(attempt.instructions, found.due_minor, catalogue.currencies[attempt.currency].decimals)
+    return {"qr": qr_image(uri), "wallet_uri": uri if uri.startswith(WALLET_SCHEMES) else None}
 
 
 def payment_uri(instructions: Instructions, due_minor: int, decimals: int) -> str:

@@ -27,7 +27,7 @@ from tollhouse.orders.errors import InvalidState
 
 OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/balance-payments/received"
-REFUSALS = (RevokedApplicationCapture, ApplicationSuspended, PayerSuspended)
+CAPTURE_ERRORS = (RevokedApplicationCapture, ApplicationSuspended, PayerSuspended)
 NOT_RESERVED = "This payment is no longer reserved. Nothing was changed."
 NOT_REFUNDABLE = "This payment has no amount left to refund."
 
@@ -128,7 +128,7 @@ async def _run(
         form_errors = form_errors_of(error, {"amount"}, "amount", amount_texts(currency, amount=amount or ""))
     except InvalidState as error:
         form_errors = FormErrors(invalid_state, status=error.status)
-    except (*REFUSALS, InsufficientFunds, BalanceLimitExceeded) as error:
+    except (*CAPTURE_ERRORS, InsufficientFunds, BalanceLimitExceeded) as error:
         form_errors = FormErrors(error.message, status=error.status)
     else:
         return see_other(f"/{env.mode}/balance-payments/received/{client_id}/{payment_id}")

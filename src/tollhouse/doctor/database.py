@@ -96,7 +96,7 @@ async def _schema(pool: Pool) -> Finding:
 async def _examine_instance(settings: Settings, pool: Pool) -> list[Finding]:
     now = clock.now()
     keys = KeyRing(settings.secret_keys)
-    parts = await read_parts(pool, keys, now)
+    parts = await read_parts(pool, keys, now, settings.data_dir)
     return [
         *await _key_ring(pool, keys),
         _partitions(is_complete=parts.partitions == "ok"),
