@@ -161,7 +161,7 @@ class Visitor:
 
     async def open_part(self, name: str) -> None:
         """Open a part of the dashboard by the navigation at its side, which a narrow window folds."""
-        side, named = self.page.locator(".side"), re.compile(rf"^{name}( ?[0-9,.]+ open)?$")
+        side, named = self.page.locator(".side"), re.compile(rf"^{name}( ?[0-9,.]+ (open|disputes to respond to))?$")
         if self.look.width < FOLDED_BELOW:
             await self.page.locator(".top [popovertarget=nav]").click()
         folded = side.locator("details:not([open])", has=self.page.get_by_role("link", name=named, include_hidden=True))
@@ -173,7 +173,7 @@ class Visitor:
         """The same with keys alone."""
         if self.look.width < FOLDED_BELOW:
             await self.press(".top [popovertarget=nav]")
-        await self.press(f".side a:text-matches('^{name}( ?[0-9,.]+ open)?$')")
+        await self.press(f".side a:text-matches('^{name}( ?[0-9,.]+ (open|disputes to respond to))?$')")
 
     async def sign_in(self, actor: Actor) -> None:
         """At the page for it, by the password."""

@@ -186,7 +186,7 @@ async def test_the_dashboard_follows_the_same_rules(alice: Actor, bank: Bank) ->
     assert "An operator must approve the refund" in confirming.text
     key = confirming.text.partition('name="key" value="')[2][:36]
     seen = (await payment(alice, payment_id))["version"]
-    (await alice.form(f"{path}/confirm", typed | {"key": key, "seen": str(seen)})).ok(303)
+    (await alice.form(f"{path}/confirm", typed | {"key": key, "seen": str(seen), "cost": "400"})).ok(303)
     [made] = (await payment(alice, payment_id))["refunds"]
     assert (made["review"], made["receiver"]) == ("required", OTHER_IBAN)
     assert "Under review by an operator." in (await alice.send("GET", f"/live/payments/{payment_id}")).ok().text

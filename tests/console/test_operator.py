@@ -190,7 +190,7 @@ async def test_the_lists_are_readable(alice: Actor, service: Service) -> None:
     assert any(line.startswith(project_id) and "in_review" in line for line in projects.out.splitlines())
     names, *lines = merchants.out.splitlines()
     assert {line[names.index("STATUS") :].split()[0] for line in lines} <= {"active", "suspended"}
-    assert "A [2J B" in projects.out
+    assert "A\\u001b[2J B" in projects.out
 
 
 async def test_a_database_without_tables_says_what_to_do(service: Service) -> None:

@@ -114,7 +114,7 @@ async def test_health(alice: Actor) -> None:
     parts = ready.pop("parts")
     assert ready == {"status": "ok", "log_lines_lost": 0}
     assert (parts["database"], parts["schema"], parts["partitions"]) == ("ok", "ok", "ok")
-    assert set(parts) == {"database", "schema", "keys", "partitions", "worker"}
+    assert set(parts) == {"database", "disk", "schema", "keys", "partitions", "worker"}
 
 
 async def test_static_files(alice: Actor) -> None:

@@ -46,7 +46,8 @@ async def test_a_mail_says_who_it_is_from_and_what_it_is_about(mail_worker: Mail
 async def test_links_lead_to_the_base_url_and_no_secret_is_kept(mail_worker: MailWorker) -> None:
     body = {"email": "eve@example.com", "password": "correct horse battery", "business_name": "Eve"}
     async with sign_up(mail_worker.service, "fay", "Fay") as fay:
-        headers = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Accept-Language": "de-AT"}
+        (await fay.anonymously("POST", SIGN_UP, body, {"Host": "evil.example"})).refused("misdirected_request", 421)
+        headers = {"X-Forwarded-Host": "evil.example", "Accept-Language": "de-AT"}
         (await fay.anonymously("POST", SIGN_UP, body, headers)).ok(201)
     await mail_worker.send()
     [mail] = mail_worker.postbox.to("eve@example.com")

@@ -30,6 +30,7 @@ REVIEWED = {
     "POST /developers/apps/{client_id}/resume": NO_MONEY,
     "POST /settings/business": NO_MONEY,
     "POST /settings/connected-apps/{grant_id}/disconnect": STOPS,
+    "POST /settings/notifications": NO_MONEY,
     "POST /settings/password": OWN_PROOF,
     "POST /settings/security/address": OWN_PROOF,
     "POST /settings/sessions/others/end": STOPS,

@@ -110,7 +110,7 @@ async def test_cross_site_request_is_rejected(bob: Actor) -> None:
         {"description": None},
         {"description": ""},
         {"description": "é" * 1000},
-        {"description": "two\nlines\ttab"},
+        {"description": "two\nlines"},
         {"website_url": ...},
         {"website_url": None},
         {"website_url": "http://northwind.example/about#us"},

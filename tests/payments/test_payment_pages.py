@@ -120,7 +120,7 @@ async def test_a_refund_step_by_step(alice: Actor) -> None:
     assert "Refund €4.00" in page.text
     assert "Duplicate" in page.text
     assert await purse(alice) == (1_000, 0, 0)
-    assert (await post(alice, f"{at(paid)}/refund/confirm", **hidden(page))).location == at(paid)
+    assert (await post(alice, f"{at(paid)}/refund/confirm", **hidden(page))).location == f"{at(paid)}?done=refund"
     [made] = (await fresh(alice, paid))["refunds"]
     assert (made["amount"], made["reason"], made["external_id"]) == ("4.00", "duplicate", "r-1")
     assert 'value="6.00"' in await seen(alice, f"{at(paid)}/refund")
@@ -140,7 +140,7 @@ async def test_posted_twice_it_is_one_refund(alice: Actor) -> None:
     confirmed = hidden(await reviewed(alice, paid))
     responses = await asyncio.gather(*(post(alice, f"{at(paid)}/refund/confirm", **confirmed) for _ in range(4)))
     responses.append(await post(alice, f"{at(paid)}/refund/confirm", **confirmed))
-    assert {answer.location for answer in responses} == {at(paid)}
+    assert {answer.location for answer in responses} == {f"{at(paid)}?done=refund"}
     assert [one["amount"] for one in (await fresh(alice, paid))["refunds"]] == ["4.00"]
     reused = await post(alice, f"{at(paid)}/refund/confirm", 422, **confirmed | {"amount": "5.00"})
     assert "used for a different request" in reused.text

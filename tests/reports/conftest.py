@@ -7,12 +7,15 @@ import pytest
 
 from tests.cast import Actor
 from tests.running import Service, settings_for
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id, parse_id
 from tollhouse.ledger.model import Account, EntryType, JournalEntry, Posting, Source, equity
 from tollhouse.ledger.post import post
 from tollhouse.platform import embedded
+
+LET_LEAVE = "SELECT value_let_leave($1, $2, $3, $4, $5, false)"
+"""Whatever leaves the merchant has passed the gate."""
 
 
 class Harness:
@@ -43,8 +46,15 @@ class Harness:
         await self._post(at, entry_type, posting)
 
     async def _post(self, at: datetime, entry_type: EntryType, posting: Posting) -> None:
-        journal_entry = JournalEntry(self.env.mode, entry_type, Source("test", new_id()), (posting,))
-        await self.services.transact(lambda work: post(work, journal_entry), at)
+        entry = JournalEntry(self.env.mode, entry_type, Source("withdrawal", new_id()), (posting,))
+
+        async def posted(work: Work) -> None:
+            await work.tx.execute(
+                LET_LEAVE, entry.source.type, entry.source.id, self.env.merchant_id, self.env.mode, posting.currency
+            )
+            await post(work, entry)
+
+        await self.services.transact(posted, at)
 
 
 @pytest.fixture(scope="package")

@@ -68,7 +68,7 @@ class PaymentMethodView(Struct, frozen=True, kw_only=True):
     settlement_currency: Annotated[str, example("EUR")]
     minimum_minor: int
     maximum_minor: int | None
-    minimum_refund_minor: int
+    minimum_refund_minor: Annotated[int, example(1)]
     fees: Fees
     push: bool
     refundable: bool
