@@ -275,7 +275,7 @@ async def find_and_export(someone: Visitor) -> None:
     await someone.glance("payments-exported")
     path = await (await saving.value).path()
     lines = list(csv.reader(path.read_text("utf-8").splitlines()))
-    assert len(lines) == 1 + int(await page.get_attribute("a[data-rows]", "data-rows") or "0") == 6
+    assert len(lines) == 1 + int(await page.get_attribute("a[data-rows]", "data-rows") or "0") == 7
 
 
 async def cancel_a_link(someone: Visitor) -> None:

@@ -87,7 +87,7 @@ async def examine_base_url(settings: Settings, trusted: ssl.SSLContext | None = 
     reached: dict[str, Answer] = {}
     for address, answer in zip(addresses, await asyncio.gather(*asked, return_exceptions=True), strict=False):
         if isinstance(answer, BaseException):
-            findings.append(_unreached(address, answer))
+            findings.append(_unreached(address, port, answer))
         else:
             reached[address] = answer
     if not reached:
@@ -140,7 +140,7 @@ async def _get(address: str, port: int, target: str, host: str, tls: dict[str, A
         writer.close()
 
 
-def _unreached(address: str, error: BaseException) -> Finding:
+def _unreached(address: str, port: int, error: BaseException) -> Finding:
     """Why an address gave no answer. Certificates fail for clients too; a connection may fail from here only."""
     if isinstance(error, ssl.SSLCertVerificationError):
         advice = "Renew or correct the certificate of the proxy, with all intermediate certificates."
@@ -152,7 +152,7 @@ def _unreached(address: str, error: BaseException) -> Finding:
             "base_url", "failure", f"{address}: the answer is not HTTP.", "Correct the port of TOLLHOUSE_BASE_URL."
         )
     if isinstance(error, OSError):
-        return Finding("base_url", "warning", f"{address} cannot be reached: {_reason(error)}.", UNREACHABLE_ADVICE)
+        return Finding("base_url", "warning", f"{address}:{port} cannot be reached: {_reason(error)}.", UNREACHABLE_ADVICE)
     raise error
 
 
