@@ -61,7 +61,7 @@ class Backstage:
     def adjust(self, minor: int) -> str:
         """Operators give euros of live mode, or take them: a second one where much is given."""
         try:
-            return "ok" if self._adjusted_by("olga", minor) else "ok" if self._adjusted_by("otto", minor) else "not_approved"
+            return "ok" if self._adjusted_by("olga", minor) or self._adjusted_by("otto", minor) else "not_approved"
         except OperatorRefusedError:
             return "insufficient_funds"
         except ApiError as error:
