@@ -51,7 +51,7 @@ from tollhouse.payment_links.errors import LinkCanceled, LinkExpired, MethodUnav
 from tollhouse.payment_links.model import CheckoutPrice
 from tollhouse.payment_links.offers import LinkOffer, load_prices, offers_for
 from tollhouse.platform.db import Pool, Tx
-from tollhouse.rails.configured import SANDBOX
+from tollhouse.rails.provider import SANDBOX_RAIL
 from tollhouse.rails.registry import Rails
 from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
 from tollhouse.sandbox.simulator import Outcome, Simulated
@@ -177,7 +177,7 @@ async def simulate(request: Request, token: str, db: Pool, now: datetime) -> Res
         raise ValidationFailed(FieldError("outcome", "invalid_value", messages.A_CHOICE))
     if amount and amount_minor is None:
         raise ValidationFailed(amount_error(currency))
-    if attempt is None or attempt.rail != SANDBOX.name:
+    if attempt is None or attempt.rail != SANDBOX_RAIL:
         return see_other(f"/pay/{token}")
 
     async def action(work: Work) -> Transaction:
@@ -379,7 +379,7 @@ def _arrival_values(found: Checkout, rails: Rails, now: datetime) -> dict[str, A
 def _simulator(found: Checkout) -> str | None:
     """Which simulator buttons to show."""
     attempt = found.attempt
-    if attempt is None or found.link.env.livemode or attempt.rail != SANDBOX.name:
+    if attempt is None or found.link.env.livemode or attempt.rail != SANDBOX_RAIL:
         return None
     if found.state in {*WAITING, "rate_expired"}:
         return "open"

@@ -8,8 +8,8 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.orders.errors import InvalidState
 from tollhouse.platform.log import log
-from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.disputes import DisputeProvider, DisputeSubmission
+from tollhouse.rails.provider import SANDBOX_RAIL
 from tollhouse.refunds import chargeback_responses_store as responses
 from tollhouse.refunds import chargebacks
 from tollhouse.refunds.chargeback_responses_store import DueResponse
@@ -50,7 +50,7 @@ async def deliver(services: Services, due: DueResponse, now: datetime) -> None:
 async def expire_disputes(services: Services) -> None:
     """Close disputes of the sandbox as lost when their time to respond is over. Other rails close theirs themselves."""
     now = clock.now()
-    for due in await store.list_expired(services.db, SANDBOX.name, now, BATCH_SIZE):
+    for due in await store.list_expired(services.db, SANDBOX_RAIL, now, BATCH_SIZE):
         await services.transact(lambda work, due=due: _expire(work, due), now)
 
 

@@ -6,14 +6,14 @@ from tollhouse.http.paging import all_rows
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.db import Pool
-from tollhouse.rails.configured import SANDBOX
+from tollhouse.rails.provider import SANDBOX_RAIL
 
 PROJECTS_SHOWN = 100
 
 
 def method_choices(env: MerchantEnv, catalogue: Catalogue) -> list[tuple[str, Translatable]]:
     """The payment methods of an environment: id and name."""
-    found = (method for method in catalogue.methods.values() if (method.rail == SANDBOX.name) != env.livemode)
+    found = (method for method in catalogue.methods.values() if (method.rail == SANDBOX_RAIL) != env.livemode)
     return [(method.method_id, method.label) for method in found]
 
 

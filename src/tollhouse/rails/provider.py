@@ -13,6 +13,8 @@ Decline = Literal["card_declined", "insufficient_funds", "expired_method", "doub
 RefundError = Literal["refund_declined", "receiver_invalid", "returned_by_bank"]
 PayoutError = Literal["payout_declined", "receiver_invalid"]
 RailError = Literal["provider_not_configured", "provider_down"]
+SANDBOX_RAIL = "sandbox"
+"""The name of the rail of test mode."""
 
 
 class RailUnavailableError(Exception):

@@ -9,6 +9,7 @@ from tollhouse.kernel.names import is_readable
 from tollhouse.rails.disputes import DisputeOrder, DisputeSubmission
 from tollhouse.rails.provider import (
     BLOCK_WITHIN,
+    SANDBOX_RAIL,
     Attempt,
     Health,
     Instructions,
@@ -49,7 +50,7 @@ def magic(amount_minor: int) -> int:
 class Sandbox:
     """Available in test mode only."""
 
-    name = "sandbox"
+    name = SANDBOX_RAIL
     mode: Mode = "test"
     is_exported = False
     times = PaymentTimes(block_within=BLOCK_WITHIN)
