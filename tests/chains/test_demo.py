@@ -53,11 +53,16 @@ async def test_a_wallet_pays_the_demo(skip_aloud: Callable[[str], NoReturn]) -> 
                 async with node_of(data_dir.with_name("t-demo-evm")) as node:
                     await node.find(object, "evm_setIntervalMining", 0)
                     part = await pay(node, data_dir, LINK.findall(serving.said)[0], "--amount", "5")
-                    await follow(node, WATCH.findall(part)[0], "underpaid")
+                    at_once, _ = await follow(
+                        node, WATCH.findall(part)[0], ("underpaid", "0.000000"), ("underpaid", "5.000000")
+                    )
                     rest = await pay(node, data_dir, WATCH.findall(part)[0])
-                    seen, succeeded = await follow(node, WATCH.findall(rest)[0], "succeeded")
+                    seen, succeeded = await follow(
+                        node, WATCH.findall(rest)[0], ("processing", "5.000000"), ("succeeded", "12.500000")
+                    )
         finally:
             assert serving.stop() == []
+    assert at_once["amount_detected"] == "5.000000"
     assert "Paying 7.5 USDC" in rest
     assert (seen["confirmations"], seen["required_confirmations"]) == (1, network.FINALITY)
     assert (succeeded["status"], succeeded["amount_received"]) == ("succeeded", "12.500000")
@@ -84,18 +89,18 @@ async def pay(node: EvmNode, data_dir: Path, *link: str) -> str:
     return printed
 
 
-async def follow(node: EvmNode, page: str, ended: str) -> list[dict[str, Any]]:
-    """What the checkout shows with the first confirmation, and with the last."""
+async def follow(node: EvmNode, page: str, first: tuple[str, str], last: tuple[str, str]) -> list[dict[str, Any]]:
+    """What the checkout shows with the first confirmation, and with the last. Both are a status and the amount received."""
     url, _, query = page.partition("?")
     shown = list[dict[str, Any]]()
     async with aiohttp.ClientSession() as http:
-        for blocks, status in ((0, "processing"), (network.FINALITY - 1, ended)):
+        for blocks, awaited in ((0, first), (network.FINALITY - 1, last)):
             if blocks:
                 await node.find(object, "anvil_mine", hex(blocks))
             while True:
                 async with http.get(f"{url}/status?{query}") as response:
                     found = await response.json()
-                if found["status"] == status:
+                if (found["status"], found["amount_received"]) == awaited and found["confirmations"] != 0:
                     break
                 await asyncio.sleep(0.05)
             shown.append(found)

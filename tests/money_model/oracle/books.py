@@ -14,6 +14,9 @@ from tests.money_model.oracle.payments import Link, Payment, Policy, Refund
 from tests.money_model.oracle.withdrawals import Terms as WithdrawalTerms
 from tests.money_model.oracle.withdrawals import Withdrawals
 
+REFUNDS_MAX, FLOOR_IN_FEES = 20, 5
+"""How many refunds of a payment there are, and how many network fees a part of it is at least."""
+
 SIX_O_CLOCK = 21_600
 """When every history begins, on its first day: no sum of the clock's steps ends just before a midnight."""
 
@@ -174,15 +177,24 @@ class Books:
             raise RefusedError("payment_charged_back")
         if payment.status not in {"succeeded", "partially_refunded", "refund_required"}:
             raise RefusedError("refund_not_allowed")
+        if minor not in {None, payment.refundable} and self._counted(payment) >= REFUNDS_MAX:
+            raise RefusedError("refund_limit_reached")
         minor = minor or payment.refundable
         if not 0 < minor <= payment.refundable:
             raise RefusedError("refund_amount_exceeds_remaining")
         currency = payment.link.currency
         if elsewhere:
             self.withdrawals.ensure_amount(SHOP, currency, minor)
+        fee = self.withdrawals.terms[SHOP][currency].network_fee
+        if minor != payment.refundable and minor < FLOOR_IN_FEES * fee:
+            raise RefusedError("amount_below_minimum")
         unapplied = min(minor, payment.unapplied - payment.apart_returning)
-        self.balances[currency].hold(minor - unapplied, "refunds")
-        refund = Refund("", payment, minor, unapplied)
+        if minor == unapplied:
+            fee = 0
+        elif fee and minor <= fee:
+            raise RefusedError("amount_below_fees")
+        refund = Refund("", payment, minor, unapplied, network_fee=fee)
+        self.balances[currency].hold(refund.held, "refunds")
         if elsewhere:
             refund.review, refund.day = "required", self.withdrawals.count(SHOP, currency, minor, self.clock)
         payment.apart_returning += unapplied
@@ -199,13 +211,13 @@ class Books:
         payment.returning -= refund.own
         if paid:
             refund.status = "succeeded"
-            balance.take(refund.own, "refunds")
+            balance.take(refund.held, "refunds")
             payment.unapplied -= refund.unapplied
             payment.apart_given += refund.unapplied
             payment.given += refund.own
         else:
             refund.status = "failed"
-            balance.release(refund.own, "refunds")
+            balance.release(refund.held, "refunds")
             self._uncount(refund)
         payment.settle()
 
@@ -216,6 +228,9 @@ class Books:
         refund.review = "approved" if approved else "rejected"
         if not approved:
             self.end_refund(refund, paid=False)
+
+    def _counted(self, payment: Payment) -> int:
+        return sum(one.payment is payment and one.status in {"pending", "succeeded"} for one in self.refunds)
 
     def _uncount(self, refund: Refund) -> None:
         if refund.day is not None:

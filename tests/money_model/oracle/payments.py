@@ -120,7 +120,8 @@ class Payment:
 class Refund:
     """Money on its way back. `unapplied` of it was never the merchant's; once `accepted`, only the rail can end it.
 
-    To another account than the one that paid it is reviewed, and counts on its `day` like a withdrawal.
+    The `network_fee` is set aside beside it. To another account than the one that paid it is reviewed, and counts on its
+    `day` like a withdrawal.
     """
 
     refund_id: str
@@ -128,6 +129,7 @@ class Refund:
     amount: int
     unapplied: int
     status: str = "pending"
+    network_fee: int = 0
     accepted: bool = False
     review: str = "not_required"
     day: int | None = None
@@ -136,3 +138,8 @@ class Refund:
     def own(self) -> int:
         """What of it is the merchant's."""
         return self.amount - self.unapplied
+
+    @property
+    def held(self) -> int:
+        """What is set aside for it."""
+        return self.own + self.network_fee

@@ -117,6 +117,9 @@ class Withdrawals:
         _require(one, {"pending_review"})
         if operator in one.approvals:
             raise RefusedError("invalid_state")
+        above = self.terms[one.purse][one.wish.currency].second_operator_above
+        if above is not None and self._of_a_day(one) > above:
+            one.approvals_needed = 2
         one.approvals = (*one.approvals, operator)
         if len(one.approvals) == one.approvals_needed:
             one.status, one.watched = "approved", True
@@ -192,11 +195,10 @@ class Withdrawals:
             one.there = True
 
     def _set_aside(self, purse: str, wish: Wish, price: Price, at: int) -> None:
-        terms, balance = self.terms[purse][wish.currency], self.purses[purse][wish.currency]
+        balance = self.purses[purse][wish.currency]
         balance.hold(price.debit, "withdrawals")
         day = self.count(purse, wish.currency, wish.amount, at)
-        above = terms.second_operator_above
-        needed = 0 if purse == SHOP else 1 if above is None or wish.amount <= above else 2
+        needed = 0 if purse == SHOP else 1
         status = "pending_review" if needed else "approved"
         self.every.append(Withdrawal(purse, wish, price, day, status, needed, watched=not needed))
 
@@ -221,6 +223,11 @@ class Withdrawals:
         one.status, one.watched = status, False
         self._uncount(one)
         self.purses[one.purse][one.wish.currency].release(one.price.debit, "withdrawals")
+
+    def _of_a_day(self, one: Withdrawal) -> int:
+        """All that is on its way or has left beside this one, and it: live mode is never older than a minute here."""
+        same = (each for each in self.every if (each.purse, each.wish.currency) == (one.purse, one.wish.currency))
+        return sum(each.wish.amount for each in same if each.status not in {"failed", "canceled"})
 
     def _uncount(self, one: Withdrawal) -> None:
         self.days[one.purse, one.wish.currency, one.day] -= one.wish.amount
