@@ -24,7 +24,7 @@ OWN = {
     "refunds/chargeback_responses_store.py",
     "webhooks/store.py", "withdrawals/by_bank_store.py", "platform/records.py", "kernel/stored_text.py",
     "personal_data/export.py",  # columns of our own tables
-    "api/reference.py", "http/openapi_schemas.py", "catalogue/provider_fields.py", "dashboard/webhooks.py",
+    "api/reference.py", "http/openapi_schemas.py", "catalogue/provider_fields.py", "dashboard/event_subjects.py",
     "request_log/recorder.py",  # what this program wrote a moment before
     "platform/backup.py", "platform/wal_archive.py", "signer/journal.py", "platform/forks.py",  # its own files and pipes
     "demo/seed.py", "demo/wallet.py",  # the demo talks to this program

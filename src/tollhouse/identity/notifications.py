@@ -19,7 +19,9 @@ async def notify(work: Work, env: MerchantEnv, kind: EmailKind, occasion: object
     """Enqueue an email to each user of the merchant who wants it."""
     if not env.livemode:
         return
-    for user in await users_store.list_to_notify(work.tx, env.merchant_id, TOPICS[kind]):
-        values = facts(Formats(user["language"]))
-        email = Email(kind, user["email"], user["language"], user["id"], values, str(occasion))
-        await outbox.enqueue(work.tx, email, work.now)
+    users = await users_store.list_to_notify(work.tx, env.merchant_id, TOPICS[kind])
+    emails = [
+        Email(kind, user["email"], user["language"], user["id"], facts(Formats(user["language"])), str(occasion))
+        for user in users
+    ]
+    await outbox.enqueue_all(work.tx, emails, work.now)

@@ -2,12 +2,16 @@
 
 from datetime import datetime
 
-from tollhouse.kernel.ids import new_id
 from tollhouse.mail import store
-from tollhouse.mail.model import Email, lifetime_of
+from tollhouse.mail.model import Email
 from tollhouse.platform.db import Tx
 
 
 async def enqueue(tx: Tx, email: Email, now: datetime) -> None:
     """Enqueue an email. It is sent after this transaction commits."""
-    await store.insert(tx, new_id(), email, now, now + lifetime_of(email.kind))
+    await store.insert(tx, [email], now)
+
+
+async def enqueue_all(tx: Tx, emails: list[Email], now: datetime) -> None:
+    """Enqueue emails in one statement."""
+    await store.insert(tx, emails, now)

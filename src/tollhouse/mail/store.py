@@ -1,5 +1,6 @@
 """Every SQL statement about the outbox. `attempts` is the fencing token: only the last lease can finish an email."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -7,12 +8,15 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.kernel.clock import stamp, stamp_or_none
-from tollhouse.mail.model import Email, EmailSummary, LinkKind, QueuedEmail
+from tollhouse.kernel.ids import new_id
+from tollhouse.mail.model import Email, EmailSummary, LinkKind, QueuedEmail, lifetime_of
 from tollhouse.platform.db import Pool, Row, Tx
 
 INSERT = """
     INSERT INTO mails (id, about, user_id, recipient, language, facts, created_at, useful_until, next_attempt_at, occasion)
-    VALUES ($1, $2, $3, $4, $5, $6::jsonb, $7, $8, $7, $9)
+    SELECT m.id, m.about, m.user_id, m.recipient, m.language, m.facts::jsonb, $1, m.useful_until, $1, m.occasion
+    FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::timestamptz[], $9::text[])
+        AS m (id, about, user_id, recipient, language, facts, useful_until, occasion)
     ON CONFLICT (user_id, about, occasion) WHERE occasion IS NOT NULL DO NOTHING
 """
 # The lease lasts until `next_attempt_at`. After a crash the email is sent again: at least once.
@@ -74,11 +78,17 @@ DELETE_OF_PERSON = "DELETE FROM mails WHERE lower(recipient) = lower($1) OR user
 FACTS = msgspec.json.Decoder(dict[str, str])
 
 
-async def insert(tx: Tx, mail_id: UUID, email: Email, now: datetime, useful_until: datetime) -> None:
-    """Insert an email that is due now."""
-    facts = msgspec.json.encode(email.facts).decode()
-    recipient = (email.user_id, email.recipient, email.language)
-    await tx.execute(INSERT, mail_id, email.kind, *recipient, facts, now, useful_until, email.occasion)
+async def insert(tx: Tx, emails: Sequence[Email], now: datetime) -> None:
+    """Insert emails that are due now."""
+    rows = [
+        (
+            new_id(), one.kind, one.user_id, one.recipient, one.language, msgspec.json.encode(one.facts).decode(),
+            now + lifetime_of(one.kind), one.occasion,
+        )
+        for one in emails
+    ]  # fmt: skip
+    if rows:
+        await tx.execute(INSERT, now, *zip(*rows, strict=True))
 
 
 async def lease_due(db: Pool, now: datetime, until: datetime, limit: int) -> list[QueuedEmail]:

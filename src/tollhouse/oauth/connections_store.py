@@ -82,15 +82,12 @@ FIND_GRANT = """
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
     WHERE g.merchant_id = $1 AND g.id = $2
 """
-# To the people of each connected merchant, in one statement: an application can have many.
-INSERT_EMAILS = """
-    INSERT INTO mails (id, about, user_id, recipient, language, facts, created_at, useful_until, next_attempt_at, occasion)
-    SELECT gen_random_uuid(), 'application_disconnected', u.id, u.email, u.language, $4::jsonb, $2, $3, $2, g.id::text
+TO_NOTIFY = """
+    SELECT u.id, u.email, u.language, g.id AS grant_id
     FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id AND g.grant_epoch = c.grant_epoch
     JOIN users u ON u.merchant_id = g.merchant_id AND NOT 'applications' = ANY(u.muted_topics)
     WHERE g.client_id = $1 AND g.mode = 'live' AND g.revoked_at IS NULL AND g.expires_at > $2
-    ON CONFLICT (user_id, about, occasion) WHERE occasion IS NOT NULL DO NOTHING
 """
 HAS_GRANT = "SELECT EXISTS (SELECT FROM oauth_grants WHERE merchant_id = $1 AND id = $2)"
 REVOKE_WITHOUT_API_SCOPES = """
@@ -224,6 +221,6 @@ def _status(row: Row, now: datetime) -> GrantStatus:
     return "active" if now < row["expires_at"] else "expired"
 
 
-async def insert_emails(tx: Tx, client_id: ClientId, now: datetime, useful_until: datetime, facts: str) -> None:
-    """Enqueue an email to each person of the merchants that are connected to the application in live mode."""
-    await tx.execute(INSERT_EMAILS, client_id, now, useful_until, facts)
+async def list_to_notify(tx: Tx, client_id: ClientId, now: datetime) -> list[Row]:
+    """The users of the merchants that are connected to the application in live mode, with their grants."""
+    return await tx.fetch(TO_NOTIFY, client_id, now)

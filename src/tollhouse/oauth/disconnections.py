@@ -2,13 +2,12 @@
 
 from uuid import UUID
 
-import msgspec
-
 from tollhouse.http.services import Work
 from tollhouse.identity import notifications
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.mail.model import lifetime_of
+from tollhouse.mail import outbox
+from tollhouse.mail.model import Email
 from tollhouse.mail.names import mail_name
 from tollhouse.oauth import clients_store, connections_store
 from tollhouse.oauth.model import LockedClient
@@ -21,9 +20,13 @@ async def send_email(work: Work, env: MerchantEnv, name: str, occasion: UUID) ->
 
 async def revoke_all(work: Work, owner: MerchantId, client: LockedClient, reason: str) -> None:
     """Revoke every grant, unexchanged code and pending request of an application, and send it to its merchants."""
-    facts = msgspec.json.encode(_facts(client.name)).decode()
-    useful_until = work.now + lifetime_of("application_disconnected")
-    await connections_store.insert_emails(work.tx, client.client_id, work.now, useful_until, facts)
+    users = await connections_store.list_to_notify(work.tx, client.client_id, work.now)
+    facts = _facts(client.name)
+    emails = [
+        Email("application_disconnected", user["email"], user["language"], user["id"], facts, str(user["grant_id"]))
+        for user in users
+    ]
+    await outbox.enqueue_all(work.tx, emails, work.now)
     await clients_store.revoke_all_grants(work.tx, owner, client, reason, work.now)
 
 
