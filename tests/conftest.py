@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import structlog
 from argon2 import PasswordHasher
+from hypothesis import HealthCheck, settings
 from playwright.async_api import Browser
 
 pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes", "tests.receiver")
@@ -36,6 +37,10 @@ structlog.configure(
 """Tests that let the service fail log many tracebacks: with colors and variables they take most of the time."""
 passwords.HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 """Nearly every test signs somebody up: at the cost of a real hash that would be a quarter of their time."""
+
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
+"""How long an example takes says something of the machine, and nothing of the code."""
 
 WAITS_AT_MOST = "60s"
 """For a lock, or for the next statement of a transaction, unless a connection says otherwise: no test waits without end."""
