@@ -252,7 +252,7 @@ async def test_the_checkout_says_until_when_to_send(alice: Actor, bank: Bank) ->
     page = (await visit(link, alice)).ok().text
     assert "it is still accepted when it arrives" in page
     await end(alice, link, 6)
-    assert "You were not charged." in (await visit(link, alice)).ok().text
+    assert "We have not received a payment." in (await visit(link, alice)).ok().text
     await end(alice, link, 2)
     await bank.shows(booked(reference, 1_000, 1))
     assert "still accepted" not in (await visit(link, alice)).ok().text

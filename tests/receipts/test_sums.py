@@ -45,6 +45,8 @@ WHOLE = [
 async def test_items_add_up_to_the_total_and_taxes_are_in_it(alice: Actor) -> None:
     page = await visit(await open_link(alice, **SALE), alice)
     assert column(page.ok().text) == WHOLE
+    product = page.text.partition('<ul class="order">')[2].partition("</ul>")[0]
+    assert ("Coffee" in product, "41.80" in product) == (True, False)  # else it would stand in one column with the items
     page_of_receipt = await paid(alice, **SALE)
     receipt = (await read(alice, page_of_receipt)).ok().text.partition('id="receipt"')[2]
     assert column(receipt) == [(kind, "Total paid" if label == "Total" else label, text) for kind, label, text in WHOLE]

@@ -251,6 +251,7 @@ async def render(
     choice = choice or ChosenPrice(found.price, typed_of(found.price, _currency(request, found)))
     is_choosing = error is not None or bool(choice.errors.field_errors)
     showing_offers = state in CHOOSING or state == "rate_expired" or is_choosing
+    offers = await _offers(request, found, choice.price, now) if showing_offers else []
     return page(
         request,
         "checkout/checkout.html",
@@ -268,7 +269,8 @@ async def render(
         currency=catalogue.currencies[attempt.currency if attempt else link.currency],
         failure=_failure(attempt) if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,
-        offers=await _offers(request, found, choice.price, now) if showing_offers else [],
+        offers=offers,
+        is_unpayable=showing_offers and choice.price is not None and not any(offer.available for offer in offers),
         **WORDS,
         method_name=None if attempt is None else catalogue.label_of(attempt.method_id),
         **uri_values(found, catalogue),
@@ -284,7 +286,7 @@ async def render(
         expires_at=stamp(link.expires_at),
         cancel_url=None if state in PAID else link.cancel_url or found.settings.cancel_url,
         return_url=found.return_url if state in PAID else None,
-        returned=bool(parse_form(request.query).one("returned")),
+        is_confirming=state == "pending" and bool(parse_form(request.query).one("returned")),
     )
 
 
@@ -373,7 +375,11 @@ def _arrival_values(found: Checkout, rails: Rails, now: datetime) -> dict[str, A
     attempt = found.attempt
     settlement = timedelta() if attempt is None else rails.times(attempt.rail, attempt.env.mode).settlement
     passed = now + found.link.clock_offset - found.link.expires_at
-    return {"settlement_days": settlement.days, "may_be_on_its_way": found.state == "expired" and passed < settlement}
+    return {
+        "settlement_days": settlement.days,
+        "may_be_on_its_way": found.state == "expired" and passed < settlement,
+        "may_have_been_sent": attempt is not None and attempt.instructions.redirect_url is None,
+    }
 
 
 def _simulator(found: Checkout) -> str | None:

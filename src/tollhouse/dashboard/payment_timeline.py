@@ -11,7 +11,7 @@ from tollhouse.kernel.text import Translatable
 from tollhouse.ledger.store import AccountChange
 from tollhouse.payment_links.model import PaymentLink
 from tollhouse.request_log.model import CausingRequest
-from tollhouse.transactions.model import Transaction, TransactionStatus, describe_detail
+from tollhouse.transactions.model import Transaction, TransactionStatus, describe_detail, received_in
 
 
 class PaymentStory(Struct, frozen=True):
@@ -33,14 +33,16 @@ class NetChange(Struct, frozen=True):
 
 
 class TimelineItem(Struct, frozen=True, kw_only=True):
-    """An entry: a new state, something that happened in the same state (`detail` alone), an event, or balance changes.
+    """An entry: a new state, something that happened in the same state (`detail` or `received` alone), an event, or changes.
 
-    `link_created`: the payment link was created. `request` is the API request that caused the entry.
+    `received` is the amount that arrived. `link_created`: the payment link was created. `request` is the API request that
+    caused the entry.
     """
 
     at: datetime
     status: TransactionStatus | None = None
     detail: Translatable = ""
+    received: str = ""
     event: SourceEvent | None = None
     changes: tuple[NetChange, ...] = ()
     link_created: bool = False
@@ -64,6 +66,7 @@ def build_timeline(story: PaymentStory, catalogue: Catalogue) -> list[TimelineIt
                 at=step.at,
                 status=step.status if changed or not step.detail else None,
                 detail=describe_detail(step.detail) if step.detail else "",
+                received=received_in(step.detail or ""),
                 changes=net_changes(by_time.pop(step.at, []), catalogue) if is_last_at else (),
                 request=causes.pop(step.at, None) if is_last_at else None,
             )

@@ -18,6 +18,8 @@ from tollhouse.dashboard.payment_timeline import PaymentStory, build_timeline, s
 from tollhouse.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.disputes import store as disputes_store
 from tollhouse.disputes.views import dispute_view
+from tollhouse.environments import payment_settings
+from tollhouse.environments.payment_settings import PaymentSettings
 from tollhouse.events.store import SourceEvent, list_by_source
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import flash_message
@@ -45,7 +47,7 @@ from tollhouse.receipts.mails_store import MAILS_MAX, list_mails
 from tollhouse.refunds import chargeback_notes_store
 from tollhouse.request_log import store as request_store
 from tollhouse.request_log.retention import kept_since
-from tollhouse.transactions import payers_store, payment_list_store, settlement, store
+from tollhouse.transactions import payers_store, payment_list_store, settlement, store, verdict
 from tollhouse.transactions.model import (
     CREDITED,
     REFUND_FAILURES,
@@ -167,6 +169,7 @@ async def render_payment(
         rate=_rate(found, request.services.catalogue),
         link=story.link,
         **await _receipt_values(request, env, transaction_id, mail_form),
+        **_amounts(found, await payment_settings.of(db, env), request.services.catalogue),
         is_acceptable=found.is_acceptable,
         waits=request.services.catalogue.format_amount(found.unapplied_minor, found.currency),
         simulator=f"/pay/{story.link.token}?payment={found.id}" if played else "",
@@ -185,6 +188,20 @@ async def render_payment(
         fees=_fees(found, request.services.catalogue),
         message=form_errors.message or mail_form.errors.message,
     )
+
+
+def _amounts(found: Transaction, settings: PaymentSettings, catalogue: Catalogue) -> dict[str, Any]:
+    """What was received or is on its way, what is missing, and what is or went back; empty where that is nothing."""
+    seen_minor = found.received_minor + found.detected_minor
+    is_enough = seen_minor >= verdict.sufficient_minor(found.amount_minor, settings)
+    minors = {
+        "seen": seen_minor,
+        "missing": 0 if is_enough else found.amount_minor - seen_minor,
+        "detected": found.detected_minor,
+        "returning": found.returning_minor,
+        "charged_back": found.charged_back_minor,
+    }
+    return {name: catalogue.format_amount(minor, found.currency) if minor else "" for name, minor in minors.items()}
 
 
 async def _transfers(request: Request, found: Transaction) -> list[tuple[ObservedTransfer, str, str]]:

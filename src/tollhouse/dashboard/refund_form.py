@@ -1,8 +1,11 @@
 """The form of a refund, and the review of its amounts before it is confirmed."""
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, cast
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
@@ -11,8 +14,8 @@ from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.conversions.errors import RateUnavailable
 from tollhouse.conversions.model import Exchange
-from tollhouse.conversions.payments import price_of_one
-from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
+from tollhouse.conversions.payments import price_of_one, was_converted
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
@@ -21,7 +24,7 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id_text
-from tollhouse.kernel.text import Text, Translatable
+from tollhouse.kernel.text import Text, Translatable, joined
 from tollhouse.ledger.model import InsufficientFunds
 from tollhouse.ledger.store import get_balance
 from tollhouse.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum, RefundTooLarge
@@ -115,14 +118,16 @@ async def show(
         except ApiError as error:
             refused = error
     payer = None if preview else await find_payer(services.db, payment, services.rails)
-    currency_of_cost = preview.cost[0] if preview else payment.currency
+    currency_of_cost = preview.cost[0] if preview else await _currency_of_cost(request, payment)
     available_minor = (await get_balance(services.db, env, currency_of_cost)).available_minor
     if preview:
         template, status = "dashboard/refunds/refund_review.html", 409 if message else 200
         context = _review_context(preview, filled, available_minor, message, request.services.catalogue)
     else:
         template, status = "dashboard/refunds/refund.html", refused.status if refused else 200
-        context = await _form_context(request, payment, filled, payer, available_minor, refused)
+        available = services.catalogue.format_amount(available_minor, currency_of_cost)
+        context = await _form_context(request, payment, filled, payer, refused)
+        context |= {"available": available, "currency_of_cost": currency_of_cost}
     return page(request, template, status, person=person, mode=env.mode, here="payments", payment=payment, **context)
 
 
@@ -131,7 +136,6 @@ async def _form_context(
     payment: Transaction,
     filled: RefundForm,
     payer: Payer | None,
-    available_minor: int,
     refused: ApiError | None,
 ) -> dict[str, Any]:
     floor_minor = await request.transact(lambda work: network_fee.floor_minor(work, payment))
@@ -143,7 +147,6 @@ async def _form_context(
         refunded=payment.refunded_minor,
         on_the_way=payment.returning_minor,
         left=payment.refundable_minor,
-        available=available_minor,
         fee=payment.fee_minor,
         floor=floor_minor,
         network_fee=fee_minor,
@@ -164,8 +167,28 @@ async def _form_context(
         "receiver_label": "IBAN" if payment.method_type == "bank_transfer" else "Recipient",
         "reasons": list(REFUND_REASONS.items()),
         "typed": dict.fromkeys(FIELDS, "") | {"amount": amounts["left"]} | filled.values,
-        "form_errors": NO_ERRORS if refused is None else form_errors_of(refused, FIELDS, field, texts),
+        "form_errors": _form_errors(refused, field, texts, amounts["left"], payment.currency),
     }
+
+
+def _form_errors(
+    refused: ApiError | None, field: str, texts: Mapping[tuple[str, str], Translatable], left: str, currency: str
+) -> FormErrors:
+    if refused is None:
+        return NO_ERRORS
+    errors = form_errors_of(refused, FIELDS, field, texts)
+    if isinstance(refused, RefundTooLarge):
+        most = Text("Enter %(amount)s %(currency)s or less.", amount=Decimal(left), currency=currency)
+        errors = msgspec.structs.replace(errors, field_errors={field: joined(refused.message, most)})
+    return errors
+
+
+async def _currency_of_cost(request: Request, payment: Transaction) -> str:
+    """The currency of the balance that pays for a refund: that of the price if the payment was converted."""
+    if payment.price is None:
+        return payment.currency
+    converted = await request.transact(lambda work: was_converted(work.tx, payment.env, payment.id))
+    return payment.price.currency if converted else payment.currency
 
 
 def _review_context(

@@ -254,6 +254,7 @@ PROVIDER_FIELDS = (
     "Two capital letters, such as GB.",
 )
 METHODS = (
+    "Card",
     "SEPA bank transfer",
     "USD Coin on Ethereum",
     "Tether USD on Ethereum",

@@ -81,6 +81,11 @@ def describe_detail(detail: str) -> Translatable:
     return words
 
 
+def received_in(detail: str) -> str:
+    """The amount that this detail of a timeline entry says was received; empty if it says something else."""
+    return detail.removesuffix(RECEIVED) if detail.endswith(RECEIVED) else ""
+
+
 class TimelineEntry(Struct, frozen=True):
     """An entry of a transaction's timeline."""
 
