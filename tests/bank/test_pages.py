@@ -165,6 +165,8 @@ async def test_a_transfer_is_assigned_with_a_reason(alice: Actor, olga: Actor, b
 async def test_a_transfer_is_dismissed_with_a_reason(olga: Actor, bank: Bank) -> None:
     mark = uuid4().hex
     [transfer_id] = await waiting(bank, mark, Line(90, "DBIT", words=mark))
+    german = (await olga.send("GET", f"/operator/transfers/{transfer_id}", headers={"Accept-Language": "de"})).ok().text
+    assert ("<dt>Empfänger</dt>" in german, "<dt>Bis</dt>" in german) == (True, False)
     path = f"/operator/transfers/{transfer_id}"
     assert "Assign transfer</button>" not in (await olga.send("GET", path)).ok().text
     (await olga.form(f"{path}/dismiss", {"reason": ""})).ok(422)

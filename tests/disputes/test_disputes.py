@@ -55,6 +55,7 @@ async def test_home_and_the_menu_name_a_dispute_until_it_has_a_response(alice: A
     attention = page[page.index("Needs attention") :]
     assert attention.index("Disputes that need a response:") < attention.index("</li>")
     assert "Respond by " in attention
+    assert page.index("Needs attention") < page.index("Key figures")
     assert "Nothing needs your attention." not in page
     assert counter in page
     assert counter not in await seen(alice, "/live/home")
