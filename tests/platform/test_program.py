@@ -2,10 +2,12 @@
 
 import errno
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import asyncpg
@@ -86,3 +88,26 @@ def test_the_installation_follows_another_interpreter(tmp_path: Path) -> None:
     environment = {"PATH": "/usr/bin:/bin", "PYTHON": sys.executable}
     subprocess.run([tmp_path / "scripts" / "install", "run"], env=environment, capture_output=True, check=False)
     assert not old.exists() or "another interpreter" not in old.read_bytes().decode("latin-1")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED without root: scripts/install refuses a hidden interpreter")
+def test_the_installation_refuses_an_interpreter_that_the_account_of_the_service_cannot_read(tmp_path: Path) -> None:
+    """Below /opt, where the service is an account of its own."""
+    hidden = tmp_path / "hidden"
+    subprocess.run([sys.executable, "-m", "venv", "--copies", "--without-pip", hidden], check=True)
+    hidden.chmod(0o700)
+    python = hidden / "bin" / "python3"
+    with pytest.raises(PermissionError):
+        subprocess.run([python, "--version"], user="nobody", group="nogroup", extra_groups=[], check=False)
+    with tempfile.TemporaryDirectory(dir="/opt", prefix="tollhouse-install-") as folder:
+        for file in ("pyproject.toml", "locks/uv.txt", "locks/run.txt", "scripts/install"):
+            place = Path(folder) / file
+            place.parent.mkdir(exist_ok=True)
+            place.touch()
+        shutil.copy(INSTALL, place)
+        environment = {"PATH": "/usr/bin:/bin", "PYTHON": str(python)}
+        done = subprocess.run([place, "run"], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert f"{python} is in a folder that only root can read" in done.stderr
+        assert "Install Python for all accounts" in done.stderr
+        assert not (Path(folder) / ".venv").exists()

@@ -9,7 +9,7 @@ import msgspec
 from cyclopts import App, Parameter
 
 from tollhouse import supervisor
-from tollhouse.cli.options import Host, Port, settings_for
+from tollhouse.cli.options import Host, Port, give_up_rights, settings_for
 from tollhouse.cli.supervised import run_supervised
 from tollhouse.platform import config, listening
 
@@ -47,6 +47,7 @@ def demo(
         node = network.find_node(anvil)
         os.environ["TOLLHOUSE_RAILS_FILE"] = str(settings.data_dir / network.RAILS_FILE)
     with listening.bind(host, port) as listener:
+        give_up_rights(settings)
         how = supervisor.Serve(listener, 1)
         return run_supervised(partial(run, settings, how, receiver_port, node), listener.fileno())
 

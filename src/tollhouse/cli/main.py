@@ -13,7 +13,7 @@ from typing import NoReturn
 from cyclopts import App, CycloptsError
 
 from tollhouse import supervisor
-from tollhouse.cli.options import Host, MetricsPort, Port, Workers, log_warnings, settings_for, stderr
+from tollhouse.cli.options import Host, MetricsPort, Port, Workers, give_up_rights, log_warnings, settings_for, stderr
 from tollhouse.cli.supervised import run_supervised
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform import allocator, config, env_files, listening, log
@@ -28,7 +28,6 @@ app = App(
 )
 SERVICES = {"serve", "web", "worker", "verify"}
 """Commands that run as a service or as a part of one, and write a log."""
-ROOT = "Started as root, whose rights this process keeps. Start it as an account of its own: see docs/deployment.md."
 operator = App(
     name="operator",
     help="Suspend merchants, review projects and withdrawals, post prices, correct balances. Every action is recorded.",
@@ -81,8 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     allocator.return_large_blocks()
     words = sys.argv[1:] if arguments is None else arguments
     is_service = bool(words) and words[0] in SERVICES
-    if is_service and os.geteuid() == 0:
-        log.log.warning("running_as_root", detail=ROOT)
     if not words or not {"--help", "-h"}.isdisjoint(words):
         import_all(app)
     try:
@@ -124,5 +121,6 @@ def serve(*, host: Host = "127.0.0.1", port: Port = 8000, workers: Workers = 1, 
     settings = settings_for(port, metrics_port)
     log_warnings(settings)
     with listening.bind(host, port) as listener:
+        give_up_rights(settings)
         how = supervisor.Serve(listener, workers)
         return run_supervised(partial(supervisor.serve, settings, how), listener.fileno())

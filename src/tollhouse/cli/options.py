@@ -7,7 +7,7 @@ import msgspec
 from cyclopts import Parameter
 from rich.console import Console
 
-from tollhouse.platform import config
+from tollhouse.platform import config, rights
 from tollhouse.platform.log import log
 
 stderr = Console(stderr=True, highlight=False)
@@ -48,6 +48,11 @@ def log_needless_owner(settings: config.Settings) -> None:
             detail=f"{OWNER} is set for a process that has no use for it. Keep it in a file "
             "of its own, which only `tollhouse migrate` and `tollhouse backup` get.",
         )
+
+
+def give_up_rights(settings: config.Settings) -> None:
+    """Become the owner of the data folder, if root started this process: after its port is open, before anything else."""
+    rights.give_up(settings.data_dir)
 
 
 def require_database(settings: config.Settings) -> config.Settings:

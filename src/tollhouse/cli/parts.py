@@ -17,6 +17,7 @@ from tollhouse.cli.options import (
     MetricsPort,
     Port,
     Workers,
+    give_up_rights,
     log_needless_owner,
     log_warnings,
     require_database,
@@ -55,6 +56,7 @@ def web(
     log_warnings(settings)
     log_needless_owner(settings)
     with listening.bind(host, port) as listener:
+        give_up_rights(settings)
         if workers > 1:
             how = supervisor.Serve(listener, workers)
             return run_supervised(partial(supervisor.serve_web, settings, how), listener.fileno())
@@ -79,6 +81,7 @@ def worker(*, metrics_port: MetricsPort = None, supervised: Annotated[bool, Hidd
     else:
         log_warnings(settings)
         log_needless_owner(settings)
+        give_up_rights(settings)
         asyncio.run(root.verify(settings))
     run(_work(settings))
 

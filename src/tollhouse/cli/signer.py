@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 from tollhouse.cli.options import stderr
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.foreign_json import ForeignJsonError
-from tollhouse.platform import private_files
+from tollhouse.platform import private_files, rights
 from tollhouse.platform.failure import Failure
 from tollhouse.signer import journal
 from tollhouse.signer.messages import SignedBatch, SignedTransfer, SigningRefused, UnsignedBatch
@@ -33,6 +33,7 @@ def run(*, settings: Settings) -> int:
     from tollhouse.signer import server  # noqa: PLC0415
 
     policy = read_policy(settings)
+    rights.give_up(policy.journal, policy.mnemonic_file)
     signer = _open(policy)
     try:
         asyncio.run(server.serve(signer, policy.socket))
