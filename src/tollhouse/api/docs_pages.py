@@ -8,7 +8,8 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.api.reference import read
-from tollhouse.docs import book, reference
+from tollhouse.dashboard.key_presets import BY_NAME as PRESETS
+from tollhouse.docs import book, quickstart, reference
 from tollhouse.docs.book import Chapter, chapters
 from tollhouse.docs.code import tabs
 from tollhouse.docs.contents import CODES, REFERENCE, TRIAL, Contents, contents_of
@@ -20,10 +21,13 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import MeteredGuard, anyone
+from tollhouse.identity.guards import MeteredGuard, anyone, current_reader, signed_in_page
+from tollhouse.identity.model import Person
 from tollhouse.identity.throttle import RateLimited
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import DOCS_PAGES_PER_MIN, DOCS_SEARCHES_PER_MIN
+from tollhouse.merchants.actions import create_api_key
+from tollhouse.merchants.model import NewApiKey
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool
 from tollhouse.platform.health import require_ready
@@ -31,6 +35,7 @@ from tollhouse.platform.health import require_ready
 OPERATIONS = Operations(PAGES)
 FRESH = {"Cache-Control": "public, max-age=300"}
 READERS, SEARCHERS = MeteredGuard(DOCS_PAGES_PER_MIN), MeteredGuard(DOCS_SEARCHES_PER_MIN)
+QUICKSTART_KEY = "Quickstart"
 FIRST_TRIED = "open_link"
 TRIAL_TEXT = """\
 # Try it
@@ -71,6 +76,20 @@ async def status(request: Request, db: Pool) -> Response:
     """Show people that the service is available, as `/readyz` shows programs. Else they get the error page (503)."""
     await require_ready(db)
     return _page(request, "docs/status.html", "/docs/status")
+
+
+@OPERATIONS.add("GET", "/docs/quickstart", guard=READERS)
+async def show_quickstart(request: Request) -> Response:
+    """Show the quickstart. Signed-in people can have a test key filled into its commands."""
+    return _quickstart_page(request, await current_reader(request))
+
+
+@OPERATIONS.add("POST", "/docs/quickstart", guard=signed_in_page)
+async def make_quickstart_key(request: Request, caller: Person) -> Response:
+    """Create a key of the test environment and show the quickstart with it once."""
+    new = NewApiKey(QUICKSTART_KEY, "test", list(PRESETS["payments"].scopes))
+    created = await request.transact(lambda work: create_api_key(work, caller, new))
+    return _quickstart_page(request, caller, created.api_key)
 
 
 @OPERATIONS.add("GET", "/docs/{name}", guard=READERS, errors=(NotFound,))
@@ -162,6 +181,15 @@ def _page(request: Request, template: str, path: str, **context: Any) -> Respons
     before, after = navigation.around(path)
     frame: dict[str, Any] = {"navigation": navigation, "here": path, "before": before, "after": after, "searched": ""}
     return page(request, template, **(frame | context))
+
+
+def _quickstart_page(request: Request, person: Person | None, api_key: str = "") -> Response:
+    """Never stored: it depends on the session, and may have a key."""
+    found = _chapters(request.services.settings)[quickstart.NAME]
+    shown = quickstart.with_key(found, api_key) if api_key else found
+    response = _page(request, "docs/quickstart.html", found.path, chapter=shown, person=person, api_key=api_key)
+    response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def _markdown(text: str) -> Response:

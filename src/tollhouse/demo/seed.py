@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import aiohttp
 import msgspec
@@ -63,6 +64,8 @@ async def load_or_create(http: aiohttp.ClientSession, base_url: str, file: Path,
         if earlier.callback == callback:
             return earlier
     made = await _make(http, merchant, callback)
+    if not known:
+        await _fill(http, base_url)
     file.touch(mode=0o600)
     file.write_bytes(msgspec.json.encode(made))
     return made
@@ -107,6 +110,15 @@ async def create_live_links(
         async with http.post(f"{integration}/payment-links", json=link, headers=sent) as response:
             links[method_id] = (await _body(response))["url"]
     return links
+
+
+async def _fill(http: aiohttp.ClientSession, base_url: str) -> None:
+    """A month of payments of different amounts, times and states, as the button of the dashboard creates them."""
+    headers = {"Origin": base_url}
+    form = {"key": str(uuid4())}
+    async with http.post(f"{base_url}/test/sample-data", data=form, headers=headers) as response:
+        if response.status >= 400:  # noqa: PLR2004
+            raise DemoError(f"the sample data was refused: {response.status}")
 
 
 async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> DemoCredentials:

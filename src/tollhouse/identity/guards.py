@@ -203,6 +203,15 @@ async def recognize(request: Request) -> None:
         await _show_navigation(request, person)
 
 
+async def current_reader(request: Request) -> Person | None:
+    """The user who reads a public page; None without a session, and at an address that cookies are not for."""
+    try:
+        cookies.require_own_host(request)
+    except MisdirectedRequest:
+        return None
+    return await current_person(request)
+
+
 async def _show_navigation(request: Request, person: Person) -> None:
     """Set the mode of the page, and the navigation of its errors."""
     request.mode = await modes.mode_of(request, person)
