@@ -14,6 +14,7 @@ import uvloop
 
 from chaos import (
     administrator,
+    alerts,
     backlog,
     containers,
     failover,
@@ -52,6 +53,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "failover": failover.run,
     "containers": containers.run,
     "administrator": administrator.run,
+    "alerts": alerts.run,
 }
 NAMESPACED = {"strangers", "rebinding"}
 """These run in a network namespace with their own name server."""

@@ -16,6 +16,7 @@ from tests.running import free_port
 from tollhouse.kernel import clock
 from tollhouse.mail import jobs, outbox, rendering, store
 from tollhouse.mail.model import Email
+from tollhouse.monitoring.database_metrics import read_metrics
 from tollhouse.platform import smtp
 from tollhouse.platform.smtp import MailDeferredError, parse_relay, send_mail
 
@@ -112,6 +113,29 @@ async def test_a_relay_that_is_down_or_hangs_keeps_nobody(
     mail_worker.postbox.responses.clear()
     await mail_worker.turn_the_clock()
     assert len(await mail_worker.mail_to(dora)) == 1
+
+
+async def test_emails_that_no_relay_takes_are_overdue_and_one_that_a_server_defers_is_not(mail_worker: MailWorker) -> None:
+    """Each failed attempt schedules the next one: how long that one is due says nothing about the first."""
+
+    async def overdue_s() -> float:
+        found = {one.name: one.samples[0].value for one in await read_metrics(mail_worker.services.db) if one.samples}
+        return found["tollhouse_email_overdue_seconds"]
+
+    async with sign_up(mail_worker.service, "dora", "Dora's Deli"), sign_up(mail_worker.service, "dan", "Dan's Deli"):
+        await mail_worker.sql("UPDATE mails SET created_at = created_at - interval '20 min'")
+        mail_worker.postbox.responses["RCPT"] = "451 later"
+        await mail_worker.send()
+        assert [mail["later"] for mail in await mail_worker.state()] == [True, True]
+        assert await overdue_s() > 1_100
+        mail_worker.postbox.responses.clear()
+    async with sign_up(mail_worker.service, "dirk", "Dirk's Deli"):
+        await mail_worker.send()
+        assert [mail["sent"] for mail in await mail_worker.state()] == [False, False, True]
+        assert await overdue_s() == 0
+    await mail_worker.turn_the_clock()
+    await mail_worker.send()
+    assert await overdue_s() == 0
 
 
 @pytest.mark.usefixtures("dora")

@@ -125,7 +125,7 @@ async def _read_queues(db: Pool, now: datetime) -> list[Metric]:
     """Deliveries and emails."""
     deliveries = await read_status(db)
     oldest = await _row(db, store.OLDEST_UNDELIVERED)
-    mails = await _row(db, store.MAILS, now)
+    mails = await _row(db, store.MAILS)
     failing = await _row(db, store.DESTINATIONS_FAILING, now - FAILING_AFTER)
     return [
         _gauge(
@@ -153,7 +153,11 @@ async def _read_queues(db: Pool, now: datetime) -> list[Metric]:
             "Destinations of webhooks that have refused an event for over an hour.",
             ({}, failing["count"]),
         ),
-        _gauge("email_overdue_seconds", "How long the oldest email has been due.", ({}, _age_s(mails["due_at"], now))),
+        _gauge(
+            "email_overdue_seconds",
+            "How long the oldest email has waited, since when none was sent.",
+            ({}, _age_s(mails["waits_since"], now)),
+        ),
     ]
 
 

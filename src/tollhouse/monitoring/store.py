@@ -34,7 +34,14 @@ OLDEST_UNDELIVERED = """
           UNION ALL (SELECT event_id FROM webhook_deliveries_later ORDER BY event_id LIMIT 1)) AS waiting
     JOIN webhook_events e ON e.id = waiting.event_id
 """
-MAILS = "SELECT min(next_attempt_at) AS due_at FROM mails WHERE next_attempt_at <= $1"
+# The oldest email that waits, unless a later one was sent: then a single recipient's server defers it. An attempt that fails
+# has its next one later, so that the time of that one says nothing.
+MAILS = """
+    SELECT min(created_at) AS waits_since FROM mails
+    WHERE next_attempt_at IS NOT NULL AND created_at > coalesce((
+        SELECT created_at FROM mails WHERE num_nonnulls(sent_at, shown_at) > 0
+        ORDER BY created_at DESC LIMIT 1), '-infinity')
+"""
 # What waits for an operator, and since when the oldest does.
 WAITING = """
     SELECT 'project' AS kind, count(*) AS count, min(updated_at) AS oldest_at FROM projects
