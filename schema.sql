@@ -1700,6 +1700,7 @@ CREATE TABLE public.webhook_events (
     next_attempt_at timestamp with time zone,
     delivered_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
+    request_id uuid,
     CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
     CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
     CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
@@ -2076,6 +2077,14 @@ END $$;
 CREATE FUNCTION public.webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval) RETURNS void
     LANGUAGE plpgsql
     AS $$
+BEGIN
+    PERFORM webhook_events_record(
+        p_id, p_merchant, p_mode, p_type, p_source_type, p_source_id, p_sequence, p_body, p_url, p_destination_key,
+        p_source, p_saved_applies, p_at, p_held_for, NULL);
+END $$;
+CREATE FUNCTION public.webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval, p_request_id uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
 DECLARE
     v_saved record;
     v_source text := p_source;
@@ -2105,9 +2114,9 @@ BEGIN
     INSERT INTO webhook_event_keys (source_id, source_type, type, sequence)
     VALUES (p_source_id, p_source_type, p_type, p_sequence);
     INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_url,
-                                destination_source, status, next_attempt_at, created_at)
+                                destination_source, status, next_attempt_at, created_at, request_id)
     VALUES (p_id, p_merchant, p_mode, p_type, p_source_type, p_source_id, p_sequence, p_body, v_url,
-            v_source, v_status, CASE v_status WHEN 'pending' THEN now() END, p_at);
+            v_source, v_status, CASE v_status WHEN 'pending' THEN now() END, p_at, p_request_id);
     IF v_status = 'pending' THEN
         INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, run_at, automatic_at, trigger)
         VALUES (p_id, p_merchant, p_mode, v_destination_key, now(), now(), v_trigger);
@@ -2117,6 +2126,14 @@ BEGIN
     END IF;
 END $$;
 CREATE FUNCTION public.webhook_events_record_balance(p_id uuid, p_merchant uuid, p_mode text, p_currency text, p_transaction_id uuid, p_entry_ids uuid[], p_template bytea, p_url text, p_destination_key bigint, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM webhook_events_record_balance(
+        p_id, p_merchant, p_mode, p_currency, p_transaction_id, p_entry_ids, p_template, p_url, p_destination_key,
+        p_saved_applies, p_at, p_held_for, NULL);
+END $$;
+CREATE FUNCTION public.webhook_events_record_balance(p_id uuid, p_merchant uuid, p_mode text, p_currency text, p_transaction_id uuid, p_entry_ids uuid[], p_template bytea, p_url text, p_destination_key bigint, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval, p_request_id uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -2158,7 +2175,7 @@ BEGIN
     PERFORM webhook_events_record(
         p_id, p_merchant, p_mode, 'balance.updated', 'ledger_entry', p_entry_ids[1], v_version,
         p_template || convert_to(' ' || array_to_string(v_values, ' '), 'UTF8'), p_url, p_destination_key, 'request',
-        p_saved_applies, p_at, p_held_for);
+        p_saved_applies, p_at, p_held_for, p_request_id);
 END $$;
 CREATE FUNCTION public.webhook_failures_follow() RETURNS trigger
     LANGUAGE plpgsql
@@ -4368,6 +4385,7 @@ ALTER TABLE ONLY public.withdrawals
 ALTER TABLE ONLY public.worker_signs
     ADD CONSTRAINT worker_signs_pkey PRIMARY KEY (worker_id);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX api_requests_by_callers_id ON ONLY public.api_requests USING btree (request_id) WHERE (request_id <> id);
 CREATE INDEX audit_lines_age ON public.audit_lines USING brin (created_at) WITH (pages_per_range='16');
 CREATE INDEX audit_lines_by_topic ON public.audit_lines USING btree (merchant_id, split_part(deed, '.'::text, 1), created_at DESC, id DESC);
 CREATE INDEX audit_lines_newest ON public.audit_lines USING btree (merchant_id, created_at DESC, id DESC);

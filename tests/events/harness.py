@@ -168,4 +168,5 @@ async def open_harness(services: Services, mode: Mode) -> Harness:
 
 def claim_from_row(row: Row) -> Claim:
     """The claim that a delivery's lease stands for."""
-    return signed_request.claim_from_row({**row, "started_at": row["lease_until"] - LEASE}, row["lease_token"])  # pyright: ignore[reportArgumentType]
+    leased = {**row, "started_at": row["lease_until"] - LEASE, "request_id": None}
+    return signed_request.claim_from_row(leased, row["lease_token"])  # pyright: ignore[reportArgumentType]

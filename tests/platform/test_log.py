@@ -213,6 +213,7 @@ def test_a_line_that_cannot_be_made_raises_nothing() -> None:
     assert set(reported) == {"first", "log_lines_lost", "library_message", "second"}
     assert reported["log_lines_lost"]["count"] == 1
     assert reported["library_message"]["detail"] == "of a library"
+    assert set(reported["second"]) == {"event", "level", "timestamp", "port"}
 
 
 NO_LINE = """
@@ -225,5 +226,5 @@ set_up()
 log.info("first")
 log.info("never", detail=Unspeakable())
 logging.getLogger("somebody").warning("of %s", "a library")
-log.info("second")
+log.info("second", code=None, port=80)
 """

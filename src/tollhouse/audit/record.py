@@ -12,6 +12,7 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.platform import changed_objects
 
 
 async def event(
@@ -29,6 +30,8 @@ async def event(
     `subject` is the ID of the object, `name` its name at this time.
     """
     merchant_id, mode = (scope.merchant_id, scope.mode) if isinstance(scope, MerchantEnv) else (scope, None)
+    if isinstance(subject, UUID):
+        changed_objects.note(subject)
     encoded = msgspec.json.encode(changed).decode() if changed else None
     about = Subject(None if subject is None else str(subject), name, encoded)
     await store.insert(work.tx, merchant_id, new_id(), work.now, mode, event_type, by or work.actor, about)

@@ -17,6 +17,7 @@ from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.errors import MethodUnavailable
 from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.payment_links.offers import LinkOffer
+from tollhouse.platform import changed_objects
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.rails.provider import Attempt, Instructions, RailUnavailableError
 from tollhouse.transactions import store as transaction_store
@@ -110,6 +111,8 @@ async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, paye
         tx, link, new.id, new.method, new.instructions, new.price, now, payer_language, new.priced
     )
     await link_store.record_attempt(tx, link, new.id, now)
+    changed_objects.note(new.id)
+    changed_objects.note(link.id)
     await payments.follow(tx, link.env, new.id, new.instructions, now)
     return new.id
 

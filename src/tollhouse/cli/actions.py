@@ -121,10 +121,15 @@ def print_rows(name: str, read: Callable[[Services], Awaitable[Sequence[Any]]], 
     if as_json:
         print(msgspec.json.encode({name: rows}).decode())
         return 0
+    print_table(rows)
+    return 0
+
+
+def print_table(rows: Sequence[Any]) -> None:
+    """Print rows one a line below the names of their fields, and their number."""
     for line in _table([msgspec.to_builtins(row) for row in rows]):
         print(line)
     stderr.print("1 row." if len(rows) == 1 else f"{len(rows)} rows.")
-    return 0
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -65,6 +65,7 @@ for name, command in (
     ("restore", "restore:restore_backup"),
     ("database", "database_upgrade:app"),
     ("retention", "retention:show_retention"),
+    ("trace", "trace:print_trace"),
     ("person", "persons:app"),
     ("merchant", "merchant_data:app"),
     ("signer", "signer:app"),

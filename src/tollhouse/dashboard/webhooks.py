@@ -18,6 +18,9 @@ from tollhouse.identity.model import Person
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.platform.db import Pool
+from tollhouse.request_log import store as request_store
+from tollhouse.request_log.model import CausingRequest
+from tollhouse.request_log.retention import kept_since
 from tollhouse.webhooks import actions, labels, store
 from tollhouse.webhooks.model import (
     EventsPageQuery,
@@ -191,6 +194,7 @@ async def _event(
         here="events",
         event=found,
         subject=subject_of(found).link,
+        cause=await _cause(request, env, found),
         payload=msgspec.json.format(found.payload).decode(),
         meaning=labels.describe_status(found.status, found.destination_url),
         tries=sum(attempt.trigger == "automatic" for attempt in history),
@@ -202,4 +206,13 @@ async def _event(
         due=found.next_attempt_at is not None and found.next_attempt_at <= request.now,
         message=error.message if error else "",
         advice=ADVICE.get(error.code, "") if error else "",
+    )
+
+
+async def _cause(request: Request, env: MerchantEnv, event: WebhookEvent) -> CausingRequest | None:
+    """The API request that caused the event, as long as the log has it."""
+    if event.request_id is None:
+        return None
+    return await request_store.get_cause(
+        request.services.db, env, event.request_id, kept_since(request.services, request.now)
     )

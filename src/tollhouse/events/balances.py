@@ -97,6 +97,7 @@ async def _record_with_posting(
         work.services.settings.deprecated_webhooks,
         work.now,
         HELD_FOR,
+        work.actor.request_id,
     )
 
 

@@ -242,13 +242,25 @@ class DeliveryWorker:
         try:
             request = signed_request.sign(self._services.keys, claim, row, url)
         except (DecryptionError, ValueError) as error:
-            log.error("webhook_signing_failed", event_id=str(claim.event_id), error=type(error).__name__)
+            log.error(
+                "webhook_signing_failed",
+                event_id=str(claim.event_id),
+                request_id=claim.request_id,
+                error=type(error).__name__,
+            )
             outcome = Outcome("signing_secret_missing", None, 0)
         else:
             outcome = await outbound.post(request.url, request.body, request.headers, kept_bytes=BYTES_READ)
             self._health.observe(claim.destination_key, outcome.duration_ms, delivered=outcome.succeeded)
         if outcome.error is not None:
-            log.info("attempt_failed", event_id=str(claim.event_id), attempt=attempt, mode=claim.mode, error=outcome.error)
+            log.info(
+                "attempt_failed",
+                event_id=str(claim.event_id),
+                request_id=claim.request_id,
+                attempt=attempt,
+                mode=claim.mode,
+                error=outcome.error,
+            )
         self._results.add(AttemptResult(claim, attempt, outcome))
 
     def _ended(self, task: "asyncio.Task[None]") -> None:

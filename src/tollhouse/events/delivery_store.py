@@ -36,8 +36,9 @@ CLAIM = """
         WHERE d.event_id = ANY (ARRAY(SELECT event_id FROM due))
         RETURNING d.event_id, d.merchant_id, d.mode, d.lane, d.destination_key, d.held, d.sending, d.tries, d.lost
     )
-    SELECT mine.*, now() AS started_at, e.id, e.type, e.body, e.attempts, e.destination_url, e.destination_source,
-           n.url AS saved_url, n.delivery_disabled_at IS NOT NULL AS disabled, s.version, s.key_id, s.nonce, s.ciphertext
+    SELECT mine.*, now() AS started_at, e.id, e.type, e.body, e.attempts, e.request_id, e.destination_url,
+           e.destination_source, n.url AS saved_url, n.delivery_disabled_at IS NOT NULL AS disabled, s.version, s.key_id,
+           s.nonce, s.ciphertext
     FROM mine
     LEFT JOIN webhook_events e ON e.id = mine.event_id
     LEFT JOIN webhook_environments n ON n.merchant_id = mine.merchant_id AND n.mode = mine.mode
@@ -146,7 +147,7 @@ RELEASE_LEASE = """
 """
 EXPIRED_LEASES = """
     SELECT d.event_id, d.lease_token, d.mode, d.lane, d.destination_key, d.held, d.sending, d.tries, d.lost, e.attempts,
-           d.lease_until - $1::interval AS started_at
+           e.request_id, d.lease_until - $1::interval AS started_at
     FROM webhook_deliveries d JOIN webhook_events e ON e.id = d.event_id
     WHERE d.lease_until < now() ORDER BY d.lease_until LIMIT 100
 """

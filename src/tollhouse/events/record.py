@@ -16,6 +16,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import HELD_S
+from tollhouse.platform import changed_objects
 from tollhouse.platform.packed_json import pack
 from tollhouse.platform.wakeups import wakeups
 
@@ -43,7 +44,7 @@ async def record(work: Work, env: MerchantEnv, event: NewEvent) -> UUID:
     """Insert the event, and its delivery if it is to be sent, with the deferred writes. Returns the event's id.
 
     The destination is the request's address, else the saved one in compatibility mode. Recording the same change of an
-    object twice violates a constraint.
+    object twice violates a constraint. The event has the ID of the request that the work is done for.
     """
     return await _insert(work, env, event, source="request")
 
@@ -63,6 +64,8 @@ async def record_test(work: Work, env: MerchantEnv, url: str, event_type: EventT
 
 async def _insert(work: Work, env: MerchantEnv, event: NewEvent, *, source: Literal["request", "test"]) -> UUID:
     event_id = event.source_id if source == "test" else new_id()
+    if event.type != "balance.updated":  # of an entry, whose ledger transaction notes the object
+        changed_objects.note(event.source_id)
     wake_sender(work, event.destination_url)
     await work.tx.defer(
         store.RECORD,
@@ -80,6 +83,7 @@ async def _insert(work: Work, env: MerchantEnv, event: NewEvent, *, source: Lite
         work.services.settings.deprecated_webhooks,
         work.now,
         HELD_FOR,
+        work.actor.request_id,
     )
     return event_id
 

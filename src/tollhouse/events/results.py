@@ -84,7 +84,8 @@ class ResultWriter:
         except PERMANENT_ERRORS as error:
             if len(batch) > 1:
                 return all([await self._write([result]) for result in batch])
-            log.error("attempt_dropped", event_id=str(batch[0].claim.event_id), exc_info=error)
+            claim = batch[0].claim
+            log.error("attempt_dropped", event_id=str(claim.event_id), request_id=claim.request_id, exc_info=error)
         except DATABASE_ERRORS as error:
             log.error("attempts_write_failed", error=type(error).__name__, reason=reason_of(error), count=len(batch))
             return False
@@ -103,7 +104,9 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
             count_attempt(result.claim, outcome)
         if is_settled or outcome.error == WORKER_LOST:
             continue
-        log.warning("lease_lost", event_id=str(result.claim.event_id), attempt=result.attempt)
+        log.warning(
+            "lease_lost", event_id=str(result.claim.event_id), request_id=result.claim.request_id, attempt=result.attempt
+        )
         status = "succeeded" if outcome.succeeded else "failed"
         await services.db.execute(
             delivery_store.UPDATE_LOST_ATTEMPT,

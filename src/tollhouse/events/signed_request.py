@@ -19,7 +19,7 @@ USER_AGENT = "Tollhouse-Webhooks/2"
 
 
 class Claim(Struct, frozen=True):
-    """A delivery leased by this worker for one attempt."""
+    """A delivery leased by this worker for one attempt. `request_id` is the request that caused its event."""
 
     event_id: UUID
     token: UUID
@@ -31,6 +31,7 @@ class Claim(Struct, frozen=True):
     tries: int
     lost: int
     started_at: datetime
+    request_id: str | None = None
 
 
 class SignedRequest(Struct, frozen=True):
@@ -54,6 +55,7 @@ def claim_from_row(row: Row, token: UUID) -> Claim:
         tries=row["tries"],
         lost=row["lost"],
         started_at=row["started_at"],
+        request_id=None if row["request_id"] is None else str(row["request_id"]),
     )
 
 

@@ -9,8 +9,8 @@ from msgspec import Struct
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.db import Pool, Tx
 
-RECORD = "SELECT webhook_events_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
-RECORD_BALANCE = "SELECT webhook_events_record_balance($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+RECORD = "SELECT webhook_events_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+RECORD_BALANCE = "SELECT webhook_events_record_balance($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 
 RELEASE_HELD = """
     WITH released AS (

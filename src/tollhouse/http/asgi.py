@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from tollhouse.http import cookies
 from tollhouse.http.base_path import BasePath, path_of
 from tollhouse.http.dispatch import Dispatcher, IdempotencyStore
+from tollhouse.http.object_ids import ids_of
 from tollhouse.http.operations import IN_BOTH_MODES, Operation, Routes
 from tollhouse.http.page_compression import compress_page
 from tollhouse.http.request import Headers, Request
@@ -35,6 +36,7 @@ from tollhouse.kernel.errors import (
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Text
+from tollhouse.platform import changed_objects
 from tollhouse.platform.db_errors import is_unavailable
 from tollhouse.platform.log import log, request_id
 from tollhouse.platform.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
@@ -126,6 +128,7 @@ class AsgiApplication:
         started = time.monotonic()
         request = self._build_request(scope)
         request_id.set(request.request_id)
+        changed_objects.start()
         methods, request.params = self._routes.find(request.path)
         operation = methods.get(request.method)
         if request.method == "HEAD" and "GET" in methods and methods["GET"].surface.head:
@@ -154,6 +157,8 @@ class AsgiApplication:
             route=operation.name if operation else "none",
             status=response.status_code,
             duration_ms=round(duration_us / 1000, 1),
+            object_ids=ids_of(request, response) or None,
+            server_request_id=None if request.server_request_id == request.request_id else request.server_request_id,
         )
         await response(scope, receive, send)
         for recorder in self._recorders:

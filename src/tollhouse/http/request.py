@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollhouse.http.forms import FORM, Form, parse_form
 from tollhouse.http.multipart import FORM_WITH_FILES, parse_multipart
 from tollhouse.http.services import Services, Work
-from tollhouse.kernel.actor import SYSTEM, Actor, ActorKind
+from tollhouse.kernel.actor import Actor, ActorKind
 from tollhouse.kernel.errors import InvalidRequest, UnsupportedMediaType
 from tollhouse.kernel.ids import Mode, new_id_text
 from tollhouse.kernel.text import Text
@@ -115,7 +115,7 @@ class Request:
         self.now = now
         self.params: dict[str, str] = {}
         self.caller: object = None
-        self.actor = SYSTEM
+        self.actor = Actor("system", request=self.server_request_id)
         self.zone: tzinfo = UTC
         self.mode: Mode | None = None
         self.error_layout = ERROR_LAYOUT

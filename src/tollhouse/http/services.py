@@ -9,6 +9,7 @@ from msgspec import Struct
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.templates import Templates
 from tollhouse.kernel.actor import SYSTEM, Actor
+from tollhouse.platform import changed_objects
 from tollhouse.platform.config import Settings
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.encryption import KeyRing
@@ -46,7 +47,17 @@ class Services(Struct, frozen=True):
 
     async def transact(self, action: "Callable[[Work], Awaitable[T]]", now: datetime, actor: Actor = SYSTEM) -> T:
         """Run `action` in a transaction. It runs again after a deadlock or a serialization failure."""
-        return await self.db.transact(lambda tx: action(Work(tx, self, now, actor)))
+        before = len(changed_objects.noted())
+
+        async def run(tx: Tx) -> T:
+            changed_objects.keep_first(before)
+            return await action(Work(tx, self, now, actor))
+
+        try:
+            return await self.db.transact(run)
+        except BaseException:
+            changed_objects.keep_first(before)
+            raise
 
 
 class Work(Struct, frozen=True):

@@ -20,7 +20,7 @@ from tollhouse.identity.return_paths import DASHBOARD
 from tollhouse.identity.sessions import current_person
 from tollhouse.identity.throttle import RequestMeter
 from tollhouse.kernel import scopes, tokens
-from tollhouse.kernel.actor import SYSTEM, Actor
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest, MisdirectedRequest
 
 REQUESTS = RequestMeter()
@@ -221,7 +221,7 @@ async def _show_navigation(request: Request, person: Person) -> None:
 def _actor_of(request: Request, caller: Caller) -> Actor:
     if caller.client_id is not None:
         return request.actor_of("application", caller.client_id)
-    return request.actor_of("api_key", caller.api_key_id) if caller.api_key_id is not None else SYSTEM
+    return request.actor_of("api_key", caller.api_key_id) if caller.api_key_id is not None else request.actor
 
 
 def _count_request(request: Request, caller: Caller) -> None:

@@ -12,7 +12,7 @@ from tollhouse.identity import operator_stepup, operators_store
 from tollhouse.identity.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.identity.return_paths import CONSOLE
 from tollhouse.identity.sessions import session_hash
-from tollhouse.kernel.actor import OPERATOR
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.limits import OPERATOR_SESSION_ABSOLUTE_S
 from tollhouse.kernel.tokens import BODY_CHARS, digest, random_base62
 from tollhouse.platform.db import Tx
@@ -44,7 +44,7 @@ class OperatorGuard:
         if operator is None:
             raise SignInFirst(CONSOLE.sign_in_path(request))
         cookies.require_same_origin(request)
-        request.actor = OPERATOR
+        request.actor = Actor("operator", request=request.server_request_id)
         show_navigation(request, operator)
         if not request.services.settings.is_live_use:
             return operator

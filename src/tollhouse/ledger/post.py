@@ -15,6 +15,7 @@ from tollhouse.ledger.model import (
     LedgerTransaction,
     PostedTransaction,
 )
+from tollhouse.platform import changed_objects
 from tollhouse.platform.db import Tx
 
 ERROR_BY_CONSTRAINT = {
@@ -29,6 +30,7 @@ async def post(work: Work, journal_entry: JournalEntry) -> PostedTransaction:
 
     Raises `InsufficientFunds`, `BalanceLimitExceeded` and `AlreadyPosted`; each aborts the transaction.
     """
+    changed_objects.note(journal_entry.source.id)
     try:
         return await store.post(work.tx, journal_entry, work.actor.client_id, work.now)
     except (asyncpg.CheckViolationError, asyncpg.UniqueViolationError) as violation:
@@ -57,6 +59,7 @@ async def post_platform(work: Work, journal_entries: Sequence[JournalEntry]) -> 
 async def defer_post(work: Work, journal_entry: JournalEntry) -> LedgerTransaction:
     """Write a journal entry with the deferred writes, or now if this run does not defer. Raises what `post` raises."""
     if work.tx.is_optimistic:
+        changed_objects.note(journal_entry.source.id)
         return await store.defer_post(work.tx, journal_entry, work.actor.client_id, work.now)
     return await post(work, journal_entry)
 

@@ -2,7 +2,8 @@
 
 Logging never blocks and never raises: lines that cannot be written are dropped and counted (`platform/log_sink.py`).
 
-Fields must be on a list. The value of any other field is replaced by its type, so a new call cannot leak by accident.
+Fields must be on a list. The value of any other field is redacted, so a new call cannot leak by accident. Fields without a
+value are left out.
 """
 
 import json
@@ -24,6 +25,7 @@ ALLOWED = frozenset(
         "part", "pid", "port", "workers", "exit_status", "version", "merchant_id", "mode", "client_id", "grant_id",
         "event_id", "event_type", "attempt", "error", "host", "count", "migration", "exception", "reason", "detail",
         "base_url", "folder", "holder_id", "retry_after_s", "advice", "font", "head", "table", "transaction_id",
+        "server_request_id", "object_ids",
     }
 )  # fmt: skip
 
@@ -109,8 +111,8 @@ def _describe_loss(count: int) -> bytes:
 
 
 def _redact_and_date(_logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
-    """Keep the listed fields, replace others by their type, and add request, level and time."""
-    line = {name: value if name in ALLOWED else "[redacted]" for name, value in entry.items()}
+    """Keep the listed fields that have a value, redact others, and add request, level and time."""
+    line = {name: value if name in ALLOWED else "[redacted]" for name, value in entry.items() if value is not None}
     current_id = request_id.get()
     if current_id is not None:
         line["request_id"] = current_id

@@ -33,6 +33,7 @@ from tollhouse.ledger.post import defer_post, ensure_balance_limit
 from tollhouse.orders.errors import InvalidState
 from tollhouse.outgoing import gate, limits
 from tollhouse.outgoing.model import OutgoingTransfer
+from tollhouse.platform import changed_objects
 from tollhouse.platform.db import Tx
 from tollhouse.refunds import refund_evidence, store
 from tollhouse.refunds.new_refund import NewRefund
@@ -59,6 +60,7 @@ async def request(
         hold, posted = await holds.reserve(work, env, Source(SOURCE, refund_id), current.currency, held_minor)
         hold_id = hold.id
     refund = _pending(preview, new, transfer, hold_id, work.now)
+    changed_objects.note(refund_id)
     await store.insert(work.tx, current, refund)
     held = msgspec.structs.replace(
         current,

@@ -58,6 +58,9 @@ ONE = """
            grant_id, request_body, response_body, asked, answered
     FROM api_requests WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND id >= $4
 """
+CAUSE = """
+    SELECT id, created_at, method, path FROM api_requests WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND id >= $4
+"""
 # Changes that succeeded at one of the times $3, with ids from $4 to before $5 at the same position.
 CHANGES_AT = """
     SELECT r.id, r.created_at, r.method, r.path, r.response_body, r.answered
@@ -116,6 +119,12 @@ async def get(db: Pool, env: MerchantEnv, request: UUID, since: datetime) -> Req
         response_body=_body(row["response_body"], row["answered"]),
         same_key=same_key[:SAME_KEY_MAX],
     )
+
+
+async def get_cause(db: Pool, env: MerchantEnv, request: UUID, since: datetime) -> CausingRequest | None:
+    """A request of this environment since then, without what was sent and answered; None if the log does not have it."""
+    row = await db.fetchrow(CAUSE, env.merchant_id, env.mode, request, first_id(since))
+    return None if row is None else CausingRequest(*row.values())
 
 
 async def list_credentials(db: Pool, env: MerchantEnv) -> list[CredentialLabel]:

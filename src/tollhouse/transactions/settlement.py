@@ -26,6 +26,7 @@ from tollhouse.ledger.post import defer_post, fits_balance_limit
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.store import Credited
+from tollhouse.platform import changed_objects
 from tollhouse.platform.db import Tx
 from tollhouse.platform.log import log
 from tollhouse.rails.provider import Observation, PaymentTimes
@@ -143,6 +144,7 @@ async def receive_again(
 
 async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
     """Write the new state of a locked payment and return it."""
+    changed_objects.note(new.id)
     return await store.change(tx, new, detail, now)
 
 

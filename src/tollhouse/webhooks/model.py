@@ -165,6 +165,8 @@ class WebhookEvent(Struct, frozen=True, kw_only=True):
     delivered_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")]
     body: Internal[bytes]
     destination_source: Internal[str]
+    request_id: Internal[UUID | None] = None
+    """The request that caused it, by the ID that the service gave it; None for a job."""
 
     @property
     def payload(self) -> bytes:
