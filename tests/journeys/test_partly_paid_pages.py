@@ -96,7 +96,7 @@ async def pages(alice: Actor, service: Service, monkeypatch: pytest.MonkeyPatch)
 
 @by_look(NARROW)
 @pytest.mark.parametrize("language", ["en", "de"])
-async def test_the_worst_moments_are_told_with_their_amounts(
+async def test_the_worst_moments_name_their_amounts(
     look: Look, language: str, browser: Browser, service: Service, pages: dict[str, str]
 ) -> None:
     assert pages.keys() == SENTENCES.keys()

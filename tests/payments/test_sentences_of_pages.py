@@ -70,7 +70,7 @@ async def test_an_ended_link_does_not_know_who_paid(alice: Actor, end: str) -> N
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-async def test_nobody_is_told_to_pay_what_cannot_be_paid(alice: Actor, courier: Courier, language: str) -> None:
+async def test_nobody_is_asked_to_pay_what_cannot_be_paid(alice: Actor, courier: Courier, language: str) -> None:
     assert courier.health().available
     await approve_project(alice, "live")
     body = TICKET | {"currency": "USD"}

@@ -251,7 +251,6 @@ async def render(
     choice = choice or ChosenPrice(found.price, typed_of(found.price, _currency(request, found)))
     is_choosing = error is not None or bool(choice.errors.field_errors)
     showing_offers = state in CHOOSING or state == "rate_expired" or is_choosing
-    offers = await _offers(request, found, choice.price, now) if showing_offers else []
     return page(
         request,
         "checkout/checkout.html",
@@ -269,8 +268,7 @@ async def render(
         currency=catalogue.currencies[attempt.currency if attempt else link.currency],
         failure=_failure(attempt) if state == "failed" else None,
         message=None if error is None else CHOOSE_AGAIN,
-        offers=offers,
-        is_unpayable=showing_offers and choice.price is not None and not any(offer.available for offer in offers),
+        **await _offer_values(request, found, choice.price if showing_offers else None, now),
         **WORDS,
         method_name=None if attempt is None else catalogue.label_of(attempt.method_id),
         **uri_values(found, catalogue),
@@ -359,6 +357,12 @@ async def _offers(request: Request, found: Checkout, price: CheckoutPrice | None
     services = request.services
     current = await load_prices(services.db, found.link, found.settings, now)
     return offers_for(found.link, found.settings, services.rails, services.catalogue, current, price)
+
+
+async def _offer_values(request: Request, found: Checkout, price: CheckoutPrice | None, now: datetime) -> dict[str, Any]:
+    """The methods for a price, and whether there is a price that none of them takes."""
+    offers = await _offers(request, found, price, now)
+    return {"offers": offers, "is_unpayable": price is not None and not any(offer.available for offer in offers)}
 
 
 async def _receipt_values(request: Request, found: Checkout, now: datetime, mail_form: ReceiptMailForm) -> dict[str, Any]:
