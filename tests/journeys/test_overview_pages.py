@@ -59,6 +59,11 @@ HOME = """
     - link "View all (Balances)"
     - paragraph: Available in EUR
     - link "Withdraw funds"
+  - region "Needs attention":
+    - list:
+      - listitem:
+        - paragraph:
+          - link /Webhook events failed in the last 7 days. 1/
   - region "Key figures":
     - link /Successful payments/
     - link /Success rate .* 1 failed/
@@ -86,11 +91,6 @@ HOME = """
     - table "Recent payments":
       - rowgroup:
         - row "Product Status Date Amount"
-  - region "Needs attention":
-    - list:
-      - listitem:
-        - paragraph:
-          - link /Webhook events failed in the last 7 days. 1/
   - region "Payment methods":
     - term: Test payment in EUR
     - definition: /%/
