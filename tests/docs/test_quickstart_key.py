@@ -4,8 +4,10 @@ import html
 import re
 
 import aiohttp
+from playwright.async_api import Browser, expect
 
-from tests.cast import Actor
+from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
+from tests.cast import PASSWORD, Actor
 from tests.forms import refuses_foreign_forms
 from tollhouse.dashboard.key_presets import BY_NAME
 from tollhouse.docs.quickstart import PLACEHOLDER
@@ -27,7 +29,7 @@ async def test_signed_out_visitors_are_led_to_sign_in_and_back(alice: Actor) -> 
     assert "<code>th_test_…</code>" in answer.text
     assert 'href="/signin?to=%2Fdocs%2Fquickstart"' in answer.text
     assert KEY.search(answer.text) is None
-    fields = {"email": alice.email, "password": "correct horse battery", "to": PATH}
+    fields = {"email": alice.email, "password": PASSWORD, "to": PATH}
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
         headers = {"Sec-Fetch-Site": "same-origin"}
         url = f"{alice.service.url}/signin"
@@ -74,3 +76,20 @@ async def test_only_forms_of_signed_in_people_make_keys(alice: Actor) -> None:
     assert FORM not in (await alice.send("GET", PATH)).ok().text
     (await alice.form(PATH, {})).ok(403)
     assert (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"] == []
+
+
+@in_a_browser
+@by_look(WIDE)
+async def test_the_quickstart_with_a_key_in_a_browser(look: Look, alice: Actor, browser: Browser) -> None:
+    async with visitor(browser, look, alice.service.url) as someone:
+        await someone.page.goto(alice.service.url + PATH)
+        await someone.see("quickstart-signed-out")
+        await someone.page.get_by_role("main").get_by_role("link", name="Sign in").click()
+        await someone.page.get_by_label("Email").fill(alice.email)
+        await someone.page.get_by_label("Password", exact=True).fill(PASSWORD)
+        await someone.page.get_by_role("button", name="Sign in").click()
+        await expect(someone.page).to_have_url(alice.service.url + PATH)
+        await someone.see("quickstart-signed-in")
+        await someone.page.get_by_role("button", name="Create test key").click()
+        await expect(someone.page.get_by_text("The commands below contain it.")).to_be_visible()
+        await someone.see("quickstart-with-key")
