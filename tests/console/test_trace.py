@@ -24,9 +24,9 @@ SECRETS = ("th_test_", "whsec_", "Nina", "order")
 
 async def trace(actor: Actor, named: str) -> list[dict[str, Any]]:
     """The entries of the story."""
-    told = await tollhouse(actor.service, "trace", named, "--json")
-    assert told.status == 0, told.talk
-    return told.json["entries"]
+    outcome = await tollhouse(actor.service, "trace", named, "--json")
+    assert outcome.status == 0, outcome.talk
+    return outcome.json["entries"]
 
 
 async def activate_secret(actor: Actor) -> None:
@@ -113,8 +113,8 @@ async def test_the_story_of_a_payment(alice: Actor, receiver: Receiver) -> None:
     } <= events
     assert len([one for one in of_kind(entries, "attempt") if one.startswith("attempt 1 failed, http_500, ")]) == 1
     assert any(one.startswith("refund.requested by api_key ") for one in of_kind(entries, "audit"))
-    told = msgspec.json.encode(entries).decode()
-    assert [secret for secret in SECRETS if secret in told] == []
+    text = msgspec.json.encode(entries).decode()
+    assert [secret for secret in SECRETS if secret in text] == []
 
 
 async def test_every_part_of_a_story_leads_to_it(alice: Actor, receiver: Receiver) -> None:
@@ -180,15 +180,15 @@ async def test_other_objects_have_a_story(alice: Actor) -> None:
 
 async def test_a_person_reads_lines_and_an_unknown_id_is_an_error(alice: Actor) -> None:
     link = await open_link(alice)
-    told = await tollhouse(alice.service, "trace", link["id"])
-    head, line, *_ = told.out.splitlines()
-    assert (told.status, head.split()) == (0, ["AT", "KIND", "SUMMARY", "ID"])
-    assert "payment_link 4.20 EUR created" in told.out
+    outcome = await tollhouse(alice.service, "trace", link["id"])
+    head, line, *_ = outcome.out.splitlines()
+    assert (outcome.status, head.split()) == (0, ["AT", "KIND", "SUMMARY", "ID"])
+    assert "payment_link 4.20 EUR created" in outcome.out
     assert line.startswith("20")
     for named in (new_id(), "0b5ae1f4-6a37-4e0c-9d3c-5f6f0b7a9c11"):
-        told = await tollhouse(alice.service, "trace", str(named))
-        assert (told.status, told.out) == (1, "")
-        assert told.talk.startswith(f"Nothing has the ID {named}: ")
+        outcome = await tollhouse(alice.service, "trace", str(named))
+        assert (outcome.status, outcome.out) == (1, "")
+        assert outcome.talk.startswith(f"Nothing has the ID {named}: ")
     assert (await tollhouse(alice.service, "trace", "coffee")).status == 2
 
 

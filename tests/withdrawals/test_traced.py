@@ -1,11 +1,14 @@
 """What operators decide about a withdrawal is part of its story."""
 
+import pytest
+
 from tests.cast import Actor
 from tests.command import tollhouse
 from tests.console.commands import operator
 from tests.withdrawals.steps import BY_SEPA, asked
 
 
+@pytest.mark.usefixtures("bank")
 async def test_an_operators_decision_is_part_of_the_story(rich: Actor) -> None:
     withdrawal = await asked(rich, BY_SEPA, mode="live")
     done = await operator(
@@ -15,12 +18,12 @@ async def test_an_operators_decision_is_part_of_the_story(rich: Actor) -> None:
     done = await operator(rich.service, "withdrawals", "reject", withdrawal["id"], "--reason", "Unknown payee", "--json")
     for named in (withdrawal["id"], done.json["action_id"]):
         entries = (await tollhouse(rich.service, "trace", named, "--json")).json["entries"]
-        said = [(entry["kind"], entry["summary"]) for entry in entries]
+        lines = [(entry["kind"], entry["summary"]) for entry in entries]
         rejected = "withdrawal_rejected by local administrator on the command line: Unknown payee"
-        assert ("operator", rejected) in said
-        assert ("ledger", "hold 10.00 EUR: debit available, credit reserved") in said
-        assert ("ledger", "release 10.00 EUR: debit reserved, credit available") in said
-        assert any(kind == "event" and summary.startswith("withdrawal.failed, ") for kind, summary in said)
-        told = str(entries)
-        assert BY_SEPA["receiver"] not in told
-        assert "Nina" not in told
+        assert ("operator", rejected) in lines
+        assert ("ledger", "hold 10.00 EUR: debit available, credit reserved") in lines
+        assert ("ledger", "release 10.00 EUR: debit reserved, credit available") in lines
+        assert any(kind == "event" and summary.startswith("withdrawal.failed, ") for kind, summary in lines)
+        text = str(entries)
+        assert BY_SEPA["receiver"] not in text
+        assert "Nina" not in text

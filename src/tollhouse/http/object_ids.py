@@ -29,7 +29,7 @@ def ids_of(request: Request, response: Response) -> list[str]:
 
 def _made(response: Response) -> Iterator[str]:
     """The object that the body is, or to whose page the response redirects."""
-    body = BODY_OF_OBJECT.match(response.body)
+    body = BODY_OF_OBJECT.match(getattr(response, "body", b""))  # a streamed one has none
     if body is not None:
         yield body[1].decode()
     yield from ID.findall(response.headers.get("location", "").partition("?")[0])
