@@ -90,7 +90,8 @@ def reason_of(error: BaseException) -> str:
     for kind, words in REASONS:
         if isinstance(error, kind):
             return words
-    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    said = str(error) if error.args else ""  # one without arguments has no text
+    return (error.strerror if isinstance(error, OSError) else None) or said or type(error).__name__
 
 
 def is_unavailable(error: BaseException) -> bool:
