@@ -272,8 +272,9 @@ async def test_everything_that_is_wrong_is_reported_at_once(shop: Actor) -> None
         "receiver": "missing",
         "cheque": "unknown_field",
     }
-    for receiver in ("", "a\tb", "x" * 257, "sandbox-invalid"):
+    for receiver in ("", "x" * 257, "sandbox-invalid"):
         (await withdraw(shop, {"receiver": receiver})).refused("invalid_receiver", 422)
+    assert (await withdraw(shop, {"receiver": "a\tb"})).field_errors() == {"receiver": "invalid_value"}
     for amount in ("0", "-1", "1e3", "1.001", "10.0 ", "1,0"):
         assert (await withdraw(shop, {"amount": amount})).field_errors() == {"amount": "invalid_amount"}
     (await withdraw(shop, {"amount": "90071992547409.91", "network_fee_mode": "add"})).refused("insufficient_funds", 422)
