@@ -8,6 +8,7 @@ from uuid import UUID
 
 import aiohttp
 from msgspec import Struct
+from tests.cast import PASSWORD
 from tests.console.test_operator import in_review
 
 from chaos.alert_installation import Installation, kill
@@ -235,6 +236,7 @@ async def relay_down(installation: Installation) -> AsyncIterator[None]:
 @asynccontextmanager
 async def review_waits(installation: Installation) -> AsyncIterator[None]:
     """A live project of yesterday waits for an operator."""
+    await installation.merchant.dashboard("POST", "/session/confirm", {"password": PASSWORD})  # signed in long ago
     project_id = await in_review(installation.merchant)
     await installation.change("UPDATE projects SET updated_at = updated_at - interval '25 h' WHERE status = 'in_review'")
     yield

@@ -51,7 +51,9 @@ class Result:
             async with installation.read_only():
                 await asyncio.sleep(READ_ONLY_S)
         await asyncio.sleep(max(0.0, began + seconds - time.monotonic()))
-        self.at_night |= await prometheus.fired(time.monotonic() - began)
+        fired = await prometheus.fired(time.monotonic() - began)
+        print(f"night of {time.monotonic() - began:.0f} s: {sorted(fired)}", file=sys.stderr, flush=True)
+        self.at_night |= fired
         self.nights_s += time.monotonic() - began
 
     async def make(self, prometheus: Prometheus, installation: Installation, causes: Sequence[Cause]) -> None:
