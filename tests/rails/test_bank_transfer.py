@@ -87,8 +87,11 @@ class TestBankTransfer(RailContract):
             return None
         if done.placed == 0:
             return None
-        find = "SELECT merchant_id, transaction_id FROM rail_observations ORDER BY at DESC, transaction_id DESC LIMIT 1"
-        row = await services.db.fetchrow(find)
+        find = """
+            SELECT merchant_id, transaction_id FROM rail_observations WHERE rail = $1
+            ORDER BY at DESC, transaction_id DESC LIMIT 1
+        """
+        row = await services.db.fetchrow(find, self.provider.name)
         assert row is not None
         return await transaction_store.get(
             services.db, MerchantEnv(MerchantId(row["merchant_id"]), "live"), row["transaction_id"]
