@@ -69,6 +69,6 @@ def _become(uid: int, gid: int) -> str:
         os.initgroups(account.pw_name, account.pw_gid)
         gid, name = account.pw_gid, account.pw_name
         os.environ["HOME"] = account.pw_dir
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
+    os.setgid(gid)  # of root, these set the saved ones too
+    os.setuid(uid)
     return name
