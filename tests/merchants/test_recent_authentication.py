@@ -32,6 +32,7 @@ REVIEWED = {
     "POST /settings/connected-apps/{grant_id}/disconnect": STOPS,
     "POST /settings/notifications": NO_MONEY,
     "POST /settings/password": OWN_PROOF,
+    "POST /docs/quickstart": "The key that it makes is of the test environment.",
     "POST /settings/security/address": OWN_PROOF,
     "POST /settings/sessions/others/end": STOPS,
     "POST /settings/sessions/{session_id}/end": STOPS,

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
@@ -65,9 +66,9 @@ def test_reasons_are_words(error: BaseException, words: str) -> None:
 
 @pytest.mark.parametrize(("option", "warns"), [((), True), (("--unencrypted",), False), (("--without-keys",), False)])
 async def test_a_backup_with_an_unencrypted_key_ring_warns(
-    service: Service, tmp_path: Path, option: tuple[str, ...], warns: bool
+    make_service: Callable[..., Service], tmp_path: Path, option: tuple[str, ...], warns: bool
 ) -> None:
-    outcome = await tollhouse(service, "backup", str(tmp_path / "backup.tar"), *option)
+    outcome = await tollhouse(make_service(fresh=True), "backup", str(tmp_path / "backup.tar"), *option)
     assert outcome.status == 0, outcome.talk
     assert ("From the next version on, a backup without encryption needs --unencrypted" in outcome.talk) == warns
 
