@@ -8,14 +8,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
 import pytest
 
 from tests.command import tollhouse
-from tests.running import Service, new_database
+from tests.running import Service, migrated_database, new_database
 from tollhouse.platform import embedded
 from tollhouse.platform.db_errors import reason_of
 from tollhouse.platform.setting_values import key_ring
@@ -66,9 +65,10 @@ def test_reasons_are_words(error: BaseException, words: str) -> None:
 
 @pytest.mark.parametrize(("option", "warns"), [((), True), (("--unencrypted",), False), (("--without-keys",), False)])
 async def test_a_backup_with_an_unencrypted_key_ring_warns(
-    make_service: Callable[..., Service], tmp_path: Path, option: tuple[str, ...], warns: bool
+    service: Service, server: embedded.Server, tmp_path: Path, option: tuple[str, ...], warns: bool
 ) -> None:
-    outcome = await tollhouse(make_service(fresh=True), "backup", str(tmp_path / "backup.tar"), *option)
+    dsn = await migrated_database(server.cluster.dsn)  # other tests leave secrets of lost keys
+    outcome = await tollhouse(service, "backup", str(tmp_path / "backup.tar"), *option, DATABASE_URL=dsn)
     assert outcome.status == 0, outcome.talk
     assert ("From the next version on, a backup without encryption needs --unencrypted" in outcome.talk) == warns
 
