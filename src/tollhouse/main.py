@@ -33,7 +33,8 @@ from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log import log
 from tollhouse.platform.migrations import require_current
 from tollhouse.platform.replica import Replica
-from tollhouse.rails.configured import configured_rails, following
+from tollhouse.rails.chain import ChainNetwork
+from tollhouse.rails.configured import configured_rails
 from tollhouse.rails.registry import Rails
 from tollhouse.request_log.recorder import Recorder
 from tollhouse.slices import SLICES
@@ -120,7 +121,7 @@ def build(services: Services, tracing: "Tracing | None" = None, *, serves_metric
         await partitions.create_missing(services.db)
         common_passwords.common()
         recorder.start()
-        if following(services.rails):
+        if services.rails.of(ChainNetwork):
             await health.refresh(services)
             watching.append(asyncio.create_task(health.keep_refreshed(services)))
         if has_metrics:

@@ -11,9 +11,8 @@ from tests.cast import Actor
 from tollhouse.accounting import store
 from tollhouse.accounting.jobs import add_daily_totals
 from tollhouse.accounting.trial_balance import trial_balances
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext
 from tollhouse.console import actions
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv

@@ -12,8 +12,8 @@ from tests.payments.shop import approve_project
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services
 from tollhouse.platform import embedded
-from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.registry import Rails
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.rails.stripe.cards import StripeCards
 
 METHODS = """

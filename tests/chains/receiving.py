@@ -17,9 +17,9 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.registry import Rails
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 from tollhouse.transactions.model import Transaction
 

@@ -20,10 +20,10 @@ from tollhouse.catalogue import extension
 from tollhouse.chains import health, jobs, payouts_jobs, sweeps_jobs
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.evm.derivation import AddressDeriver
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.registry import Rails
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 from tollhouse.refunds import jobs as refund_jobs
 from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy

@@ -14,7 +14,7 @@ from tests.chains.offering import address
 from tests.chains.receiving import ETHER, MINOR, Receiver, new_xpub
 from tests.invariants import broken_invariants, last_id
 from tollhouse.chains import addresses, jobs, store
-from tollhouse.chains.watcher import LEASE
+from tollhouse.chains.model import LEASE
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.payment_links.errors import MethodUnavailable

@@ -17,13 +17,12 @@ from tests.command import Outcome
 from tests.console.commands import operator
 from tests.invariants import broken_invariants, last_id
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.bank import pauses
 from tollhouse.chains import payout_checks, payout_health, payouts_jobs
 from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.console import network_payouts, offline_payouts
 from tollhouse.console.bank_ports import BANK_PORTS
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR

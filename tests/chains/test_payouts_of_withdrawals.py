@@ -11,12 +11,11 @@ from tests.chains.paying import ETHER, MINOR, Payer, make_network, make_payouts
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants, last_id
 from tests.withdrawals.steps import review
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.chains import payout_checks, payout_health, payouts_jobs
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.console import network_payouts
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR

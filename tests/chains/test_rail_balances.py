@@ -13,13 +13,12 @@ from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants, last_id
 from tests.withdrawals.steps import review
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.catalogue import extension
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.chains import payout_checks, payout_health
 from tollhouse.chains.reports import Reporter
 from tollhouse.console import rail_floats
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR

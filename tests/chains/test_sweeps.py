@@ -16,8 +16,8 @@ from tests.chains.paying import BOOKED, make_signer
 from tests.chains.receiving import ETHER, Receiver, address
 from tests.invariants import broken_invariants, last_id
 from tollhouse.chains import payout_checks, payouts_store, store, sweeps, sweeps_jobs, sweeps_store
+from tollhouse.chains.model import HOLDER, LEASE
 from tollhouse.chains.payouts import ChainPayouts
-from tollhouse.chains.watcher import HOLDER, LEASE
 from tollhouse.console import network_payouts
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock

@@ -9,6 +9,7 @@ from tests.cast import Actor, sign_up
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service, settings_for
 from tollhouse.chains import payouts_store, store
+from tollhouse.chains import store as chains_store
 from tollhouse.chains.payouts_model import NewChainPayout
 from tollhouse.console import rails, refused_payouts_store
 from tollhouse.http.services import Services
@@ -75,7 +76,7 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
         facts = {"tip": 21_000_123, "tip_age_s": 4, "final": 21_000_059, "free_addresses": 180}
         await store.save_health(db, "paying", "live", None, facts, now)
         await store.save_health(db, "taking", "live", "a deposit address was changed", {}, now)
-        await payouts_store.save_health(db, "paying", "live", "ETH is not in the policy.", ["USDC"], FACTS, now)
+        await chains_store.save_payout_health(db, "paying", "live", "ETH is not in the policy.", ["USDC"], FACTS, now)
         async with sign_up(service, "alice", "Alice's Coffee") as alice:
             new = NewChainPayout(
                 id=new_id(), kind="refund", rail="paying", mode="live", chain_id=1, currency="ETH", contract=None,

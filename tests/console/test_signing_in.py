@@ -12,7 +12,7 @@ from tests.console.commands import operator
 from tests.console.operator_pages import invite, signed_in_operator, visitor
 from tests.forms import signed_out
 from tests.running import Service
-from tollhouse.console.model import OperatorRefusedError
+from tollhouse.approvals.model import OperatorRefusedError
 from tollhouse.http.cookies import cookie_name
 from tollhouse.http.operations import PAGES
 from tollhouse.platform.config import load

@@ -15,8 +15,8 @@ from tests.payments.bank import fresh, play, purse, sell, until
 from tollhouse.disputes import jobs
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.disputes import DisputeOrder, DisputeSubmission
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.refunds import chargeback_responses_store as responses
 from tollhouse.refunds.chargeback_responses_store import DueResponse
 

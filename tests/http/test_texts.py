@@ -11,9 +11,8 @@ from markupsafe import Markup
 
 from tests import texts
 from tests.bare_texts import bare_texts
-from tollhouse.approvals.model import LOCAL_ADMINISTRATOR
+from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, Action
 from tollhouse.bank.model import read_reason
-from tollhouse.console.model import Action
 from tollhouse.dashboard.ledger import SOURCES
 from tollhouse.http.labels import span
 from tollhouse.http.texts import Texts

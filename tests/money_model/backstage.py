@@ -8,14 +8,13 @@ from tests.money_model.harness import Harness, Merchant
 from tests.money_model.oracle.withdrawals import Bank
 from tests.running import CATALOGUE
 from tests.withdrawals.rails import PENDING
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.balance_payments import actions as balance_payments
 from tollhouse.balance_payments import jobs as balance_payment_jobs
 from tollhouse.balance_payments import store as balance_payments_store
 from tollhouse.balance_payments.new_payment import PartialAmount
 from tollhouse.console import actions as operators
 from tollhouse.console import reviews
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.conversions import rules
 from tollhouse.conversions.model import Conversion
 from tollhouse.fulfillments import jobs as fulfillment_jobs

@@ -15,8 +15,7 @@ from tests.payments.bank import sell
 from tests.payments.shop import open_link
 from tests.persons.test_export import exported, someone
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.console.model import OperatorAction
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR

@@ -12,9 +12,8 @@ from tests.payments.bank import sell
 from tests.payments.shop import open_link, visit
 from tests.persons.test_export import someone
 from tests.running import CATALOGUE, Service
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.console import actions
-from tollhouse.console.model import SubjectNotFoundError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR

@@ -16,8 +16,7 @@ from tests.command import tollhouse
 from tests.payments.bank import refund, sell
 from tests.persons.test_export import someone
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console.model import SubjectNotFoundError
+from tollhouse.approvals.model import OperatorContext, SubjectNotFoundError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.personal_data import merchant_store

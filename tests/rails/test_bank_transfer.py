@@ -21,8 +21,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform import config
-from tollhouse.rails.bank.transfer import BankAccount, BankTransfer, reference_of
-from tollhouse.rails.configured import bank_account
+from tollhouse.rails.bank.transfer import BankAccount, BankTransfer, bank_account, reference_of
 from tollhouse.rails.provider import Attempt, Observation
 from tollhouse.transactions import store as transaction_store
 from tollhouse.transactions.model import Transaction

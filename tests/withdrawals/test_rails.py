@@ -17,7 +17,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.rails.bank.transfer import BankTransfer
-from tollhouse.rails.configured import SANDBOX
+from tollhouse.rails.sandbox import SANDBOX
 
 
 class TestSandbox(PayoutContract):

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from tollhouse.approvals.model import OperatorAction
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.db import Pool, Tx
 
@@ -10,6 +11,14 @@ LAST_RESET = "SELECT max(password_reset_at) FROM users WHERE merchant_id = $1"
 # A suspension waits for this transaction, and this transaction for a suspension in progress.
 LOCK_ACTIVE = "SELECT id FROM merchants WHERE id = $1 AND suspended_at IS NULL FOR SHARE"
 OPERATOR = "SELECT email FROM operators WHERE email_key = $1 AND closed_at IS NULL"
+
+
+INSERT_ACTION = """
+    INSERT INTO operator_actions
+        (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id,
+         on_command_line, single_operator)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+"""
 
 
 async def can_enter(tx: Tx, merchant_id: MerchantId, email_key: str) -> bool:
@@ -31,3 +40,11 @@ async def operator(db: Pool | Tx, email_key: str) -> str | None:
     """The email address of the open operator account with this normalized address; None if there is none."""
     row = await db.fetchrow(OPERATOR, email_key)
     return None if row is None else row["email"]
+
+
+async def insert_action(tx: Tx, action: OperatorAction, now: datetime) -> None:
+    """Insert an action into the history."""
+    subject = (action.merchant_id, action.mode, action.subject_id)
+    details = (action.reason, action.currency, action.amount_minor)
+    rest = (now, action.client_id, action.on_command_line, action.single_operator)
+    await tx.execute(INSERT_ACTION, action.action_id, action.operator, action.action, *subject, *details, *rest)

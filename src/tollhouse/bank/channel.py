@@ -23,8 +23,8 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.platform import private_files
 from tollhouse.platform.log import log
 from tollhouse.rails.bank.batch import write
+from tollhouse.rails.bank.transfer import bank_account
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
-from tollhouse.rails.configured import bank_account
 
 OPERATOR = "bank channel"
 """Who imports the files of the channel, in the history of operators' actions."""

@@ -6,8 +6,7 @@ from typing import Any
 from tollhouse.chains import addresses, store
 from tollhouse.chains import bitcoin_batches_store as batches_store
 from tollhouse.chains.bitcoin_watcher import BitcoinWatcher
-from tollhouse.chains.model import Cursor
-from tollhouse.chains.watcher import ChainMismatchError
+from tollhouse.chains.model import ChainMismatchError, Cursor
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
 from tollhouse.rails.bitcoin import keys

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from tollhouse.chains import bitcoin_payouts_store as store
 from tollhouse.chains.bitcoin_payouts_model import BitcoinPayout
-from tollhouse.chains.payouts_model import PayoutOrderKind
+from tollhouse.chains.model import PayoutOrderKind
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool
 from tollhouse.rails.bitcoin import psbt

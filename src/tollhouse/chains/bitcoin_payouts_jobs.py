@@ -6,7 +6,7 @@ from typing import Any
 from tollhouse.chains import bitcoin_batches_store as store
 from tollhouse.chains import bitcoin_nodes
 from tollhouse.chains import bitcoin_payouts_store as payouts_store
-from tollhouse.chains import payouts_store as health_store
+from tollhouse.chains import store as chains_store
 from tollhouse.chains.bitcoin_drafts import SATOSHIS_PER_VBYTE, TARGET_BLOCKS
 from tollhouse.chains.bitcoin_payouts import BitcoinPayouts
 from tollhouse.chains.bitcoin_sending import BatchSender
@@ -65,7 +65,7 @@ async def measure_once(services: Services, network: BitcoinNetwork, now: datetim
     if reason is not None:
         log.error("payouts_unavailable", part=name, reason=reason)
     down = [] if available_minor > waiting_minor else [CURRENCY]
-    await health_store.save_health(db, name, mode, reason, down, facts, now)
+    await chains_store.save_payout_health(db, name, mode, reason, down, facts, now)
 
 
 def accepting(services: Services) -> list[BitcoinNetwork]:

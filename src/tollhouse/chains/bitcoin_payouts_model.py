@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.chains.payouts_model import PayoutOrderKind
+from tollhouse.chains.model import PayoutOrderKind
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import MerchantId, Mode
 

@@ -13,8 +13,8 @@ import asyncpg
 from msgspec import Struct
 
 from tollhouse.chains import bitcoin_batches_store as store
+from tollhouse.chains import bitcoin_fees
 from tollhouse.chains import bitcoin_payouts_store as payouts_store
-from tollhouse.chains import network_fees
 from tollhouse.chains.bitcoin_drafts import CannotDraft, make_draft
 from tollhouse.chains.bitcoin_payouts_model import BatchTransaction, BitcoinBatch
 from tollhouse.http.services import Services, Work
@@ -186,5 +186,5 @@ async def confirm(work: Work, batch_id: UUID, txid: str, confirmations: int) -> 
         elif one.kind == "withdrawal":
             expensed_minor -= share
     await store.confirm(work.tx, batch_id, txid, confirmations, expensed_minor, work.now)
-    await network_fees.book_batch(work, batch, expensed_minor)
+    await bitcoin_fees.book_batch(work, batch, expensed_minor)
     log.info("payout_batch_confirmed", part=batch.rail, detail=f"{batch_id} {txid}")

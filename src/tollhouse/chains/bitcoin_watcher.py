@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from tollhouse.chains import bitcoin_deposits_store as deposits_store
 from tollhouse.chains import store
-from tollhouse.chains.model import BlockId, Cursor
-from tollhouse.chains.watcher import HOLDER, ChainMismatchError, LeaseLostError
+from tollhouse.chains.model import HOLDER, BlockId, ChainMismatchError, Cursor, LeaseLostError
 from tollhouse.environments import payment_settings
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.errors import ApiError

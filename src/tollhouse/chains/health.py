@@ -5,15 +5,14 @@ import asyncio
 from tollhouse.chains import payout_health, store
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
-from tollhouse.rails.chain import Measured
-from tollhouse.rails.configured import following
+from tollhouse.rails.chain import ChainNetwork, Measured
 
 REFRESH_EVERY_S = 2
 
 
 async def refresh(services: Services) -> None:
     """Read what the workers of the rails measured last."""
-    for network in following(services.rails):
+    for network in services.rails.of(ChainNetwork):
         found = await store.get_health(services.db, network.name, network.mode)
         if found is not None:
             available, facts, checked_at = found

@@ -8,19 +8,21 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from tollhouse.chains import addresses, bitcoin_looks, store
-from tollhouse.chains.model import Cursor
+from tollhouse.chains.model import HOLDER, LEASE, ChainMismatchError, Cursor, LeaseLostError
 from tollhouse.chains.reports import Reporter
-from tollhouse.chains.watcher import HOLDER, LEASE, ChainMismatchError, LeaseLostError, Watcher
+from tollhouse.chains.watcher import Watcher
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform.log import log
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.rails.configured import FollowedNetwork, following
 from tollhouse.rails.evm.blocks import BlockReader
 from tollhouse.rails.evm.node import EvmNode
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.json_rpc import NodeError
+from tollhouse.rails.registry import Rails
 from tollhouse.rails.settings import current_secret
+
+FollowedNetwork = EvmNetwork | BitcoinNetwork
 
 
 class Progress(Struct):
@@ -95,3 +97,8 @@ async def _follow(
     age_s = max(int((now - tip.head.at).total_seconds()), 0)
     facts |= {"tip": tip.head.height, "tip_age_s": age_s, "final": moved.block.number}
     return ("the newest block is too old" if age_s > settings.tip_age_max_s else None), facts
+
+
+def following(rails: Rails) -> list[FollowedNetwork]:
+    """The rails of block chains, which have an address for each payment and are followed by the worker."""
+    return [*rails.of(EvmNetwork), *rails.of(BitcoinNetwork)]

@@ -1,11 +1,22 @@
 """What is kept about a block chain: deposits, and where its worker is."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
+from uuid import uuid4
 
 from msgspec import Struct
 
 DepositState = Literal["seen", "vanished", "final", "confirmed", "ignored", "lost", "reversed", "reinstated"]
+
+
+LEASE = timedelta(seconds=60)
+HOLDER = uuid4()
+"""This worker, among those that could follow a chain."""
+
+
+PayoutOrderKind = Literal["withdrawal", "refund"]
+NetworkTransferKind = Literal["withdrawal", "refund", "sweep", "gas"]
+"""Orders of merchants; what a deposit address has, to the address that collects; coin for the fee of that."""
 
 
 class BlockId(Struct, frozen=True):
@@ -68,3 +79,15 @@ class AddressRow(Struct, frozen=True):
     derivation_index: int
     address: str
     shown: str | None
+
+
+class ChainMismatchError(Exception):
+    """The node is not on the chain that was followed: `reason` is for operators."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class LeaseLostError(Exception):
+    """Another worker follows the chain now. Nothing of this step was stored."""

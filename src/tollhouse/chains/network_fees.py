@@ -3,15 +3,13 @@
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains import sweeps_store
-from tollhouse.chains.bitcoin_payouts_model import BitcoinBatch
 from tollhouse.chains.payouts_model import ChainFee, ChainPayout, MinedTransfer
 from tollhouse.http.services import Work
 from tollhouse.ledger.model import JournalEntry, Posting, Source, expense, rail
 from tollhouse.ledger.post import post_platform
-from tollhouse.rails.bitcoin.provider import CURRENCY
 from tollhouse.rails.evm.units import COIN_DECIMALS
 
-SOURCE, BATCH_SOURCE = "chain_payout", "bitcoin_batch"
+SOURCE = "chain_payout"
 
 
 def fee_minor(fee_wei: int, coin: str, catalogue: Catalogue) -> int:
@@ -34,13 +32,6 @@ async def fail(work: Work, payout: ChainPayout, coin: str, mined: MinedTransfer,
         await _book(work, payout, fee)
         if payout.kind == "sweep":
             await sweeps_store.give_back(work.tx, payout.id)
-
-
-async def book_batch(work: Work, batch: BitcoinBatch, expensed_minor: int) -> None:
-    """Book what no withdrawal pays of the network fee of a batch that was just confirmed."""
-    if expensed_minor:
-        posting = Posting("network_fee", CURRENCY, expensed_minor, expense("network_fee"), rail(batch.rail))
-        await post_platform(work, [JournalEntry(batch.mode, "network_fee", Source(BATCH_SOURCE, batch.id), (posting,))])
 
 
 async def _book(work: Work, payout: ChainPayout, fee: ChainFee) -> None:

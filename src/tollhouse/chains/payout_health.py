@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import Any
 
 from tollhouse.chains import payouts_store as store
+from tollhouse.chains import store as chains_store
 from tollhouse.chains.network_fees import fee_minor
 from tollhouse.chains.payouts import ChainPayouts
 from tollhouse.http.services import Services
 from tollhouse.platform.log import log
-from tollhouse.rails.configured import following
+from tollhouse.rails.chain import ChainNetwork
 from tollhouse.rails.evm import sending
 from tollhouse.rails.evm.sending import WEI_PER_GWEI, GasPrice
 from tollhouse.rails.json_rpc import NodeError
@@ -31,7 +32,7 @@ async def measure(payouts: ChainPayouts, now: datetime) -> None:
     waiting = await store.count_waiting(payouts.db, network.name, network.mode)
     facts["waiting"] = sum(waiting.values())
     down = sorted({*empty, *(currency for (currency, waits_for) in waiting if waits_for == "float")})
-    await store.save_health(payouts.db, network.name, network.mode, reason, down, facts, now)
+    await chains_store.save_payout_health(payouts.db, network.name, network.mode, reason, down, facts, now)
 
 
 async def _look(payouts: ChainPayouts, facts: dict[str, Any]) -> tuple[str | None, list[str]]:
@@ -77,5 +78,5 @@ async def _fees(payouts: ChainPayouts, wallet: str, price: GasPrice) -> dict[str
 
 async def refresh(services: Services) -> None:
     """Read what the worker measured last."""
-    for network in following(services.rails):
-        network.payouts_measured = await store.get_health(services.db, network.name, network.mode)
+    for network in services.rails.of(ChainNetwork):
+        network.payouts_measured = await chains_store.get_payout_health(services.db, network.name, network.mode)

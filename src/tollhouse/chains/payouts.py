@@ -17,8 +17,9 @@ import msgspec
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import fee_shares
 from tollhouse.chains import payouts_store as store
+from tollhouse.chains.model import NetworkTransferKind, PayoutOrderKind
 from tollhouse.chains.network_fees import fee_minor
-from tollhouse.chains.payouts_model import ChainPayout, NetworkTransferKind, NewChainPayout, PayoutOrderKind, WaitsFor
+from tollhouse.chains.payouts_model import ChainPayout, NewChainPayout, WaitsFor
 from tollhouse.kernel import clock
 from tollhouse.platform.db import Pool, Tx
 from tollhouse.platform.log import log

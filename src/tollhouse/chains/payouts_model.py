@@ -6,6 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.chains.model import NetworkTransferKind, PayoutOrderKind
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import Mode
 from tollhouse.signer.messages import GasTerms
@@ -16,9 +17,6 @@ NetworkPayoutState = Literal["waiting", "reserved", "signed", "mined", "complete
 WaitsFor = Literal["float", "gas_price", "turn", "share", "operator"]
 """Too little in the wallet; gas above the maximum; another payout is being signed; refunds have used their share of fees;
 limits of the signer and others."""
-PayoutOrderKind = Literal["withdrawal", "refund"]
-NetworkTransferKind = Literal["withdrawal", "refund", "sweep", "gas"]
-"""Orders of merchants; what a deposit address has, to the address that collects; coin for the fee of that."""
 OPEN: tuple[NetworkPayoutState, ...] = ("reserved", "signed", "mined")
 
 

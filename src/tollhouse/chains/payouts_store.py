@@ -1,12 +1,8 @@
 """SQL of payouts on chains."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
-
-import msgspec
 
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains.payouts_model import (
@@ -23,7 +19,6 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.rails.chain import PayoutsMeasured
 from tollhouse.signer.messages import GasTerms, SignedTransfer
 
 OPEN_MAX = 1_000
@@ -117,12 +112,6 @@ COUNT_WAITING = """
     SELECT currency, waits_for, count(*) AS payouts FROM chain_payouts
     WHERE rail = $1 AND mode = $2 AND status = 'waiting' AND deposit_index IS NULL GROUP BY currency, waits_for
 """
-SAVE_HEALTH = """
-    INSERT INTO chain_payout_health (rail, mode, reason, currencies_down, facts, checked_at) VALUES ($1, $2, $3, $4, $5, $6)
-    ON CONFLICT (rail, mode) DO UPDATE SET reason = excluded.reason, currencies_down = excluded.currencies_down,
-        facts = excluded.facts, checked_at = excluded.checked_at
-"""
-GET_HEALTH = "SELECT reason, currencies_down, facts, checked_at FROM chain_payout_health WHERE rail = $1 AND mode = $2"
 # What has a nonce and is in no block yet is not missing from the wallet's balance.
 COMMITTED = """
     SELECT coalesce(sum(amount_units) FILTER (WHERE contract IS NOT DISTINCT FROM $4), 0) AS amount_units,
@@ -289,22 +278,6 @@ async def get_env(tx: Tx, payout_id: UUID) -> MerchantEnv:
     if row is None:
         raise NotFound
     return MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
-
-
-async def save_health(
-    db: Pool, rail: str, mode: Mode, reason: str | None, down: Sequence[str], facts: dict[str, Any], now: datetime
-) -> None:
-    """Store what was measured of the payouts of a rail."""
-    await db.execute(SAVE_HEALTH, rail, mode, reason, list(down), msgspec.json.encode(facts).decode(), now)
-
-
-async def get_health(db: Pool, rail: str, mode: Mode) -> PayoutsMeasured | None:
-    """What was measured last; None where nothing was."""
-    row = await db.fetchrow(GET_HEALTH, rail, mode)
-    if row is None:
-        return None
-    facts = msgspec.json.decode(row["facts"], type=dict[str, Any])
-    return PayoutsMeasured(row["reason"], frozenset(row["currencies_down"]), row["checked_at"], facts)
 
 
 async def committed(db: Pool | Tx, rail: str, mode: Mode, wallet: str, contract: str | None) -> tuple[int, int]:

@@ -10,6 +10,7 @@ import msgspec
 from tollhouse.chains.model import AddressRow, Cursor
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.db import Pool, Tx
+from tollhouse.rails.chain import PayoutsMeasured
 
 TAKE_ADDRESS = """
     UPDATE deposit_addresses SET attempt_id = $3, given_at = $4
@@ -71,6 +72,16 @@ SAVE_HEALTH = """
         checked_at = excluded.checked_at
 """
 GET_HEALTH = "SELECT available, facts, checked_at FROM rail_health WHERE rail = $1 AND mode = $2"
+
+
+SAVE_PAYOUT_HEALTH = """
+    INSERT INTO chain_payout_health (rail, mode, reason, currencies_down, facts, checked_at) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (rail, mode) DO UPDATE SET reason = excluded.reason, currencies_down = excluded.currencies_down,
+        facts = excluded.facts, checked_at = excluded.checked_at
+"""
+GET_PAYOUT_HEALTH = (
+    "SELECT reason, currencies_down, facts, checked_at FROM chain_payout_health WHERE rail = $1 AND mode = $2"
+)
 
 
 async def take_address(db: Pool, rail: str, mode: Mode, attempt_id: UUID, now: datetime) -> str | None:
@@ -153,3 +164,19 @@ async def get_health(db: Pool, rail: str, mode: Mode) -> tuple[bool, dict[str, A
     """Whether it was available, the facts, and when that was measured."""
     row = await db.fetchrow(GET_HEALTH, rail, mode)
     return None if row is None else (row["available"], msgspec.json.decode(row["facts"]), row["checked_at"])
+
+
+async def save_payout_health(
+    db: Pool, rail: str, mode: Mode, reason: str | None, down: Sequence[str], facts: dict[str, Any], now: datetime
+) -> None:
+    """Store what was measured of the payouts of a rail."""
+    await db.execute(SAVE_PAYOUT_HEALTH, rail, mode, reason, list(down), msgspec.json.encode(facts).decode(), now)
+
+
+async def get_payout_health(db: Pool, rail: str, mode: Mode) -> PayoutsMeasured | None:
+    """What was measured last; None where nothing was."""
+    row = await db.fetchrow(GET_PAYOUT_HEALTH, rail, mode)
+    if row is None:
+        return None
+    facts = msgspec.json.decode(row["facts"], type=dict[str, Any])
+    return PayoutsMeasured(row["reason"], frozenset(row["currencies_down"]), row["checked_at"], facts)

@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from tollhouse.chains import store, sweeps
+from tollhouse.chains.model import HOLDER, LEASE
 from tollhouse.chains.payouts import CannotPrepare
 from tollhouse.chains.payouts_jobs import payouts_of
-from tollhouse.chains.watcher import HOLDER, LEASE
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.outgoing import pauses

@@ -5,8 +5,8 @@ one before, and read completely before the cursor passes it. What is in later bl
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from uuid import UUID, uuid4
+from datetime import datetime
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -15,7 +15,7 @@ from msgspec import Struct
 from tollhouse.chains import deposits_store, store, sweeps_store
 from tollhouse.chains.addresses import Deriver
 from tollhouse.chains.amounts import credited_units
-from tollhouse.chains.model import BlockId, Cursor, Deposit
+from tollhouse.chains.model import HOLDER, BlockId, ChainMismatchError, Cursor, Deposit, LeaseLostError
 from tollhouse.http.services import Services
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.platform.db import Tx
@@ -26,7 +26,6 @@ from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.evm.units import to_minor
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError
 
-LEASE = timedelta(seconds=60)
 STEP_BLOCKS = 20
 """Final blocks that are read and stored together."""
 STEPS_AT_ONCE = 10
@@ -34,22 +33,8 @@ EARLIER_BLOCKS = 100
 """Places of the chain that are kept, to find where a reorganisation began."""
 UNFINAL_BLOCKS_MAX = 512
 OPEN_ADDRESSES_AT_ONCE = 1_000
-HOLDER = uuid4()
-"""This worker, among those that could follow a chain."""
 _SCANNED: "WeakKeyDictionary[EvmNetwork, dict[int, str]]" = WeakKeyDictionary()
 """Blocks that are not final and were read: hash by number."""
-
-
-class ChainMismatchError(Exception):
-    """The node is not on the chain that was followed: `reason` is for operators."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class LeaseLostError(Exception):
-    """Another worker follows the chain now. Nothing of this step was stored."""
 
 
 class Watcher(Struct, frozen=True):

@@ -10,11 +10,10 @@ import msgspec
 from cyclopts import Parameter
 
 from tollhouse.approvals import rules
-from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, OperatorContext
+from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, REASON_RULE, OperatorContext, OperatorRefusedError, is_reason
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.cli.database import NoDatabaseError, run_with_services
 from tollhouse.cli.options import stderr
-from tollhouse.console.model import REASON_RULE, OperatorRefusedError, is_reason
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR

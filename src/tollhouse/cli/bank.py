@@ -20,8 +20,8 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.rails.bank.batch import CURRENCY, Batch, id_in, missing_details, total, write
+from tollhouse.rails.bank.transfer import bank_account
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
-from tollhouse.rails.configured import bank_account
 
 statements = App(name="statements", help="Import bank statements and match transfers to payments.")
 payouts = App(name="payouts", help="List, export and refuse bank payouts.")

@@ -7,11 +7,10 @@ from uuid import UUID
 
 from cyclopts import App, Parameter
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.cli.actions import By, Reason, act, can_confirm, print_action, print_rows, run, run_as
 from tollhouse.cli.options import Json, stderr
 from tollhouse.console import bitcoin_payouts
-from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.outgoing.model import OutgoingTransfer

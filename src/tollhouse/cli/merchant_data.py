@@ -6,10 +6,9 @@ from typing import Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext
 from tollhouse.cli.actions import By, MerchantArgument, OptionalReason, Reason, can_confirm, print_recorded, run_as
 from tollhouse.cli.options import Json, Yes, stderr
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.ids import MerchantId

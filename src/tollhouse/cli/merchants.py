@@ -5,7 +5,7 @@ from uuid import UUID
 
 from cyclopts import App, Parameter
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext
 from tollhouse.cli.actions import (
     By,
     MerchantArgument,
@@ -20,7 +20,6 @@ from tollhouse.cli.actions import (
 )
 from tollhouse.cli.options import Json
 from tollhouse.console import actions, store
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv

@@ -8,12 +8,11 @@ from uuid import UUID
 import msgspec
 from cyclopts import App, Parameter
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.bank.model import Decided
 from tollhouse.cli.actions import By, Reason, can_confirm, print_action, print_rows, run_as
 from tollhouse.cli.options import Json, stderr
 from tollhouse.console import network_payouts
-from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.actor import OPERATOR

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext
 from tollhouse.cli.actions import (
     By,
     OptionalReason,
@@ -17,7 +17,6 @@ from tollhouse.cli.actions import (
 )
 from tollhouse.cli.options import Json
 from tollhouse.console import users, users_store
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import OPERATOR
 

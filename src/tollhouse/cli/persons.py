@@ -6,10 +6,9 @@ from typing import Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext
 from tollhouse.cli.actions import By, OptionalReason, UsageError, can_confirm, print_recorded, print_rows, run, run_as
 from tollhouse.cli.options import Json, Yes
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.actor import OPERATOR

@@ -4,11 +4,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext
 from tollhouse.cli.actions import By, Reason, UsageError, print_action, print_rows, run_as
 from tollhouse.cli.options import Json
 from tollhouse.console import positions
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR

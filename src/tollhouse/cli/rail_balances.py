@@ -6,14 +6,13 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from msgspec import Struct
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext
 from tollhouse.cards import balances_store
 from tollhouse.cards.balances_store import UnexplainedTransaction
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.cli.actions import By, Reason, UsageError, print_action, print_rows, read_signed, run_as
 from tollhouse.cli.options import Json
 from tollhouse.console import rail_floats
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR

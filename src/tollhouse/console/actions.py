@@ -2,92 +2,50 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import Literal
 from uuid import UUID
 
-from msgspec import structs
-
 from tollhouse.approvals import decisions, decisions_store, rules
-from tollhouse.approvals.model import Decision, OperatorContext
-from tollhouse.audit import record
-from tollhouse.audit.changes import new_values
-from tollhouse.audit.event_types import AuditEventType
+from tollhouse.approvals.model import (
+    Action,
+    Decision,
+    OperatorAction,
+    OperatorContext,
+    OperatorRefusedError,
+    SubjectChangedError,
+    SubjectNotFoundError,
+)
+from tollhouse.approvals.record import no_merchant, record_action
 from tollhouse.catalogue.currencies import Currency
 from tollhouse.catalogue.withdrawal_methods import second_operator_above
 from tollhouse.console import store
-from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectChangedError, SubjectNotFoundError
 from tollhouse.environments import store as projects_store
-from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.services import Work
 from tollhouse.identity import notifications, second_factor_store, sessions_store
 from tollhouse.identity.credentials import email_key
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import ClientId, MerchantId, new_id
+from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.text import Text, as_text
-from tollhouse.ledger.debts import Charge, charge_postings
 from tollhouse.ledger.model import (
-    Account,
     BalanceLimitExceeded,
     InsufficientFunds,
-    JournalEntry,
     Posting,
-    Source,
     available,
     equity,
 )
-from tollhouse.ledger.post import post
 from tollhouse.ledger.store import get_balance
 from tollhouse.mail import outbox
 from tollhouse.mail.model import Email
 from tollhouse.mail.names import mail_name
 from tollhouse.merchants import store as merchants_store
 from tollhouse.oauth import clients_store
+from tollhouse.outgoing.adjustments import post_adjustment
 from tollhouse.platform.db import Tx
 
-SOURCE = "adjustment"
 ADJUSTMENTS_COUNT_FOR = timedelta(hours=24)
-AUDIT_EVENTS: dict[Action, AuditEventType] = {
-    "merchant_suspended": "account.suspended",
-    "merchant_reactivated": "account.reactivated",
-    "project_approved": "project.approved",
-    "project_rejected": "project.rejected",
-    "project_changes_approved": "project.changes_approved",
-    "project_changes_rejected": "project.changes_rejected",
-    "balance_adjusted": "balance.adjusted",
-    "withdrawal_approved": "withdrawal.approved",
-    "withdrawal_rejected": "withdrawal.rejected",
-    "refund_approved": "refund.approved",
-    "refund_rejected": "refund.rejected",
-    "second_factor_removed": "second_factor.removed",
-    "application_suspended": "application.suspended",
-    "application_reactivated": "application.reactivated",
-}
-"""What the merchant's audit log shows: the action, without the operator and the reason."""
 
 
-APPROVALS: frozenset[Action] = frozenset(
-    {
-        "project_approved",
-        "project_changes_approved",
-        "withdrawal_approved",
-        "refund_approved",
-        "payout_approved",
-        "adjustment_approved",
-        "transfer_return_approved",
-        "payout_refusal_approved",
-        "import_confirmed",
-    }
-)
-"""The history says of these whether a single operator is enough in this installation."""
 ProjectDecision = Literal["project_approved", "project_rejected", "project_changes_approved", "project_changes_rejected"]
-
-
-class Client(NamedTuple):
-    """The application that an action concerns."""
-
-    client_id: ClientId
-    name: str
 
 
 async def suspend(work: Work, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
@@ -214,7 +172,7 @@ async def adjust(
     debit, credit = (ours, theirs) if amount_minor > 0 else (theirs, ours)
     posting = Posting("adjustment", currency.code, abs(amount_minor), debit, credit)
     try:
-        await _post_adjustment(work, env, currency.code, action, (posting,))
+        await post_adjustment(work, env, currency.code, action, (posting,))
     except InsufficientFunds:
         raise OperatorRefusedError(
             Text(
@@ -256,80 +214,6 @@ async def _approve_adjustment(
         amount_minor=amount_minor,
     )
     return given, approvals.complete
-
-
-async def charge(
-    work: Work, env: MerchantEnv, currency: str, amount_minor: int, creditor: Account, context: OperatorContext
-) -> OperatorAction:
-    """Debit a merchant for what the platform paid in its place. What the available balance does not cover becomes debt."""
-    action = await record_action(
-        work,
-        context,
-        "balance_adjusted",
-        env,
-        subject_id=env.merchant_id,
-        currency=currency,
-        amount_minor=-amount_minor,
-    )
-    postings = await charge_postings(work.tx, env, currency, [Charge("adjustment", amount_minor, creditor)])
-    await _post_adjustment(work, env, currency, action, postings)
-    return action
-
-
-async def _post_adjustment(
-    work: Work, env: MerchantEnv, currency: str, action: OperatorAction, postings: tuple[Posting, ...]
-) -> None:
-    posted = await post(work, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), postings))
-    cause = Cause(SOURCE, action.action_id, "posted", 1)
-    await notify_balance(structs.replace(work, now=posted.entries[0].created_at), env, currency, posted, cause, None)
-
-
-async def record_action(
-    work: Work,
-    context: OperatorContext,
-    action: Action,
-    owner: MerchantEnv | MerchantId | None,
-    *,
-    subject_id: UUID,
-    currency: str | None = None,
-    amount_minor: int | None = None,
-    client: Client | None = None,
-) -> OperatorAction:
-    """Record an action in its own transaction. `owner` is None if it concerns no merchant."""
-    env = owner if isinstance(owner, MerchantEnv) else None
-    done = OperatorAction(
-        action_id=new_id(),
-        operator=context.operator,
-        action=action,
-        merchant_id=owner.merchant_id if isinstance(owner, MerchantEnv) else owner,
-        mode=None if env is None else env.mode,
-        subject_id=subject_id,
-        reason=context.reason or None,
-        currency=currency,
-        amount_minor=amount_minor,
-        on_command_line=context.on_command_line,
-        at=stamp(context.at),
-        client_id=None if client is None else client.client_id,
-        single_operator=action in APPROVALS and not work.services.settings.two_operators,
-    )
-    await store.insert_action(work.tx, done, context.at)
-    if owner is not None and action in AUDIT_EVENTS:
-        changed = (
-            None
-            if currency is None or amount_minor is None
-            else new_values(amount=work.services.catalogue.priced(amount_minor, currency))
-        )
-        subject, name = None if subject_id == done.merchant_id else subject_id, None
-        if client is not None:
-            subject, name = client.client_id, client.name
-        event = AUDIT_EVENTS[action]
-        await record.event(work, owner, event, subject=subject, name=name, changed=changed)
-    return done
-
-
-def no_merchant(merchant_id: UUID) -> SubjectNotFoundError:
-    """The error of an action on a merchant that does not exist."""
-    return SubjectNotFoundError(Text("There is no merchant %(merchant_id)s.", merchant_id=merchant_id))
 
 
 async def _merchant_error(tx: Tx, merchant_id: UUID, problem: Text) -> OperatorRefusedError:

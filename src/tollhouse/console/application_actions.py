@@ -1,9 +1,8 @@
 """Suspend and reactivate an application. Its grants stay."""
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError, SubjectNotFoundError
+from tollhouse.approvals.record import Client, record_action
 from tollhouse.console import applications_store as store
-from tollhouse.console.actions import Client, record_action
-from tollhouse.console.model import OperatorAction, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.http.services import Work
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.text import Text

@@ -6,7 +6,7 @@ from tollhouse.bank import channel, imports, messages_store
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.configured import bank_account
+from tollhouse.rails.bank.transfer import bank_account
 
 ANNOUNCED_FOR = timedelta(days=30)
 

@@ -2,13 +2,14 @@
 
 from uuid import UUID
 
+from tollhouse.approvals import record
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.books import IN_TRANSIT
 from tollhouse.bank.model import BankPorts, BankRefusedError, Doing, Origin
-from tollhouse.console import actions
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.text import Text
+from tollhouse.outgoing import adjustments
 from tollhouse.rails.provider import Observation
 from tollhouse.refunds import actions as refund_actions
 from tollhouse.refunds import bank_port as payments_bank_port
@@ -18,7 +19,7 @@ from tollhouse.withdrawals import sending
 
 async def keep(work: Work, context: OperatorContext, doing: Doing, subject_id: UUID, env: MerchantEnv | None) -> UUID:
     """Record an action in the history. Returns its id."""
-    return (await actions.record_action(work, context, doing, env, subject_id=subject_id)).action_id
+    return (await record.record_action(work, context, doing, env, subject_id=subject_id)).action_id
 
 
 async def charge(work: Work, seen: Observation, context: OperatorContext) -> None:
@@ -31,7 +32,7 @@ async def charge(work: Work, seen: Observation, context: OperatorContext) -> Non
     if seen.amount_minor > payment.received_minor:
         raise BankRefusedError("The transfer is more than was received for this payment.")
     # Nothing below this line may refuse.
-    await actions.charge(work, payment.env, payment.currency, seen.amount_minor, IN_TRANSIT, context)
+    await adjustments.charge(work, payment.env, payment.currency, seen.amount_minor, IN_TRANSIT, context)
 
 
 BANK_PORTS = BankPorts(

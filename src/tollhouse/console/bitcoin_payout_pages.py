@@ -5,10 +5,9 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.console import bitcoin_payouts, store
 from tollhouse.console.layout import ActionQuery, find_action, read_payout_and_reason, read_reason, render
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, see_other

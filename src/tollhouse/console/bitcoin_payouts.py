@@ -6,16 +6,14 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.approvals import rules
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import record, rules
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.bank.model import Decided
 from tollhouse.chains import bitcoin_batches as batches
 from tollhouse.chains import bitcoin_batches_store as batches_store
 from tollhouse.chains import bitcoin_payouts_store as store
 from tollhouse.chains.bitcoin_payouts_model import BatchSummary, BitcoinPayout, BitcoinPayoutStatus, WaitingPayout
-from tollhouse.chains.payouts_model import PayoutOrderKind
-from tollhouse.console import actions
-from tollhouse.console.model import OperatorAction, OperatorRefusedError
+from tollhouse.chains.model import PayoutOrderKind
 from tollhouse.console.refused_payouts import give_back
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import OPERATOR
@@ -115,7 +113,7 @@ async def export(
 ) -> OperatorAction:
     """Request a batch of these payouts; its ID is the subject of the action. Raises `OperatorRefusedError`."""
     batch_id = await batches.request(work, network, list(dict.fromkeys(payout_ids)), rate, context)
-    return await actions.record_action(work, context, "bitcoin_batch_exported", None, subject_id=batch_id)
+    return await record.record_action(work, context, "bitcoin_batch_exported", None, subject_id=batch_id)
 
 
 async def read_file(services: Services, batch_id: UUID) -> str:
@@ -130,7 +128,7 @@ async def import_signed(services: Services, batch_id: UUID, returned: bytes, con
 
     async def action(work: Work) -> OperatorAction:
         await batches.add_signed(work, batch_id, signed)
-        return await actions.record_action(work, context, "bitcoin_batch_imported", None, subject_id=batch_id)
+        return await record.record_action(work, context, "bitcoin_batch_imported", None, subject_id=batch_id)
 
     return await services.transact(action, context.at, OPERATOR)
 
@@ -138,20 +136,20 @@ async def import_signed(services: Services, batch_id: UUID, returned: bytes, con
 async def replace(work: Work, batch_id: UUID, rate: int | None, context: OperatorContext) -> OperatorAction:
     """Have a replacement with a higher fee drafted. Raises `OperatorRefusedError`."""
     await batches.replace(work, batch_id, rate)
-    return await actions.record_action(work, context, "bitcoin_batch_replaced", None, subject_id=batch_id)
+    return await record.record_action(work, context, "bitcoin_batch_replaced", None, subject_id=batch_id)
 
 
 async def cancel(work: Work, batch_id: UUID, context: OperatorContext) -> OperatorAction:
     """Cancel a batch: its payouts wait again. Raises `OperatorRefusedError`."""
     await batches.cancel(work, batch_id)
-    return await actions.record_action(work, context, "bitcoin_batch_canceled", None, subject_id=batch_id)
+    return await record.record_action(work, context, "bitcoin_batch_canceled", None, subject_id=batch_id)
 
 
 async def approve(work: Work, payout_id: UUID, context: OperatorContext) -> Decided:
     """Approve, as second operator, a payout of a merchant whose password was reset. Raises `OperatorRefusedError`."""
     _, env = await _lock_waiting(work.tx, payout_id)
     await exports.approve(work.tx, payout_id, context.reviewer, context.at)
-    action = await actions.record_action(work, context, "payout_approved", env, subject_id=payout_id)
+    action = await record.record_action(work, context, "payout_approved", env, subject_id=payout_id)
     return Decided(payout_id, "approved", context.operator, context.reason or "", stamp(context.at), action.action_id)
 
 

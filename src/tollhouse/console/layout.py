@@ -6,8 +6,9 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.approvals.model import REASON_RULE, is_reason
 from tollhouse.console import overview_store, store
-from tollhouse.console.model import REASON_RULE, HistoryEntry, is_reason
+from tollhouse.console.model import HistoryEntry
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.identity.model import Operator

@@ -3,15 +3,14 @@
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
-from tollhouse.approvals import rules
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import record, rules
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.bank.model import Decided
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import payouts_jobs, sweeps_store
 from tollhouse.chains import payouts_store as store
 from tollhouse.chains.payouts_model import OpenChainPayout, Sweep
-from tollhouse.console import actions, refused_payouts_store
-from tollhouse.console.model import OperatorAction, OperatorRefusedError
+from tollhouse.console import refused_payouts_store
 from tollhouse.console.refused_payouts import give_back
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
@@ -75,7 +74,7 @@ async def mark_refused(work: Work, payout_id: UUID, context: OperatorContext) ->
     env = await store.get_env(work.tx, payout_id)
     await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
     # Nothing below this line may refuse.
-    action = await actions.record_action(work, context, "payout_to_be_refused", env, subject_id=payout_id)
+    action = await record.record_action(work, context, "payout_to_be_refused", env, subject_id=payout_id)
     await store.mark_refused(work.tx, payout_id, action.action_id, work.now)
     return action
 

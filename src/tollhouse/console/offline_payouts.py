@@ -6,12 +6,11 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import record
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.chains import offline, offline_store, payouts_jobs
 from tollhouse.chains.offline import Added, CannotImport, ExportDraft
 from tollhouse.chains.payouts import CannotPrepare, ChainPayouts
-from tollhouse.console import actions
-from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.ids import new_id
@@ -81,7 +80,7 @@ async def export(
         requests = await offline.reserve(work.tx, network, shown.drafted, [one.id for one in leaving], work.now)
         if not requests:
             raise OperatorRefusedError("No payouts wait to be signed.")
-        action = await actions.record_action(work, context, "network_payouts_exported", None, subject_id=new_id())
+        action = await record.record_action(work, context, "network_payouts_exported", None, subject_id=new_id())
         return action, requests
 
     return await services.transact(change, context.at, OPERATOR)
@@ -106,7 +105,7 @@ async def import_signed(
                 raise OperatorRefusedError(
                     Text("Payout %(payout_id)s cannot be imported: %(reason)s.", payout_id=one.order_id, reason=str(error))
                 ) from None
-        action = await actions.record_action(work, context, "network_payouts_imported", None, subject_id=new_id())
+        action = await record.record_action(work, context, "network_payouts_imported", None, subject_id=new_id())
         return action, counts
 
     return await services.transact(change, context.at, OPERATOR)

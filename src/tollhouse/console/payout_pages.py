@@ -7,13 +7,12 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.approvals import decisions_store, rules
-from tollhouse.approvals.model import OperatorContext, Reviewer
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError, Reviewer
 from tollhouse.bank import channel_store, messages_store, pauses, payouts_store
 from tollhouse.bank import payouts as payout_actions
 from tollhouse.bank.model import BankRefusedError, ListedPayout, PayoutStatus, Prepared
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, find_resumption, read_reason, render
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
@@ -30,7 +29,7 @@ from tollhouse.outgoing import store as outgoing_store
 from tollhouse.outgoing.model import Pause
 from tollhouse.platform.db import Tx
 from tollhouse.rails.bank.batch import Batch, write
-from tollhouse.rails.configured import bank_account
+from tollhouse.rails.bank.transfer import bank_account
 
 OPERATIONS = Operations(PAGES)
 OVERDUE_SHOWN, REPORTS_SHOWN = 20, 20

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.console import store
 from tollhouse.console.layout import ActionQuery, read_reason, render
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.console.positions import currencies, list_positions, read_limit, set_limit
 from tollhouse.conversions import feed_store
 from tollhouse.conversions.prices import EURO

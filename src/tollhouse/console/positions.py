@@ -7,11 +7,10 @@ from fractions import Fraction
 import msgspec
 from msgspec import Struct
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import record
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.console import actions
-from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.conversions import feed_store, positions_store, prices
 from tollhouse.conversions.model import NO_POSITION, CurrencyPosition
 from tollhouse.conversions.prices import EURO, PostedPrice
@@ -91,7 +90,7 @@ def read_limit(currency: Currency, text: str) -> int:
 async def set_limit(work: Work, currency: Currency, limit_minor: int | None, context: OperatorContext) -> OperatorAction:
     """Set the limit of a currency, or remove it if it is None."""
     subject_id = await positions_store.set_limit(work.tx, currency.code, limit_minor)
-    return await actions.record_action(
+    return await record.record_action(
         work,
         context,
         "position_limit_changed",

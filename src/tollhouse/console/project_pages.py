@@ -9,16 +9,18 @@ from msgspec import UNSET, structs
 from starlette.responses import Response
 
 from tollhouse.approvals import rules
-from tollhouse.approvals.model import Approvals, OperatorContext, Reviewer
-from tollhouse.console import actions, store
-from tollhouse.console.layout import ActionQuery, read_reason, render
-from tollhouse.console.model import (
+from tollhouse.approvals.model import (
+    Approvals,
     OperatorAction,
+    OperatorContext,
     OperatorRefusedError,
-    ProjectSummary,
+    Reviewer,
     SubjectChangedError,
     SubjectNotFoundError,
 )
+from tollhouse.console import actions, store
+from tollhouse.console.layout import ActionQuery, read_reason, render
+from tollhouse.console.model import ProjectSummary
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request

@@ -1,17 +1,16 @@
 """The operator's own money on a rail, such as coins for fees: an entry with a reason for what was added or taken."""
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals import record
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.catalogue.currencies import Currency
-from tollhouse.console import actions
-from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text
 from tollhouse.ledger.model import JournalEntry, Posting, Source, equity, rail
 from tollhouse.ledger.post import post_platform
 from tollhouse.rail_balances import store
+from tollhouse.rail_balances.measuring import MeasuredRail
 from tollhouse.rails.chain import ChainNetwork
-from tollhouse.rails.configured import MeasuredRail
 
 SOURCE = "rail_float"
 
@@ -31,7 +30,7 @@ async def change(
 ) -> OperatorAction:
     """Book money that the operator put on a rail, or took from it if the amount is negative, after `ensure_measured`."""
     subject_id = new_id()
-    action = await actions.record_action(
+    action = await record.record_action(
         work,
         context,
         "rail_float_changed",

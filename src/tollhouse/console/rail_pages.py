@@ -5,10 +5,9 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.console import network_payouts, refused_payouts_store, store
 from tollhouse.console.layout import ActionQuery, read_payout_and_reason, render
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.console.rails import list_rails
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request

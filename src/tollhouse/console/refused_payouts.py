@@ -2,10 +2,10 @@
 
 from uuid import UUID
 
+from tollhouse.approvals import record as approvals_record
 from tollhouse.approvals.model import OperatorContext
 from tollhouse.bank.model import Decided
-from tollhouse.chains.payouts_model import NetworkTransferKind
-from tollhouse.console import actions
+from tollhouse.chains.model import NetworkTransferKind
 from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
@@ -21,5 +21,5 @@ async def give_back(
         await sending.fail(work, env, payout_id, "payout_declined")
     else:
         await refund_actions.fail(work, env, payout_id, "refund_declined")
-    action = await actions.record_action(work, context, "payout_refused", env, subject_id=payout_id)
+    action = await approvals_record.record_action(work, context, "payout_refused", env, subject_id=payout_id)
     return Decided(payout_id, "refused", context.operator, context.reason or "", stamp(context.at), action.action_id)

@@ -8,10 +8,9 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.approvals.model import OperatorContext, Reviewer
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError, Reviewer, SubjectNotFoundError
 from tollhouse.console import reviews, store
 from tollhouse.console.layout import ROOT, ActionQuery, read_reason, render
-from tollhouse.console.model import OperatorAction, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request

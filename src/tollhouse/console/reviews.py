@@ -7,9 +7,15 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.approvals.model import OperatorContext, Reviewer
-from tollhouse.console import actions
-from tollhouse.console.model import Action, OperatorAction, OperatorRefusedError, SubjectNotFoundError
+from tollhouse.approvals import record
+from tollhouse.approvals.model import (
+    Action,
+    OperatorAction,
+    OperatorContext,
+    OperatorRefusedError,
+    Reviewer,
+    SubjectNotFoundError,
+)
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
@@ -149,6 +155,6 @@ async def _decide(
                     status=as_text(current.status),
                 )
             ) from None
-        return await actions.record_action(work, context, action, current.env, subject_id=subject_id)
+        return await record.record_action(work, context, action, current.env, subject_id=subject_id)
 
     return await services.transact(review, context.at, OPERATOR)

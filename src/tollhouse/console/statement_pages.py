@@ -6,12 +6,11 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.approvals import decisions_store
-from tollhouse.approvals.model import OperatorContext, Reviewer
+from tollhouse.approvals.model import OperatorContext, OperatorRefusedError, Reviewer
 from tollhouse.bank import actions, channel_store, imports, imports_store, provider_payouts_store, shown_store
 from tollhouse.bank.model import BankPorts, Decided, ShownTransfer
 from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.console.layout import ActionQuery, find_action, read_reason, render
-from tollhouse.console.model import OperatorRefusedError
 from tollhouse.console.suggestions import suggest
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.paging import PageQuery, page_links
@@ -25,8 +24,8 @@ from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Translatable
 from tollhouse.rails.bank.batch import id_in
+from tollhouse.rails.bank.transfer import bank_account
 from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX, PIECE_BYTES
-from tollhouse.rails.configured import bank_account
 
 OPERATIONS = Operations(PAGES)
 

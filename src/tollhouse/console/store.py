@@ -5,8 +5,8 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.approvals.model import Approvals
-from tollhouse.console.model import HistoryEntry, Merchant, OperatorAction, ProjectSummary
+from tollhouse.approvals.model import Approvals, OperatorAction
+from tollhouse.console.model import HistoryEntry, Merchant, ProjectSummary
 from tollhouse.environments.model import ProjectChanges
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
@@ -51,12 +51,6 @@ APPROVALS = """
     WHERE a.merchant_id = p.merchant_id AND a.subject_id = $1 AND a.action = 'project_approval_given'
       AND a.at >= p.updated_at
     ORDER BY a.at, a.id
-"""
-INSERT_ACTION = """
-    INSERT INTO operator_actions
-        (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id,
-         on_command_line, single_operator)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 """
 SUM_ADJUSTED = """
     SELECT coalesce(sum(amount_minor), 0)::bigint FROM operator_actions
@@ -150,14 +144,6 @@ async def approvals(tx: Tx, project_id: UUID, needed: int) -> Approvals:
     rows = await tx.fetch(APPROVALS, project_id)
     given = tuple(row["operator"] for row in rows)
     return Approvals(given, sum(row["on_command_line"] for row in rows), needed)
-
-
-async def insert_action(tx: Tx, action: OperatorAction, now: datetime) -> None:
-    """Insert an action into the history."""
-    subject = (action.merchant_id, action.mode, action.subject_id)
-    details = (action.reason, action.currency, action.amount_minor)
-    rest = (now, action.client_id, action.on_command_line, action.single_operator)
-    await tx.execute(INSERT_ACTION, action.action_id, action.operator, action.action, *subject, *details, *rest)
 
 
 async def sum_adjusted(tx: Tx, merchant_id: MerchantId, currency: str, since: datetime) -> int:

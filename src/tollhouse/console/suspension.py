@@ -6,9 +6,8 @@ from typing import Any
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.console.layout import ROOT, read_reason, render
-from tollhouse.console.model import OperatorAction, OperatorRefusedError
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.services import Work

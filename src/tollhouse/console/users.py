@@ -3,9 +3,10 @@
 from datetime import timedelta
 from uuid import UUID
 
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import actions, users_store
-from tollhouse.console.model import InvitationExpired, OperatorAction, OperatorRefusedError
+from tollhouse.approvals import record
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
+from tollhouse.console import users_store
+from tollhouse.console.model import InvitationExpired
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
 from tollhouse.identity import operators, operators_store, second_factor, second_factor_store
@@ -31,7 +32,7 @@ async def invite(work: Work, email: str, context: OperatorContext) -> tuple[Oper
     invited = await users_store.invite(work.tx, new_id(), email, email_key(email), link_hash, expires_at, context.at)
     if invited is None:
         raise OperatorRefusedError(f"{email} is already an operator. Run `tollhouse operator users reset` for a new link.")
-    return await actions.record_action(work, context, "operator_invited", None, subject_id=invited.operator_id), secret
+    return await record.record_action(work, context, "operator_invited", None, subject_id=invited.operator_id), secret
 
 
 async def invite_again(work: Work, email: str, context: OperatorContext) -> tuple[OperatorAction, str]:
@@ -42,7 +43,7 @@ async def invite_again(work: Work, email: str, context: OperatorContext) -> tupl
         raise OperatorRefusedError(f"{email} is not an operator.")
     await operators_store.revoke_all(work.tx, invited.operator_id, context.at)
     await second_factor_store.remove(work.tx, invited.operator_id)
-    return await actions.record_action(work, context, "operator_invited", None, subject_id=invited.operator_id), secret
+    return await record.record_action(work, context, "operator_invited", None, subject_id=invited.operator_id), secret
 
 
 async def close(work: Work, email: str, context: OperatorContext) -> OperatorAction:
@@ -52,7 +53,7 @@ async def close(work: Work, email: str, context: OperatorContext) -> OperatorAct
         raise OperatorRefusedError(f"{email} is not an operator.")
     await operators_store.revoke_all(work.tx, closed.operator_id, context.at)
     await second_factor_store.remove(work.tx, closed.operator_id)
-    return await actions.record_action(work, context, "operator_closed", None, subject_id=closed.operator_id)
+    return await record.record_action(work, context, "operator_closed", None, subject_id=closed.operator_id)
 
 
 async def invited_email(request: Request, secret: str) -> str:
@@ -77,7 +78,7 @@ async def join(request: Request, secret: str, password: str) -> str:
         joined = await users_store.join(work.tx, tokens.digest(secret), password_hash, request.now)
         if joined is None:
             raise InvitationExpired
-        await actions.record_action(
+        await record.record_action(
             work, OperatorContext(joined.email, request.now), "operator_joined", None, subject_id=joined.operator_id
         )
         return await operators.open_session(work.tx, request, joined.operator_id, password_hash)

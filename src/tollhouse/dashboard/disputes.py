@@ -31,7 +31,7 @@ from tollhouse.kernel.limits import EVIDENCE_BODY_BYTES_MAX
 from tollhouse.orders.errors import InvalidState
 from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.choices import method_labels
-from tollhouse.rails.configured import SANDBOX
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.refunds import chargeback_responses_store as responses
 from tollhouse.refunds.chargeback_notes_store import list_notes
 from tollhouse.transactions import store as transaction_store

@@ -40,7 +40,7 @@ from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.choices import currency_choices, method_choices, method_labels, project_choices
 from tollhouse.platform.db import Pool
 from tollhouse.rails.chain import ChainNetwork
-from tollhouse.rails.configured import SANDBOX
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.receipts.actions import load_receipt
 from tollhouse.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
 from tollhouse.receipts.mails_store import MAILS_MAX, list_mails

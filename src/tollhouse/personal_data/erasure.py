@@ -9,8 +9,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.console.model import OperatorAction
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.dashboard import saved_filters_store
 from tollhouse.http.services import Services, Work
 from tollhouse.identity import erasure_store

@@ -7,10 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
+from tollhouse.approvals.record import record_action
 from tollhouse.catalogue.catalogue import Catalogue
-from tollhouse.console.actions import record_action
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Work
 from tollhouse.identity.credentials import email_errors, email_key
 from tollhouse.kernel.clock import stamp

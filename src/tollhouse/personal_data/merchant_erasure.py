@@ -5,9 +5,8 @@ The merchant has to be suspended before, so that nothing begins meanwhile. The b
 
 from uuid import UUID
 
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.console.actions import no_merchant, record_action
-from tollhouse.console.model import OperatorAction
+from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
+from tollhouse.approvals.record import no_merchant, record_action
 from tollhouse.dashboard import saved_filters_store
 from tollhouse.environments import erasure_store as environments_store
 from tollhouse.environments.payment_settings import PaymentSettings

@@ -9,10 +9,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.approvals.model import OperatorContext
+from tollhouse.approvals.model import OperatorAction, OperatorContext
+from tollhouse.approvals.record import no_merchant, record_action
 from tollhouse.console import store as console_store
-from tollhouse.console.actions import no_merchant, record_action
-from tollhouse.console.model import OperatorAction
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp, stamp

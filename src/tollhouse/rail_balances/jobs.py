@@ -7,8 +7,8 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.platform.log import log
 from tollhouse.rail_balances import measuring, store
+from tollhouse.rail_balances.measuring import MeasuredRail, measured
 from tollhouse.rails.balances import CannotMeasureError
-from tollhouse.rails.configured import MeasuredRail, measured
 from tollhouse.rails.json_rpc import NodeError
 
 INTERVAL, RETRY_AFTER = timedelta(minutes=5), timedelta(minutes=1)

@@ -9,6 +9,7 @@ from tollhouse.cards import balances as card_balances
 from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.chains import balances as chain_balances
 from tollhouse.chains import bitcoin_balances
+from tollhouse.chains.jobs import following
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import Mode
 from tollhouse.ledger.model import rail as rail_account
@@ -17,15 +18,19 @@ from tollhouse.rail_balances import store
 from tollhouse.rail_balances.model import RailBalance
 from tollhouse.rails.balances import CannotMeasureError, OutsideBalances
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.rails.configured import MeasuredRail
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.provider import RailUnavailableError
+from tollhouse.rails.registry import Rails
 from tollhouse.rails.stripe.amounts import InexactAmountError
 from tollhouse.rails.stripe.cards import StripeCards
 from tollhouse.rails.stripe.client import StripeError
 
 TRIES = 5
 """How often the balance at a provider, or in a wallet, is read until nothing changes it meanwhile."""
+
+
+MeasuredRail = EvmNetwork | BitcoinNetwork | StripeCards
+"""A rail that can be asked what it has, and is compared with the ledger."""
 
 
 class RailBooks:
@@ -119,3 +124,8 @@ def compare(
 async def record(services: Services, balances: Sequence[RailBalance]) -> None:
     """Store a measurement."""
     await services.db.transact(lambda tx: store.insert(tx, balances))
+
+
+def measured(rails: Rails) -> list[MeasuredRail]:
+    """The rails that are compared with the ledger."""
+    return [*following(rails), *rails.of(StripeCards)]

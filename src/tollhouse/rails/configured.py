@@ -2,20 +2,15 @@
 
 from tollhouse.platform.config import Settings
 from tollhouse.rails import settings as rail_settings
-from tollhouse.rails.bank.transfer import BankAccount, BankTransfer
+from tollhouse.rails.bank.transfer import BankTransfer, bank_account
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
 from tollhouse.rails.evm.provider import EvmNetwork
 from tollhouse.rails.provider import Provider
 from tollhouse.rails.registry import Rails
-from tollhouse.rails.sandbox import Sandbox
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.rails.settings import BitcoinSettings, EvmSettings, StripeSettings
 from tollhouse.rails.stripe.account import read_account
 from tollhouse.rails.stripe.cards import StripeCards
-
-SANDBOX = Sandbox()
-FollowedNetwork = EvmNetwork | BitcoinNetwork
-MeasuredRail = EvmNetwork | BitcoinNetwork | StripeCards
-"""A rail that can be asked what it has, and is compared with the ledger."""
 
 
 def configured_rails(settings: Settings) -> Rails:
@@ -31,20 +26,3 @@ def configured_rails(settings: Settings) -> Rails:
             case BitcoinSettings():
                 providers.append(BitcoinNetwork(name, described))
     return Rails(providers)
-
-
-def bank_account(settings: Settings) -> BankAccount | None:
-    """The bank account of the instance; None if it is not set."""
-    if settings.bank_iban is None or settings.bank_holder is None:
-        return None
-    return BankAccount(settings.bank_iban, settings.bank_holder, settings.bank_bic, settings.bank_address)
-
-
-def following(rails: Rails) -> list[FollowedNetwork]:
-    """The rails of block chains, which have an address for each payment and are followed by the worker."""
-    return [*rails.of(EvmNetwork), *rails.of(BitcoinNetwork)]
-
-
-def measured(rails: Rails) -> list[MeasuredRail]:
-    """The rails that are compared with the ledger."""
-    return [*following(rails), *rails.of(StripeCards)]

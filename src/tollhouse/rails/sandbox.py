@@ -117,3 +117,7 @@ class Sandbox:
     async def accept_dispute(self, order: DisputeOrder) -> DisputeSubmission:  # noqa: ARG002 - of the interface
         """The dispute is lost at once."""
         return DisputeSubmission("accepted", "lost")
+
+
+SANDBOX = Sandbox()
+"""The rail of test mode."""

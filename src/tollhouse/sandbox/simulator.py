@@ -16,8 +16,8 @@ from tollhouse.payment_links import store as link_store
 from tollhouse.payment_links.model import CheckoutPrice, PaymentLink
 from tollhouse.platform.db import Tx
 from tollhouse.rails import sandbox
-from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.provider import Attempt, Decline, Observation, Payer
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.refunds import chargebacks
 from tollhouse.sandbox import store
 from tollhouse.transactions import link_closing, settlement

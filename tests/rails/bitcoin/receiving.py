@@ -17,8 +17,8 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.rails.configured import SANDBOX
 from tollhouse.rails.registry import Rails
+from tollhouse.rails.sandbox import SANDBOX
 from tollhouse.rails.settings import BitcoinSettings
 from tollhouse.transactions.model import Transaction
 

@@ -18,7 +18,7 @@ from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.receiving import PRICE, BitcoinReceiver
 from tests.rails.bitcoin.wallet import ACCOUNT, THEIRS
 from tollhouse.chains import store
-from tollhouse.chains.watcher import LEASE
+from tollhouse.chains.model import LEASE
 from tollhouse.environments import payment_settings
 from tollhouse.environments.payment_settings import Finality
 from tollhouse.kernel import clock

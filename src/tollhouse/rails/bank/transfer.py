@@ -14,6 +14,7 @@ from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, PostalAddress, credito
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.text import Translatable
+from tollhouse.platform.config import Settings
 from tollhouse.rails.provider import (
     Attempt,
     Health,
@@ -125,3 +126,10 @@ def reference_of(attempt: Attempt) -> str:
     """The creditor reference of an attempt: a stable one of 10^20."""
     number = int.from_bytes(hashlib.sha256(attempt.id.bytes).digest()) % 10**REFERENCE_DIGITS
     return creditor_reference(f"{number:0{REFERENCE_DIGITS}d}")
+
+
+def bank_account(settings: Settings) -> BankAccount | None:
+    """The bank account of the instance; None if it is not set."""
+    if settings.bank_iban is None or settings.bank_holder is None:
+        return None
+    return BankAccount(settings.bank_iban, settings.bank_holder, settings.bank_bic, settings.bank_address)
