@@ -195,7 +195,7 @@ async def receiver_refuses(installation: Installation) -> AsyncIterator[None]:
     """An event of two hours ago was refused whenever it was sent."""
     refusing = Patient(32, answer_after_s=0, response=RESPONSE_REFUSED)
     async with refusing.receivers as receivers:
-        with patch("tollhouse.events.record.new_id", two_hours_ago):
+        with patch("tollhouse.webhooks.events.record.new_id", two_hours_ago):
             await installation.producer.record(Destination(installation.destination.env, receivers.urls[0]))
         yield
         await refusing.recover(installation)

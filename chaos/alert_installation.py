@@ -21,7 +21,8 @@ from chaos.programs import free_port, start, wait_until_ready
 from chaos.receivers import Receivers, hosts
 from chaos.service import HealthyClient, Merchant, cookies
 from chaos.testbed import STOPS_WITHIN_S, Testbed
-from tollhouse.platform import config, embedded
+from tollhouse.instance.database import embedded
+from tollhouse.platform.settings import config
 
 LINKS_PER_S, READS_PER_S, EVENTS_PER_S = 1.0, 4.0, 1.0
 RETRY_AFTER_S, SERVES_METRICS_WITHIN_S = 0.2, 60.0

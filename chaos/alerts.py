@@ -21,7 +21,7 @@ from chaos.figures import Figure, at_most, fact
 from chaos.programs import free_port
 from chaos.prometheus import FACTOR, Prometheus, alerts_of_the_rules
 from chaos.service import RunningService
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 NIGHT_S, QUICK_NIGHT_S = 3 * 3600 / FACTOR, 40.0
 READ_ONLY_S = 60 / FACTOR

@@ -20,7 +20,7 @@ from chaos.figures import Figure, at_least, at_most, fact, percentile
 from chaos.programs import free_port, replace_in, wait_until_ready
 from chaos.rolling import MIGRATION, Load
 from chaos.service import Merchant, cookies
-from tollhouse.platform.migrations import ours
+from tollhouse.platform.database.migrate import ours
 
 ROOT = Path(__file__).parents[1]
 PROJECT = "tollhouse-chaos"
@@ -32,7 +32,7 @@ MESSAGE_CHARACTERS = 4000
 ARRIVES_WITHIN_S = 60.0
 STOP_S_MAX = 45.0
 """What `compose.yaml` grants a container before it is killed."""
-MIGRATIONS = "/opt/tollhouse/src/tollhouse/migrations"
+MIGRATIONS = "/opt/tollhouse/src/tollhouse/platform/migrations"
 PARTS = ("worker", "web1", "web2")
 """In the order in which an upgrade restarts them."""
 

@@ -16,9 +16,9 @@ from chaos.patroni import PatroniBed
 from chaos.programs import free_port, start, wait_until_ready
 from chaos.service import Merchant, cookies
 from chaos.testbed import KEYS
-from tollhouse.checks.run import Scope, check
-from tollhouse.platform.db import connect
-from tollhouse.platform.migrations import migrate
+from tollhouse.instance.checks.run import Scope, check
+from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.pool import connect
 
 KILLS, QUICK_KILLS = 20, 2
 WRITERS = 4

@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncpg
 
 from chaos.programs import free_port
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 STARTS_WITHIN_S = 60.0
 PASSWORD = "superuser-password"  # noqa: S105 - of a server that lives as long as the experiment

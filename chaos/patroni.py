@@ -13,7 +13,7 @@ import aiohttp
 import yaml
 
 from chaos.programs import free_port
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 FILE = Path(__file__).parents[1] / "deploy" / "patroni" / "patroni.yml"
 PATRONI = os.environ.get("PATRONI") or shutil.which("patroni")

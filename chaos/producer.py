@@ -1,4 +1,4 @@
-"""The producer: records events at a steady rate with `events.record`, and retries until each is committed."""
+"""The producer: records events at a steady rate with `webhooks.events.record`, and retries until each is committed."""
 
 import asyncio
 import itertools
@@ -11,11 +11,11 @@ from uuid import UUID
 import asyncpg
 
 from chaos.testbed import Testbed
-from tollhouse.events.record import NewEvent, record
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.ids import new_id
+from tollhouse.webhooks.events.record import NewEvent, record
 
 RETRY_AFTER_S = 0.5
 """The mean of a random delay, so that retries spread out."""

@@ -17,7 +17,7 @@ from chaos.figures import Figure, at_least, at_most, fact, percentile
 from chaos.programs import free_port, replace_in, start, wait_until_ready
 from chaos.service import HealthyClient, Merchant, cookies
 from chaos.testbed import Testbed
-from tollhouse.platform.migrations import ours
+from tollhouse.platform.database.migrate import ours
 
 PROXY_FILE = Path(__file__).parents[1] / "deploy" / "proxies" / "haproxy.cfg"
 ROUNDS, QUICK_ROUNDS = 5, 1
@@ -40,7 +40,7 @@ class Programs:
         self.next = folder / "next"
         shutil.copytree(package, self.next / package.name, symlinks=True)
         number = ours()[-1].number + 1
-        (self.next / package.name / "migrations" / f"{number:04d}_upgraded.sql").write_text(MIGRATION)
+        (self.next / package.name / "platform" / "migrations" / f"{number:04d}_upgraded.sql").write_text(MIGRATION)
 
 
 class Web:

@@ -11,7 +11,7 @@ from chaos.kills import EVENTS_PER_S, RECEIVERS, WORKERS, destinations
 from chaos.producer import UNCERTAIN_ERRORS, Producer
 from chaos.receivers import Receivers, hosts
 from chaos.testbed import COUNT_EVENTS, Testbed
-from tollhouse.platform.db import ACQUIRE_TIMEOUT_S, CONNECT_TIMEOUT_S, STATEMENT_DEADLINE_S
+from tollhouse.platform.database.pool import ACQUIRE_TIMEOUT_S, CONNECT_TIMEOUT_S, STATEMENT_DEADLINE_S
 
 SILENT_S = 20.0
 """Longer than every timeout, so that each connection runs into one."""

@@ -17,7 +17,7 @@ from chaos.receivers import Receivers, hang, hosts
 from chaos.testbed import Testbed
 from tollhouse.http.services import Work
 from tollhouse.kernel import clock
-from tollhouse.webhooks import actions
+from tollhouse.webhooks.endpoints import actions
 
 HEALTHY, HUNDRED, THOUSAND = 50, 100, 1_000
 EVENTS_PER_S = 50

@@ -15,15 +15,16 @@ from typing import Self
 import asyncpg
 
 from chaos.receivers import hosts
-from tollhouse import main
-from tollhouse.checks.run import Scope, check
-from tollhouse.events import secrets
+from tollhouse.instance import main
+from tollhouse.instance.checks.run import Scope, check
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
-from tollhouse.platform import config, embedded
-from tollhouse.platform.db import Tx
-from tollhouse.platform.migrations import migrate
+from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.settings import config
+from tollhouse.webhooks.events import secrets
 
 KEYS = "chaos:QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"
 SENDERS = hosts(200, 10_000)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tollhouse.platform import env_files
+from tollhouse.platform.settings import env_files
 
 UNITS = Path(__file__).parents[1] / "deploy" / "systemd"
 PROGRAM, ETC = "/opt/tollhouse/.venv/bin/tollhouse", "/etc/tollhouse/"

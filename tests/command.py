@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tests.running import KEY, Service
-from tollhouse.cli.main import app, import_all, main
+from tollhouse.instance.cli.main import app, import_all, main
 
 NURSERY = multiprocessing.get_context("forkserver")
 NURSERY.set_forkserver_preload([__name__])

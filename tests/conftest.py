@@ -25,8 +25,9 @@ from tests.left_open import close_left_open  # noqa: E402
 from tests.receiver import Receiver  # noqa: E402
 from tests.running import POOLERS, Service, free_port, make_template, migrated_database, settings_for  # noqa: E402
 from tollhouse.http.services import Services  # noqa: E402
-from tollhouse.platform import embedded, passwords  # noqa: E402
-from tollhouse.platform.db import connect  # noqa: E402
+from tollhouse.instance.database import embedded  # noqa: E402
+from tollhouse.platform import passwords  # noqa: E402
+from tollhouse.platform.database.pool import connect  # noqa: E402
 
 structlog.configure(
     processors=[

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from tests.cast import Actor
 from tests.running import on_lasting_loop
-from tollhouse.checks.run import SETTINGS
+from tollhouse.instance.checks.run import SETTINGS
+from tollhouse.instance.slices import INVARIANTS
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform import invariants
-from tollhouse.platform.db import Pool, Tx
-from tollhouse.platform.digests_store import BEFORE_ALL
-from tollhouse.slices import INVARIANTS
+from tollhouse.platform.database import invariants
+from tollhouse.platform.database.digests_store import BEFORE_ALL
+from tollhouse.platform.database.pool import Pool, Tx
 
 RANDOM_BITS = 80
 """The last bits of an id, behind its time."""

@@ -1,5 +1,7 @@
 """The picture of the layers: the packages in the order that import-linter enforces, with numbers from their imports."""
 
+import ast
+import textwrap
 import tomllib
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -8,6 +10,7 @@ from pathlib import Path
 import grimp
 
 HERE = Path(__file__).parent.parent
+ARCHITECTURE = HERE / "docs" / "architecture.md"
 PICTURE = HERE / "docs" / "pictures" / "layers.svg"
 WIDTH, ROW, BOX, LETTER, GAP = 1180, 62, 42, 7.8, 12
 STYLE = """
@@ -24,6 +27,12 @@ def layers() -> list[list[str]]:
     return [[name.strip().removeprefix("tollhouse.") for name in row.split("|")] for row in rows]
 
 
+def architecture() -> str:
+    """The page on the architecture with the present block of packages."""
+    before, _, rest = ARCHITECTURE.read_text().partition("```\n")
+    return f"{before}```\n{block()}\n```{rest.partition('```')[2]}"
+
+
 def imports(packages: Sequence[str]) -> set[tuple[str, str]]:
     """Every pair of packages of which the first imports the second."""
     graph = grimp.build_graph("tollhouse", cache_dir=None)
@@ -36,6 +45,19 @@ def imports(packages: Sequence[str]) -> set[tuple[str, str]]:
             if pair[0] != pair[1] and known.issuperset(pair):
                 found.add(pair)
     return found
+
+
+def block() -> str:
+    """The packages from the highest to the lowest, each with its first sentence and its packages, for the documentation."""
+    rows: list[str] = []
+    for height, row in zip(range(len(layers()), 0, -1), layers(), strict=True):
+        for name in row:
+            folder = HERE / "src" / "tollhouse" / name
+            first = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or "").partition("\n\n")[0]
+            inside = sorted(one.parent.name for one in folder.glob("*/__init__.py"))
+            rows.append(f"{height:>2}  {name:<10} {' '.join(first.split())}")
+            rows += textwrap.wrap(", ".join(inside), 110, initial_indent=" " * 15, subsequent_indent=" " * 15)
+    return "\n".join(rows)
 
 
 def lines(row: Sequence[str]) -> Iterator[list[str]]:

@@ -14,12 +14,12 @@ from cyclopts import App
 from msgspec import Struct
 
 import tollhouse
-from tollhouse.api import OPERATIONS
-from tollhouse.cli.main import app
 from tollhouse.http.cookies import SAFE
-from tollhouse.ledger import holds, post
-from tollhouse.ledger.model import Source
-from tollhouse.main import JOBS
+from tollhouse.instance.api import OPERATIONS
+from tollhouse.instance.cli.main import app
+from tollhouse.instance.main import JOBS
+from tollhouse.ledger.books import holds, post
+from tollhouse.ledger.books.model import Source
 
 Name = tuple[str, str]
 """Module and qualified name of a function."""
@@ -89,7 +89,7 @@ def _graph() -> tuple[dict[Name, "Named"], dict[Name, set[str]]]:
         in_module = _sources(module, tree)
         for qualified, node, owner in _functions(tree):
             named = graph[module.__name__, qualified] = _read(module, node, owner)
-            if named.functions & POSTING and not module.__name__.startswith("tollhouse.ledger."):
+            if named.functions & POSTING and not module.__name__.startswith("tollhouse.ledger.books."):
                 posted[module.__name__, qualified] = _sources(module, node) or in_module
     by_package: defaultdict[str, set[str]] = defaultdict(set)
     for module in _modules():

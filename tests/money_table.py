@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.money_paths import reached
-from tollhouse.api import OPERATIONS
+from tollhouse.accounts.identity.guards import ApplicationGuard, CredentialGuard, SessionGuard, TestCredentialGuard
+from tollhouse.accounts.identity.operators import OperatorGuard
 from tollhouse.http.operations import Operation
-from tollhouse.identity.guards import ApplicationGuard, CredentialGuard, SessionGuard, TestCredentialGuard
-from tollhouse.identity.operators import OperatorGuard
-from tollhouse.ledger.invariants_store import I20_CHART
+from tollhouse.instance.api import OPERATIONS
+from tollhouse.ledger.books.invariants_store import I20_CHART
 
 PAGE = Path(__file__).parent.parent / "docs" / "money.md"
 CHART = re.compile(r"\('(\w+)', '(\w+)', '(\w+)', '(\w+)'\)")

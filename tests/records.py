@@ -12,12 +12,12 @@ import asyncpg
 
 from tests import layers_picture, money_table, placement, tables
 from tests.running import make_template, migrated_database
-from tollhouse import main
-from tollhouse.api import OPERATIONS
-from tollhouse.checks import schema_store
-from tollhouse.platform import embedded
-from tollhouse.platform.db import DatabaseConnection, Tx, connect
-from tollhouse.platform.setting_list import SETTINGS
+from tollhouse.instance import main
+from tollhouse.instance.api import OPERATIONS
+from tollhouse.instance.checks import schema_store
+from tollhouse.instance.database import embedded
+from tollhouse.platform.database.pool import DatabaseConnection, Tx, connect
+from tollhouse.platform.settings.names import SETTINGS
 
 HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"
@@ -26,7 +26,7 @@ TABLES = HERE / "docs" / "tables.txt"
 PLACEMENT = HERE / "docs" / "placement.txt"
 STATES = HERE / "docs" / "states.md"
 SETTINGS_PAGE = HERE / "docs" / "settings.md"
-OBJECTS = HERE / "src" / "tollhouse" / "checks" / schema_store.RECORD
+OBJECTS = HERE / "src" / "tollhouse" / "instance" / "checks" / schema_store.RECORD
 TRANSITIONS = """
     SELECT record, from_status, string_agg(format('`%s`', to_status), ', ' ORDER BY to_status COLLATE "C") AS to_statuses
     FROM state_transitions GROUP BY record, from_status ORDER BY record COLLATE "C", from_status COLLATE "C"
@@ -116,6 +116,7 @@ def write() -> None:
     SETTINGS_PAGE.write_text(settings())
     money_table.PAGE.write_text(money_table.page())
     layers_picture.PICTURE.write_text(layers_picture.draw())
+    layers_picture.ARCHITECTURE.write_text(layers_picture.architecture())
     with tempfile.TemporaryDirectory() as folder:
         server = embedded.start(Path(folder))
         try:

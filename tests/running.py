@@ -16,15 +16,18 @@ import msgspec
 import structlog
 import uvloop
 
-from tollhouse import main
-from tollhouse.catalogue import extension
 from tollhouse.http.services import Services
-from tollhouse.outgoing.pauses_store import TAKE_IDENTITY
-from tollhouse.platform import config, http_server, listening, roles
-from tollhouse.platform.config import Settings
-from tollhouse.platform.migrations import migrate
-from tollhouse.rails.configured import configured_rails
-from tollhouse.worker import work
+from tollhouse.instance import main
+from tollhouse.instance.catalogue import extension
+from tollhouse.instance.rails import configured_rails
+from tollhouse.instance.worker import work
+from tollhouse.platform.database import roles
+from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.server import listening
+from tollhouse.platform.server import server as http_server
+from tollhouse.platform.settings import config
+from tollhouse.platform.settings.config import Settings
+from tollhouse.transfers.gate.pauses_store import TAKE_IDENTITY
 
 T = TypeVar("T")
 KEY = "test:" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVowMTIzNDU"

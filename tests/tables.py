@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import tollhouse
-from tollhouse.platform import digests_store
+from tollhouse.platform.database import digests_store
 
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 WRITES = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM)\s+(?:ONLY\s+)?(\w+)")
@@ -15,8 +15,8 @@ READS = re.compile(r"\b(?:FROM|JOIN|USING)\s+(?:ONLY\s+)?(\w+)")
 BY_FUNCTION = "(function)"
 """Written by a function of the database alone: the ledger's `ledger_post`."""
 SHARED: Mapping[str, list[str]] = {
-    "oauth_codes": ["identity", "oauth"],
-    "oauth_grants": ["identity", "oauth"],
+    "oauth_codes": ["accounts.identity", "oauth"],
+    "oauth_grants": ["accounts.identity", "oauth"],
 }
 """Tables that more than one package writes, each a debt: a new one is not allowed, and one that is paid leaves the list."""
 
@@ -38,14 +38,14 @@ def statements() -> Iterator[tuple[str, str]]:
             if name.isupper() and isinstance(value, str) and value.lstrip().startswith(VERBS):
                 yield f"{module.name}.{name}", value
     for by_table in (digests_store.PAGES, digests_store.CHANGES):
-        yield from ((f"tollhouse.platform.digests_store.{kind}", statement) for kind, statement in by_table.items())
+        yield from ((f"tollhouse.platform.database.digests_store.{kind}", statement) for kind, statement in by_table.items())
 
 
 def access(schema: str) -> dict[str, Access]:
     """By table of the schema."""
     found = {name: Access() for name in sorted(re.findall(r"^CREATE TABLE public\.(\w+)", schema, re.MULTILINE))}
     for name, statement in statements():
-        package = name.removeprefix("tollhouse.").split(".")[0]
+        package = name.removeprefix("tollhouse.").rpartition(".")[0].rpartition(".")[0]
         for table in WRITES.findall(statement):
             if table in found:
                 found[table].writers.add(package)

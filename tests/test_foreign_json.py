@@ -6,30 +6,34 @@ from pathlib import Path
 import pytest
 from msgspec import Raw, Struct
 
-from tollhouse.conversions.price_feed import FeedError, read_prices
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.foreign_json import ForeignJsonError
-from tollhouse.platform.outbound import Outcome
-from tollhouse.rails import game_server
-from tollhouse.rails.grants import UNKNOWN
-from tollhouse.rails.stripe import client
+from tollhouse.kernel.rails.grants import UNKNOWN
+from tollhouse.platform.outgoing.outbound import Outcome
+from tollhouse.rails.cards.stripe import client
+from tollhouse.transfers.conversions.price_feed import FeedError, read_prices
+from tollhouse.transfers.fulfillments import game_server
 
 SOURCES = Path(__file__).parent.parent / "src" / "tollhouse"
 DEEP = b'{"type":"x","data":' + b"[" * 10_000 + b"]" * 10_000 + b"}"
 HOSTILE = [DEEP, b"[" * 1_000_000, b"{", b"\xff", b"", b'"\xed\xa0\x80"']
 OWN = {
-    "audit_log/store.py", "bank/payouts_store.py", "chains/balances_store.py", "chains/payouts_store.py", "chains/store.py",
-    "console/rails_store.py", "console/store.py", "disputes/store.py", "environments/payment_settings.py", "mail/store.py",
-    "rail_balances/store.py", "receipts/store.py", "refunds/chargeback_notes_store.py",
-    "refunds/chargeback_responses_store.py",
-    "webhooks/store.py", "withdrawals/by_bank_store.py", "platform/records.py", "kernel/stored_text.py",
-    "personal_data/export.py",  # columns of our own tables
-    "api/reference.py", "http/openapi_schemas.py", "catalogue/provider_fields.py", "dashboard/event_subjects.py",
-    "request_log/recorder.py",  # what this program wrote a moment before
-    "platform/backup.py", "platform/wal_archive.py", "signer/journal.py", "platform/forks.py",  # its own files and pipes
-    "demo/seed.py", "demo/wallet.py",  # the demo talks to this program
-    "signer/messages.py",  # the decoders of both sides, with `UNREADABLE`
-    "http/json_text.py", "request_log/redaction.py",  # they name each error themselves
+    "accounts/audit_log/store.py", "rails/bank/payouts_store.py", "rails/evm/balances_store.py", "rails/chains/store.py",
+    "pages/console/rails_store.py", "pages/console/store.py", "payments/disputes/store.py",
+    "accounts/environments/payment_settings.py", "accounts/mail/store.py",
+    "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_notes_store.py",
+    "payments/refunds/chargeback_responses_store.py",
+    "webhooks/endpoints/store.py", "rails/bank/withdrawals_store.py", "platform/database/records.py",
+    "kernel/stored_text.py",
+    "instance/personal_data/export.py",  # columns of our own tables
+    "instance/api/reference.py", "http/openapi_schemas.py", "kernel/catalogue/provider_fields.py",
+    "pages/dashboard/event_subjects.py",
+    "webhooks/request_log/recorder.py",  # what this program wrote a moment before
+    "instance/backup/archive.py", "instance/backup/wal_archive.py", "rails/evm/signer/journal.py",
+    "instance/forks.py",  # its own files and pipes
+    "instance/demo/seed.py", "instance/demo/wallet.py",  # the demo talks to this program
+    "rails/evm/signer/messages.py",  # the decoders of both sides, with `UNREADABLE`
+    "http/json_text.py", "webhooks/request_log/redaction.py",  # they name each error themselves
     "kernel/foreign_json.py",
 }  # fmt: skip
 """The modules that decode JSON on their own, and why they may."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent.parent
 MODULES = sorted(path for part in ("src", "tests", "chaos", "benchmarks") for path in (HERE / part).rglob("*.py"))
-PAGES = sorted((HERE / "src").glob("tollhouse/*/templates/**/*.html"))
+PAGES = sorted((HERE / "src").glob("tollhouse/**/templates/**/*.html"))
 DOCUMENTS = sorted([*HERE.glob("*.md"), *(HERE / "docs").glob("*.md")])
 BANNED = "ask asks deed deeds told house houses refusal refusals fault faults clerk seat lent stray patience reseal resealed"
 IN_NAMES = frozenset(BANNED.split())

@@ -9,9 +9,9 @@ import pytest
 from tests import layers_picture, personal_data, placement, records, tables
 from tests.running import Service
 from tests.tables import statements
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
-MIGRATIONS = Path(__file__).parent.parent / "src" / "tollhouse" / "migrations"
+MIGRATIONS = Path(__file__).parent.parent / "src" / "tollhouse" / "platform" / "migrations"
 GROWN = ("ledger_refuse_unreleased", "operator_action_allowed", "chain_payouts_enforce", "chargebacks_enforce")
 """Functions that migrations replace as a whole to add to them."""
 NAMED = re.compile(r"(?:FROM|JOIN) (\w+)|'(\w+)'")
@@ -27,6 +27,7 @@ def test_the_list_of_settings_is_committed() -> None:
 
 def test_the_picture_of_the_layers_is_committed() -> None:
     assert layers_picture.PICTURE.read_text() == layers_picture.draw(), "run `just records`"
+    assert layers_picture.ARCHITECTURE.read_text() == layers_picture.architecture(), "run `just records`"
 
 
 def test_the_owners_of_tables_are_committed() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import tollhouse
-from tollhouse.api import OPERATIONS
 from tollhouse.http.operations import Operations
 from tollhouse.http.slice import Slice
-from tollhouse.platform.invariants import Invariant
-from tollhouse.slices import INVARIANTS, SLICES
+from tollhouse.instance.api import OPERATIONS
+from tollhouse.instance.slices import INVARIANTS, SLICES
+from tollhouse.platform.database.invariants import Invariant
 
 
 def modules() -> Iterator[ModuleType]:

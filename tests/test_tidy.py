@@ -14,7 +14,7 @@ PACKAGE = sorted(HERE.glob("src/**/*.py"))
 NAMELESS = re.compile(r"(utils?|helpers?|common|managers?|misc)\.py")
 EMPTY_VERBS = re.compile(r"_?(process|handle|manage|perform)(_|$)")
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b", re.DOTALL)
-SQL_ALLOWED = {"migrations.py", "health.py", "embedded.py", "records.py", "digests_store.py"}
+SQL_ALLOWED = {"migrate.py", "health.py", "embedded.py", "records.py", "digests_store.py"}
 FLOAT_ALLOWED = {
     "embedded.py",
     "run.py",
@@ -26,14 +26,14 @@ FLOAT_ALLOWED = {
     "worker.py",
     "slice.py",
     "supervisor.py",
-    "db.py",
+    "pool.py",
     "transaction.py",
     "clock.py",
     "connection_limits.py",
     "semaphore.py",
-    "setting_values.py",
-    "http_protocol.py",
-    "log_sink.py",
+    "values.py",
+    "protocol.py",
+    "sink.py",
     "passwords.py",
     "database_metrics.py",
     "exposition.py",
@@ -121,7 +121,7 @@ def test_no_set_outside_set_local() -> None:
 
 
 def test_chapters_are_links_to_the_documentation() -> None:
-    chapters = sorted((HERE / "src" / "tollhouse" / "docs" / "chapters").iterdir())
+    chapters = sorted((HERE / "src" / "tollhouse" / "instance" / "docs" / "chapters").iterdir())
     assert chapters
     assert not [path.name for path in chapters if not path.is_symlink()], "a copy becomes outdated: link to docs/"
 

@@ -22,10 +22,10 @@ from tollhouse.http.languages import ENGLISH, LANGUAGES
 HERE = Path(__file__).parent.parent
 PACKAGE = HERE / "src" / "tollhouse"
 TRANSLATED = [language for language in LANGUAGES if language != ENGLISH]
-TEMPLATES = sorted(path for path in PACKAGE.glob("*/templates/**/*.html") if "demo" not in path.parts)
+TEMPLATES = sorted(path for path in PACKAGE.glob("**/templates/**/*.html") if "demo" not in path.parts)
 WORDS = PACKAGE / "http" / "labels.py"
 MODULES = sorted(PACKAGE.glob("**/*.py"))
-NO_PAGES = {"cli", "demo", "docs", "doctor", "migrations", "monitoring", "platform", "chaos", "signer", "tracing"}
+NO_PAGES = {"api", "backup", "cli", "database", "demo", "docs", "doctor", "monitoring", "platform", "signer", "tracing"}
 """Parts whose sentences no page shows, or that are English by nature."""
 API_ONLY = re.compile(
     r"(authorize|token|revoke|client_auth|descriptions|reference|json_text|catalogue_api|users|scales|openapi\w*|\w+_metrics)\.py"
@@ -65,7 +65,7 @@ def texts() -> dict[Key, set[str]]:
 
 def catalogue_path(language: str) -> Path:
     """Where the catalogue of a language stands."""
-    return PACKAGE / "locale" / language / "LC_MESSAGES" / "tollhouse.po"
+    return PACKAGE / "http" / "locale" / language / "LC_MESSAGES" / "tollhouse.po"
 
 
 def catalogue(language: str) -> Catalog:
@@ -145,8 +145,8 @@ def finished_sentences(path: Path) -> list[str]:
 
 def _sentences(path: Path) -> Iterator[tuple[ast.expr, str]]:
     """The strings of a module that a page may show."""
-    part = path.relative_to(PACKAGE).parts[0]
-    if part in NO_PAGES or part.endswith(".py") or API_ONLY.fullmatch(path.name):
+    *packages, _ = path.relative_to(PACKAGE).parts
+    if not NO_PAGES.isdisjoint(packages) or packages in ([], ["instance"]) or API_ONLY.fullmatch(path.name):
         return
     rule = re.compile(".+") if path == WORDS else PHRASE if PHRASES.fullmatch(path.name) else None
     for node, text in _literals(ast.parse(path.read_text())):

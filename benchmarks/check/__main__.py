@@ -17,11 +17,12 @@ import asyncpg
 from tests.running import new_database
 
 from benchmarks.check import history
-from tollhouse.checks import store
-from tollhouse.checks.run import Scope, check
-from tollhouse.platform import digests_store, embedded
-from tollhouse.platform.migrations import migrate
-from tollhouse.slices import INVARIANTS
+from tollhouse.instance.checks import store
+from tollhouse.instance.checks.run import Scope, check
+from tollhouse.instance.database import embedded
+from tollhouse.instance.slices import INVARIANTS
+from tollhouse.platform.database import digests_store
+from tollhouse.platform.database.migrate import migrate
 
 NEW_S_MAX = 10
 NEW_PAYMENTS = 1_000

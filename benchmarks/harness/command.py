@@ -31,8 +31,8 @@ from benchmarks.harness.watch import watching
 from benchmarks.money import operations as money
 from benchmarks.oauth import operations as oauth
 from benchmarks.peers.parties import peers
-from tollhouse.platform import embedded
-from tollhouse.platform.migrations import migrate
+from tollhouse.instance.database import embedded
+from tollhouse.platform.database.migrate import migrate
 
 GROUPS = {"oauth": ("account", "key", "refresh", "exchange"), "money": ("link", "capture")}
 

@@ -27,7 +27,7 @@ from benchmarks.harness.fold import Call, Now
 from benchmarks.harness.requests import READERS, operation_of
 from benchmarks.harness.trace import PLACES, Count, Fresh, Known, Moment, Random, Several, Text
 from tollhouse.kernel.limits import DATABASE_CONNECTIONS
-from tollhouse.platform import db
+from tollhouse.platform.database import pool as db
 
 ENCODER = msgspec.json.Encoder()
 JSON = (b"content-type", b"application/json")

@@ -10,9 +10,9 @@ import msgspec
 from asyncpg.prepared_stmt import PreparedStatement
 
 from benchmarks.harness.trace import Seen
-from tollhouse import main
+from tollhouse.instance import main
 from tollhouse.kernel import clock
-from tollhouse.platform import config
+from tollhouse.platform.settings import config
 
 HOST = "localhost:8000"
 """Of the default base URL: pages respond at their own host only."""

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.harness import servers
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 REQUESTS = 50
 RATIO_MAX = 10.0

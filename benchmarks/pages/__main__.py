@@ -31,9 +31,9 @@ from benchmarks.pages import history
 from benchmarks.pages.endpoints import LISTS, Endpoint, endpoints
 from benchmarks.pages.measure import Cost, Meter, request
 from tollhouse.http.lists import TAG_BYTES
+from tollhouse.instance.database import embedded
 from tollhouse.kernel.limits import PAGE_MAX
-from tollhouse.platform import embedded
-from tollhouse.platform.migrations import migrate
+from tollhouse.platform.database.migrate import migrate
 
 PAGE_MS_MAX = 300
 GROWTH_MAX = 1.3

@@ -19,7 +19,7 @@ from tests.running import Service, settings_for
 
 from benchmarks.start.load import CLIENTS, MERCHANTS, Responses, send_requests
 from benchmarks.start.memory import Usage, usage
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 SETTLES_S = 5.0
 SAMPLED_EVERY_S = 0.5

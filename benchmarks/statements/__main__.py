@@ -25,12 +25,13 @@ from tests.bank.steps import ACCOUNT, Bank, context, offer
 from tests.cast import sign_up
 from tests.running import KEY, Service, make_template, settings_for
 
-from tollhouse import main as tollhouse
-from tollhouse.bank import imports
-from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Services
-from tollhouse.platform import config, embedded
-from tollhouse.platform.config import Settings
+from tollhouse.instance import main as tollhouse
+from tollhouse.instance.database import embedded
+from tollhouse.platform.settings import config
+from tollhouse.platform.settings.config import Settings
+from tollhouse.rails.bank import imports
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 SECONDS_MAX, MEMORY_MB_MAX = 60, 200
 CHUNK = 500

@@ -23,15 +23,16 @@ from benchmarks.harness.requests import LINKS
 from benchmarks.harness.watch import Watched, WrongAnswerError
 from benchmarks.money import seed
 from benchmarks.webhooks import processes
-from tollhouse import main as root
-from tollhouse.events import secrets
 from tollhouse.http.services import Services
+from tollhouse.instance import main as root
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import config, embedded
-from tollhouse.platform.db import Tx
-from tollhouse.platform.migrations import migrate
+from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.settings import config
+from tollhouse.webhooks.events import secrets
 
 SHOPS = 20
 WARM_UP = 100

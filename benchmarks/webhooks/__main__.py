@@ -23,10 +23,11 @@ from msgspec import Struct
 
 from benchmarks.webhooks import processes
 from benchmarks.webhooks.harness import Harness
-from tollhouse import main as root
-from tollhouse.events.bulkheads import BULKHEADS, CallKind
-from tollhouse.platform import config, embedded
-from tollhouse.platform.migrations import migrate
+from tollhouse.instance import main as root
+from tollhouse.instance.database import embedded
+from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.settings import config
+from tollhouse.webhooks.events.bulkheads import BULKHEADS, CallKind
 
 EVENTS_PER_S = 50
 WARM_UP = 200

@@ -11,18 +11,19 @@ import time
 from typing import Self
 
 from benchmarks.webhooks.harness import MERCHANTS, OBJECT
-from tollhouse import main
-from tollhouse.events import delivery
-from tollhouse.events.record import NewEvent, encode_payload
-from tollhouse.events.signed_request import USER_AGENT
-from tollhouse.events.signing import signature, standard_headers
+from tollhouse.instance import main
+from tollhouse.instance.worker import run, work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.platform import config, log
-from tollhouse.platform.config import Settings
-from tollhouse.platform.outbound import Outbound, Outcome
-from tollhouse.worker import run, work
+from tollhouse.platform.log import events as log
+from tollhouse.platform.outgoing.outbound import Outbound, Outcome
+from tollhouse.platform.settings import config
+from tollhouse.platform.settings.config import Settings
+from tollhouse.webhooks.events import delivery
+from tollhouse.webhooks.events.record import NewEvent, encode_payload
+from tollhouse.webhooks.events.signed_request import USER_AGENT
+from tollhouse.webhooks.events.signing import signature, standard_headers
 
 SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="  # noqa: S105 - of nobody
 

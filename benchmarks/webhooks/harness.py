@@ -5,15 +5,15 @@ import time
 from collections.abc import Sequence
 from uuid import UUID
 
-from tollhouse.events import secrets, store
-from tollhouse.events.destination import destination_key
-from tollhouse.events.record import HELD_FOR, NewEvent, encode_payload, record
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.platform.db import Tx
-from tollhouse.platform.packed_json import pack
+from tollhouse.platform.database.packed_json import pack
+from tollhouse.platform.database.pool import Tx
+from tollhouse.webhooks.events import secrets, store
+from tollhouse.webhooks.events.destination import destination_key
+from tollhouse.webhooks.events.record import HELD_FOR, NewEvent, encode_payload, record
 
 MERCHANTS = 50
 LOOK_EVERY_S = 0.02

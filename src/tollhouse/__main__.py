@@ -1,6 +1,6 @@
 """`python -m tollhouse`."""
 
-from tollhouse.cli.main import main
+from tollhouse.instance.cli.main import main
 
 if __name__ == "__main__":
     main()

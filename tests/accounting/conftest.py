@@ -10,7 +10,7 @@ from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants
 from tests.running import Service, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 DATEV = {
     "TOLLHOUSE_DATEV_CONSULTANT": "1001",

@@ -9,9 +9,9 @@ import pytest
 from tests.accounting.test_trial_balance import HOURS_AGO, adjust
 from tests.bank.steps import Bank, earned
 from tests.cast import Actor
-from tollhouse.accounting import datev, journal
-from tollhouse.accounting.model import DailyTotal
 from tollhouse.kernel import clock
+from tollhouse.ledger.accounting import datev, journal
+from tollhouse.ledger.accounting.model import DailyTotal
 
 DAY = date(2026, 11, 3)
 BATCH = datev.PostingBatch(1001, 42, date(2026, 11, 1), date(2026, 11, 30), datetime(2026, 12, 1, 9, 30, tzinfo=UTC))

@@ -6,11 +6,11 @@ from tests.bank.camt import IBAN, Line
 from tests.bank.steps import Bank, earned, withdrawn
 from tests.bank.test_payouts import back
 from tests.cast import Actor
-from tollhouse.accounting.model import AccountTotal
-from tollhouse.bank import actions
-from tollhouse.console.reconciliation import reconcile, reconcile_currency
-from tollhouse.console.reconciliation_model import OpenItems, Reconciliation
-from tollhouse.ledger.model import bank_account
+from tollhouse.ledger.accounting.model import AccountTotal
+from tollhouse.ledger.books.model import bank_account
+from tollhouse.rails.bank import actions
+from tollhouse.rails.bank.reconciliation import reconcile, reconcile_currency
+from tollhouse.rails.bank.reconciliation_model import OpenItems, Reconciliation
 
 
 async def reconciled(bank: Bank) -> Reconciliation:

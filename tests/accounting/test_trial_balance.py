@@ -8,16 +8,16 @@ import pytest
 from tests.accounting.conftest import DATEV
 from tests.bank.steps import Bank
 from tests.cast import Actor
-from tollhouse.accounting import store
-from tollhouse.accounting.jobs import add_daily_totals
-from tollhouse.accounting.trial_balance import trial_balances
-from tollhouse.approvals.model import OperatorAction, OperatorContext
-from tollhouse.console import actions
+from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.config import InvalidSettingsError, load
+from tollhouse.ledger.accounting import store
+from tollhouse.ledger.accounting.jobs import add_daily_totals
+from tollhouse.ledger.accounting.trial_balance import trial_balances
+from tollhouse.pages.console import actions
+from tollhouse.platform.settings.config import InvalidSettingsError, load
 
 HOURS_AGO = timedelta(hours=2)
 ADDED = "SELECT sum(amount_minor)::int AS amount FROM ledger_daily_totals WHERE mode = 'live' AND currency = $1"

@@ -16,7 +16,7 @@ import structlog
 
 from tests.adversary_model.playing import BATCH, histories
 from tests.running import make_template
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 def main() -> int:

@@ -7,14 +7,14 @@ from uuid import uuid4
 from tests.adversary_model.quay import METHODS, PAYER
 from tests.adversary_model.story import Attempt, Story, Transfer
 from tests.adversary_model.yard import CODES
-from tollhouse.checkout import attempts
 from tollhouse.kernel.errors import ApiError
-from tollhouse.payment_links import actions as links
-from tollhouse.payment_links import offers
-from tollhouse.payment_links.model import LinkCreator
-from tollhouse.payment_links.new_link import LinkRequest
-from tollhouse.rails.provider import Observation, ObservedDispute, Payer
-from tollhouse.transactions import store
+from tollhouse.kernel.rails.provider import Observation, ObservedDispute, Payer
+from tollhouse.pages.checkout import attempts
+from tollhouse.payments.links import actions as links
+from tollhouse.payments.links import offers
+from tollhouse.payments.links.model import LinkCreator
+from tollhouse.payments.links.new_link import LinkRequest
+from tollhouse.payments.transactions import store
 
 PRICES = ("100.00", "9.99", "1000.00")
 SHARES = ("all", "all", "all", "all", "dust", "half", "double", "twentyfold")

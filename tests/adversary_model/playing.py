@@ -11,8 +11,8 @@ from tests.adversary_model.market import FACTORS, FIRST, SPANS
 from tests.adversary_model.story import Story
 from tests.adversary_model.yard import Yard, yard
 from tests.running import Service, settings_for
-from tollhouse.environments.payment_settings import PaymentSettings
-from tollhouse.platform.digests_store import BEFORE_ALL
+from tollhouse.accounts.environments.payment_settings import PaymentSettings
+from tollhouse.platform.database.digests_store import BEFORE_ALL
 
 BATCH = 500
 """So many histories share a database: the invariants are asked of everything in it at the end."""

@@ -4,10 +4,10 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 from tests.payments.courier import DOOR, Courier
-from tollhouse.catalogue.methods import Fees, Method
-from tollhouse.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.kernel.catalogue.methods import Fees, Method
+from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.provider import PaymentTimes, PayoutOrder, PayoutState, Submission
+from tollhouse.kernel.rails.provider import PaymentTimes, PayoutOrder, PayoutState, Submission
 
 NAME = "quay"
 PAYER = f"{DOOR}1"

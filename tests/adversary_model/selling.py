@@ -6,25 +6,25 @@ from tests.adversary_model.quay import NAME, PAYER
 from tests.adversary_model.story import Returned, Story
 from tests.adversary_model.yard import CODES
 from tests.running import CATALOGUE
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.balance_payments import actions as balance_payments
-from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
-from tollhouse.console import actions as operators
-from tollhouse.console import reviews
-from tollhouse.conversions import actions as conversions
-from tollhouse.conversions.new_conversion import NewConversion, NewConversionQuote
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.accounts.identity.model import Caller
 from tollhouse.http.services import Work
-from tollhouse.identity.model import Caller
+from tollhouse.kernel.rails.provider import PayoutState, Submission
 from tollhouse.kernel.scopes import API
-from tollhouse.outgoing import gate
-from tollhouse.rails.provider import PayoutState, Submission
-from tollhouse.refunds import actions as refunds
-from tollhouse.refunds.new_refund import NewRefund
-from tollhouse.transactions import settlement
-from tollhouse.withdrawals import actions as withdrawals
-from tollhouse.withdrawals import sending
-from tollhouse.withdrawals.model import Withdrawal
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.pages.console import actions as operators
+from tollhouse.pages.console import reviews
+from tollhouse.payments.refunds import actions as refunds
+from tollhouse.payments.refunds.new_refund import NewRefund
+from tollhouse.payments.transactions import settlement
+from tollhouse.transfers.balance_payments import actions as balance_payments
+from tollhouse.transfers.balance_payments.new_payment import NewBalancePayment, PartialAmount
+from tollhouse.transfers.conversions import actions as conversions
+from tollhouse.transfers.conversions.new_conversion import NewConversion, NewConversionQuote
+from tollhouse.transfers.gate import gate
+from tollhouse.transfers.withdrawals import actions as withdrawals
+from tollhouse.transfers.withdrawals import sending
+from tollhouse.transfers.withdrawals.model import Withdrawal
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
 PARTS = (1, 1, 2, 10)
 

@@ -10,13 +10,13 @@ from uuid import UUID
 from tests.adversary_model.quay import NAME
 from tests.adversary_model.yard import Yard
 from tests.invariants import last_id
-from tollhouse.approvals.model import OperatorRefusedError
-from tollhouse.environments import payment_settings
-from tollhouse.environments.payment_settings import PaymentSettings
+from tollhouse.accounts.approvals.model import OperatorRefusedError
+from tollhouse.accounts.environments import payment_settings
+from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.http.services import Work
 from tollhouse.kernel.errors import ApiError
-from tollhouse.rails.provider import Observation
-from tollhouse.refunds import reversals
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.payments.refunds import reversals
 
 T = TypeVar("T")
 IN_A_BLOCK_WITHIN = timedelta(hours=2)

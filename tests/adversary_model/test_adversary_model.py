@@ -3,7 +3,7 @@
 import pytest
 
 from tests.adversary_model.playing import BATCH, histories
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 BATCHES = 4
 

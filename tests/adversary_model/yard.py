@@ -14,13 +14,13 @@ from tests.adversary_model.market import Market
 from tests.adversary_model.quay import METHODS, NAME, PAIR_FEE_BPS, WITHDRAWAL_METHODS, Quay
 from tests.invariants import broken_in
 from tests.running import CATALOGUE, Service
-from tollhouse.catalogue.conversion_pairs import ConversionPair
-from tollhouse.conversions import prices_store
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import tokens
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.kernel.scopes import API
+from tollhouse.transfers.conversions import prices_store
 
 T = TypeVar("T")
 AT_ONCE = 100

@@ -12,9 +12,9 @@ from tests.cast import Actor, application
 from tests.forms import post, seen, signed_out
 from tests.test_tidy import PACKAGE
 from tests.withdrawals.steps import asked, fund
-from tollhouse.audit.event_types import TOPICS, AuditEventType
-from tollhouse.audit_log import store
-from tollhouse.audit_log.labels import EVENTS
+from tollhouse.accounts.audit.event_types import TOPICS, AuditEventType
+from tollhouse.accounts.audit_log import store
+from tollhouse.accounts.audit_log.labels import EVENTS
 from tollhouse.kernel.ids import new_id
 
 NEXT = re.compile(r'href="([^"]+)" rel="next"')

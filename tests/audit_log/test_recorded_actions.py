@@ -15,15 +15,15 @@ from tests.merchants.authenticator import elsewhere, enrol, grow_old, log_in
 from tests.payments.bank import refund, sell
 from tests.running import CATALOGUE, Service
 from tests.withdrawals.steps import asked, cancel, fund, withdraw
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import actions as operators
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.webhooks import actions as webhooks
-from tollhouse.webhooks.model import NewConfiguration
+from tollhouse.pages.console import actions as operators
+from tollhouse.webhooks.endpoints import actions as webhooks
+from tollhouse.webhooks.endpoints.model import NewConfiguration
 
 SAVED = {
     "default_currency", "payment_methods", "link_expiry_minutes", "underpayment_tolerance_bps", "overpayment",

@@ -10,17 +10,17 @@ from tests.audit_log.reading import actions_listed, lines
 from tests.cast import Actor
 from tests.running import KEY
 from tests.withdrawals.steps import TO_NINA, fund, withdraw
-from tollhouse import main
-from tollhouse.audit import record
-from tollhouse.audit.changes import changes, new_values
-from tollhouse.audit_log.jobs import delete_old_events
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.changes import changes, new_values
+from tollhouse.accounts.audit_log.jobs import delete_old_events
+from tollhouse.instance import main
 from tollhouse.kernel import actor, clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.platform import config
-from tollhouse.platform.config import InvalidSettingsError
-from tollhouse.withdrawals import actions as withdrawals
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.platform.settings import config
+from tollhouse.platform.settings.config import InvalidSettingsError
+from tollhouse.transfers.withdrawals import actions as withdrawals
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
 SHUT = "ALTER TABLE audit_lines ADD CONSTRAINT shut CHECK (deed <> 'withdrawal.requested') NOT VALID"
 OPEN = "ALTER TABLE audit_lines DROP CONSTRAINT shut"

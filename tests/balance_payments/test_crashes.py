@@ -12,16 +12,16 @@ from tests.cast import sign_up
 from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool, every_row, fused_services, kill_everywhere
 from tests.running import Service, settings_for
-from tollhouse.balance_payments import actions
-from tollhouse.balance_payments.new_payment import NewBalancePayment, PartialAmount
+from tollhouse.accounts.identity.model import Caller
 from tollhouse.http.services import Services, Work
-from tollhouse.identity.model import Caller
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import ALL
-from tollhouse.platform import embedded
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.balance_payments import actions
+from tollhouse.transfers.balance_payments.new_payment import NewBalancePayment, PartialAmount
 
 TABLES = (
     "balance_payments", "ledger_accounts", "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds",

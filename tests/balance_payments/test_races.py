@@ -7,7 +7,7 @@ import pytest
 from tests.balance_payments.till import SCOPES, Till, fund, open_till
 from tests.cast import Actor
 from tests.invariants import broken_invariants
-from tollhouse.balance_payments import jobs
+from tollhouse.transfers.balance_payments import jobs
 
 
 @pytest.mark.covers("P-109")

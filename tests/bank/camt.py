@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape
 from msgspec.structs import asdict
 
 from tollhouse.kernel.money import format_minor
-from tollhouse.rails.bank.camt import StatementReader
-from tollhouse.rails.bank.statement import Entry, Statement
+from tollhouse.rails.bank.files.camt import StatementReader
+from tollhouse.rails.bank.files.statement import Entry, Statement
 
 IBAN, BIC, HOLDER = "DE89370400440532013000", "COBADEFFXXX", "Tollhouse Test GmbH"
 CUSTOMER_IBAN = "FR1420041010050500013M02606"

@@ -12,7 +12,7 @@ from tests.bank.steps import Bank
 from tests.invariants import broken_invariants
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 @pytest.fixture(scope="package")

@@ -10,22 +10,22 @@ from tests.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, Line, read, statem
 from tests.cast import Actor
 from tests.payments.shop import approve_project, choose
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext, Reviewer
-from tollhouse.bank import accounts_store, actions, imports, payouts, payouts_store, store
-from tollhouse.bank.accounts import net_minor
-from tollhouse.bank.model import AccountKey, BookedAccount, Decided, Imported, ListedPayout, ListedTransfer
-from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.accounts.approvals.model import OperatorContext, Reviewer
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.db import Tx
-from tollhouse.rails.bank.batch import Batch
-from tollhouse.rails.bank.transfer import BankAccount
-from tollhouse.refunds.jobs import submit_refunds
-from tollhouse.withdrawals import review
-from tollhouse.withdrawals import store as withdrawals_store
-from tollhouse.withdrawals.jobs import advance_withdrawals
+from tollhouse.payments.refunds.jobs import submit_refunds
+from tollhouse.platform.database.pool import Tx
+from tollhouse.rails.bank import accounts_store, actions, imports, payouts, payouts_store, store
+from tollhouse.rails.bank.accounts import net_minor
+from tollhouse.rails.bank.files.batch import Batch
+from tollhouse.rails.bank.files.transfer import BankAccount
+from tollhouse.rails.bank.model import AccountKey, BookedAccount, Decided, Imported, ListedPayout, ListedTransfer
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.transfers.withdrawals import review
+from tollhouse.transfers.withdrawals import store as withdrawals_store
+from tollhouse.transfers.withdrawals.jobs import advance_withdrawals
 
 ACCOUNT = BankAccount(IBAN, HOLDER, BIC)
 DECIMALS = {"EUR": 2}

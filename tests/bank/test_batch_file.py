@@ -11,8 +11,8 @@ from tests.bank.steps import ACCOUNT
 from tests.bank.test_payouts import said
 from tollhouse.kernel import clock
 from tollhouse.kernel.bank_codes import parse_address
-from tollhouse.rails.bank.batch import EVERY_BANK_READS, Batch, Transfer, outside_eea, plain, write
-from tollhouse.rails.bank.transfer import BankAccount
+from tollhouse.rails.bank.files.batch import EVERY_BANK_READS, Batch, Transfer, outside_eea, plain, write
+from tollhouse.rails.bank.files.transfer import BankAccount
 
 SWISS_IBAN = "CH9300762011623852957"
 ID = UUID("019a0000-0000-7000-8000-000000000000")

@@ -17,18 +17,18 @@ from tests.bank.steps import Bank, earned, euros, offer, payment, withdrawn
 from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
-from tollhouse.bank import channel, channel_store
-from tollhouse.bank.model import BankRefusedError
-from tollhouse.console.bank_ports import BANK_PORTS
-from tollhouse.doctor import store as doctor_store
 from tollhouse.http.services import Services
+from tollhouse.instance.doctor import store as doctor_store
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.outgoing import pauses_store
-from tollhouse.outgoing.model import Pause
-from tollhouse.platform import config
-from tollhouse.platform.db import Tx
-from tollhouse.rails.bank.batch import write
+from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.settings import config
+from tollhouse.rails.bank import channel, channel_store
+from tollhouse.rails.bank.files.batch import write
+from tollhouse.rails.bank.model import BankRefusedError
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.transfers.gate import pauses_store
+from tollhouse.transfers.gate.model import Pause
 
 PROGRAM = """#!/bin/sh
 echo "$1 $2" >> {folder}/calls

@@ -13,8 +13,8 @@ from tests.cast import Actor
 from tests.payments.shop import approve_project, choose, visit
 from tests.settings.test_settings import body
 from tollhouse.kernel import clock
-from tollhouse.rails.bank.transfer import TIMES
-from tollhouse.transactions.jobs import close_links
+from tollhouse.payments.transactions.jobs import close_links
+from tollhouse.rails.bank.files.transfer import TIMES
 
 
 async def end(actor: Actor, link: dict[str, Any], days: float) -> None:

@@ -18,12 +18,12 @@ from tests.cast import Actor
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.running import CATALOGUE, Service, settings_for
-from tollhouse.approvals.model import ApprovedBefore, OperatorContext, OperatorRefusedError
-from tollhouse.bank import actions, payouts
-from tollhouse.bank.model import BankRefusedError
-from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.accounts.approvals.model import ApprovedBefore, OperatorContext, OperatorRefusedError
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
-from tollhouse.platform import embedded
+from tollhouse.rails.bank import actions, payouts
+from tollhouse.rails.bank.model import BankRefusedError
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 BOOKS = f"bank:{IBAN.lower()}"
 

@@ -11,10 +11,10 @@ from tests.bank.test_pages import upload
 from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
-from tollhouse.bank import imports
-from tollhouse.console import bank_jobs
-from tollhouse.console.bank_ports import BANK_PORTS
-from tollhouse.rails.bank.xml import PIECE_BYTES
+from tollhouse.rails.bank import imports
+from tollhouse.rails.bank import upload_jobs as bank_jobs
+from tollhouse.rails.bank.files.xml import PIECE_BYTES
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 LARGE = b"<!--" + b" " * PIECE_BYTES + b"-->"
 

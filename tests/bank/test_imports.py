@@ -15,14 +15,14 @@ import pytest
 from tests.bank.camt import TODAY, Line, paid, statement
 from tests.bank.steps import ACCOUNT, Bank, context, euros, offer, payment
 from tests.cast import Actor
-from tollhouse.bank import import_steps, imports, imports_store, store
-from tollhouse.bank.model import BankRefusedError, Imported
-from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_reference
 from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.rails.provider import Observation
 from tollhouse.kernel.text import Text
-from tollhouse.rails.provider import Observation
+from tollhouse.rails.bank import import_steps, imports, imports_store, store
+from tollhouse.rails.bank.model import BankRefusedError, Imported
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 NOBODYS = creditor_reference("0" * 20)
 

@@ -11,10 +11,10 @@ from tests.bank.test_payouts import left
 from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
-from tollhouse.bank import payouts_store
-from tollhouse.doctor.store import read_bank
+from tollhouse.instance.doctor.store import read_bank
+from tollhouse.instance.monitoring.database_metrics import read_metrics
 from tollhouse.kernel import clock
-from tollhouse.monitoring.database_metrics import read_metrics
+from tollhouse.rails.bank import payouts_store
 
 MONTH = timedelta(days=30)
 

@@ -17,9 +17,9 @@ from tests.bank.test_payouts import XSD, back, left, withdrawal
 from tests.cast import Actor, Answer
 from tests.console.operator_pages import KEPT, signed_in_operator, visitor
 from tests.running import Service
-from tollhouse.console.statement_pages import UPLOAD_BYTES_MAX
 from tollhouse.kernel.bank_codes import creditor_reference
-from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX
+from tollhouse.pages.console.statement_pages import UPLOAD_BYTES_MAX
+from tollhouse.rails.bank.files.xml import DOCUMENT_BYTES_MAX
 
 NOBODYS = creditor_reference("0" * 20)
 ACTIONS = "SELECT action, operator, reason, merchant_id::text, mode FROM operator_actions WHERE subject_id = $1::uuid"

@@ -15,9 +15,9 @@ from tests.bank.camt import CUSTOMER_IBAN, HOLDER, IBAN, Line, paid
 from tests.bank.steps import ACCOUNT, Bank, earned, euros, offer, payment, refunded, withdrawn
 from tests.cast import Actor
 from tests.payments.shop import events
-from tollhouse.bank.model import BankRefusedError, Imported
 from tollhouse.kernel.bank_codes import PostalAddress
-from tollhouse.rails.bank.batch import Batch, write
+from tollhouse.rails.bank.files.batch import Batch, write
+from tollhouse.rails.bank.model import BankRefusedError, Imported
 
 XSD = etree.XMLSchema(etree.parse(str(pathlib.Path(sepaxml.__file__).parent / "schemas" / "pain.001.001.09.xsd")))
 SPACE = {"p": "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"}

@@ -11,13 +11,13 @@ from tests.bank.test_decisions import unmatched
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
-from tollhouse.bank import actions
-from tollhouse.bank.model import BankRefusedError
-from tollhouse.cards import balance_store, balance_transactions
 from tollhouse.kernel import clock
-from tollhouse.rails.stripe.account import StripeAccount
-from tollhouse.rails.stripe.balance import BalanceTransaction
-from tollhouse.rails.stripe.cards import StripeCards
+from tollhouse.rails.bank import actions
+from tollhouse.rails.bank.model import BankRefusedError
+from tollhouse.rails.cards import balance_store, balance_transactions
+from tollhouse.rails.cards.stripe.account import StripeAccount
+from tollhouse.rails.cards.stripe.balance import BalanceTransaction
+from tollhouse.rails.cards.stripe.cards import StripeCards
 
 CARDS = StripeCards(StripeAccount(rail="card", secret_key="", webhook_secrets=()))
 MOVED = """

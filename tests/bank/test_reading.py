@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.bank.camt import Line, WholeStatement, paid, read, statement
-from tollhouse.rails.bank.camt import StatementReader
-from tollhouse.rails.bank.xml import DOCUMENT_BYTES_MAX, NODES_MAX, SILENT_BYTES_MAX, UnreadableStatementError
+from tollhouse.rails.bank.files.camt import StatementReader
+from tollhouse.rails.bank.files.xml import DOCUMENT_BYTES_MAX, NODES_MAX, SILENT_BYTES_MAX, UnreadableStatementError
 
 EUROS = {"EUR": 2, "JPY": 0}
 NAME = "RF32000000000000000001"

@@ -15,7 +15,7 @@ from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
 from tollhouse.kernel.bank_codes import PostalAddress, is_bic_of, parse_address, read_address
-from tollhouse.rails.bank.batch import missing_details
+from tollhouse.rails.bank.files.batch import missing_details
 
 BRITISH, SWISS = "GB29NWBK60161331926819", "CH9300762011623852957"
 ADDRESS = {

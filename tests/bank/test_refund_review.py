@@ -15,15 +15,15 @@ from tests.cast import INTEGRATION, Actor, Answer, sign_up
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.running import CATALOGUE, Service
-from tollhouse.approvals.model import ApprovedBefore, OperatorContext, OperatorRefusedError
-from tollhouse.bank import payouts
-from tollhouse.bank.model import BankRefusedError
-from tollhouse.console import actions, reviews
-from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.accounts.approvals.model import ApprovedBefore, OperatorContext, OperatorRefusedError
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.bank.batch import Batch
-from tollhouse.refunds.jobs import submit_refunds
+from tollhouse.pages.console import actions, reviews
+from tollhouse.payments.refunds.jobs import submit_refunds
+from tollhouse.rails.bank import payouts
+from tollhouse.rails.bank.files.batch import Batch
+from tollhouse.rails.bank.model import BankRefusedError
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 OTHER_IBAN = "NL91ABNA0417164300"
 

@@ -12,10 +12,10 @@ from tests.bank.test_payouts import left, refund, withdrawal
 from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
-from tollhouse.bank import imports, messages_store
-from tollhouse.bank.imports_model import FileImport
-from tollhouse.bank.model import BankRefusedError
-from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.rails.bank import imports, messages_store
+from tollhouse.rails.bank.imports_model import FileImport
+from tollhouse.rails.bank.model import BankRefusedError
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 
 @pytest.fixture

@@ -18,16 +18,16 @@ from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants
 from tests.running import Service, copied_database, new_database, settings_for
-from tollhouse import main
-from tollhouse.approvals.model import OperatorRefusedError
-from tollhouse.bank import pauses
-from tollhouse.bank.model import BankRefusedError, Decided
-from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.accounts.approvals.model import OperatorRefusedError
+from tollhouse.instance import main
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.outgoing import pauses as outgoing_pauses
-from tollhouse.outgoing import pauses_store
-from tollhouse.platform import embedded
+from tollhouse.rails.bank import pauses
+from tollhouse.rails.bank.model import BankRefusedError, Decided
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.transfers.gate import pauses as outgoing_pauses
+from tollhouse.transfers.gate import pauses_store
 
 
 @pytest.fixture

@@ -16,13 +16,13 @@ from tests.bank.steps import ACCOUNT, DECIMALS, Bank, context, euros, offer
 from tests.cast import Actor
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
-from tollhouse.approvals.model import ApprovedBefore, OperatorRefusedError
-from tollhouse.bank import imports
-from tollhouse.bank.model import BankRefusedError
-from tollhouse.console.bank_ports import BANK_PORTS
-from tollhouse.rails.bank.camt import StatementReader
-from tollhouse.rails.bank.statement import Statement
-from tollhouse.rails.bank.xml import UnreadableStatementError
+from tollhouse.accounts.approvals.model import ApprovedBefore, OperatorRefusedError
+from tollhouse.rails.bank import imports
+from tollhouse.rails.bank.files.camt import StatementReader
+from tollhouse.rails.bank.files.statement import Statement
+from tollhouse.rails.bank.files.xml import UnreadableStatementError
+from tollhouse.rails.bank.model import BankRefusedError
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 BALANCES = re.compile(rb"<Bal>.*?</Bal>", re.DOTALL)
 CONFIRM = re.compile(r'action="(/operator/imports/[0-9a-f-]{36}/confirm)"')

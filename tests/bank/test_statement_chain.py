@@ -15,20 +15,20 @@ from tests.bank.camt import IBAN, Line, statement
 from tests.bank.steps import ACCOUNT, Bank, context
 from tests.invariants import broken_invariants
 from tests.running import migrated_database, new_database, settings_for
-from tollhouse import main
-from tollhouse.bank import imports, imports_store
-from tollhouse.bank.import_steps import take_step
-from tollhouse.bank.imports_model import FileImport
-from tollhouse.bank.model import BankPorts, BankRefusedError, Imported
-from tollhouse.console.bank_ports import BANK_PORTS
 from tollhouse.http.services import Work
+from tollhouse.instance import main
+from tollhouse.instance.database import embedded
 from tollhouse.kernel.bank_codes import creditor_reference
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform import embedded
-from tollhouse.platform.migrations import apply, ours
-from tollhouse.rails.bank.transfer import BankAccount
-from tollhouse.rails.provider import Observation
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.platform.database.migrate import apply, ours
+from tollhouse.rails.bank import imports, imports_store
+from tollhouse.rails.bank.files.transfer import BankAccount
+from tollhouse.rails.bank.import_steps import take_step
+from tollhouse.rails.bank.imports_model import FileImport
+from tollhouse.rails.bank.model import BankPorts, BankRefusedError, Imported
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 MONDAY = date(2026, 11, 16)
 BALANCES = """

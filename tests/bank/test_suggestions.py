@@ -14,9 +14,9 @@ from tests.bank.steps import Bank, offer, payment
 from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
-from tollhouse.console.suggestions import near_references
-from tollhouse.console.suggestions_store import FIND
 from tollhouse.kernel.bank_codes import creditor_reference
+from tollhouse.rails.bank.suggestions import near_references
+from tollhouse.rails.bank.suggestions_store import FIND
 
 SUGGESTED = re.compile(r'href="\?reference=(RF[0-9]{22})#assign"')
 

@@ -16,8 +16,8 @@ from tests.bank.steps import Bank, offer
 from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
-from tollhouse.console import transfer_pages
-from tollhouse.console.reconciliation import reconcile
+from tollhouse.pages.console import transfer_pages
+from tollhouse.rails.bank.reconciliation import reconcile
 
 AMOUNT = re.compile(r'class="amount e r1"><data class="tab" value="([^"]*)"')
 NEXT = re.compile(r'href="([^"]+)" rel="next"')

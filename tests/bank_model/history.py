@@ -15,8 +15,8 @@ from tests.bank.test_payouts import back, left
 from tests.bank.test_statement_chain import balances
 from tests.bank_model.model import BOOKS, Books, Entry, Payout, Sale, Unmatched
 from tests.cast import Actor
-from tollhouse.bank import actions
-from tollhouse.bank.model import BankRefusedError
+from tollhouse.rails.bank import actions
+from tollhouse.rails.bank.model import BankRefusedError
 
 OPENING = 100_000
 FIRST_DAY = date(2026, 1, 1)

@@ -12,7 +12,7 @@ from tests.bank_model.history import Player
 from tests.cast import sign_up
 from tests.invariants import broken_invariants
 from tests.running import Service, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 HISTORIES = int(os.environ.get("TOLLHOUSE_BANK_HISTORIES", "4"))
 BATCH = 25

@@ -14,7 +14,7 @@ from benchmarks.money import seed as money_seed
 from benchmarks.oauth import seed as oauth_seed
 
 from tests.running import migrated_database
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 REQUESTS = 3
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

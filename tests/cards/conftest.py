@@ -11,10 +11,10 @@ from tests.invariants import broken_invariants, last_id
 from tests.payments.shop import approve_project
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services
-from tollhouse.platform import embedded
-from tollhouse.rails.registry import Rails
-from tollhouse.rails.sandbox import SANDBOX
-from tollhouse.rails.stripe.cards import StripeCards
+from tollhouse.instance.database import embedded
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.rails.cards.stripe.cards import StripeCards
+from tollhouse.rails.sandbox.provider import SANDBOX
 
 METHODS = """
 [methods."card:EUR"]

@@ -8,8 +8,8 @@ import aiohttp
 from tests.cards.provider import CardProvider, signed
 from tests.cast import Actor, Answer
 from tests.payments.shop import COFFEE, choose
-from tollhouse.cards import jobs
 from tollhouse.http.services import Services
+from tollhouse.rails.cards import jobs
 
 DUE_NOW = """
     UPDATE card_payments SET next_poll_at = created_at

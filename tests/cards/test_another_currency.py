@@ -7,9 +7,9 @@ import pytest
 from tests.cards.steps import DUE_NOW, Shop
 from tests.payments.shop import COFFEE, choose
 from tests.payments.test_other_currencies import READ_ONLY
-from tollhouse.cards import jobs
-from tollhouse.conversions import prices
 from tollhouse.kernel import clock
+from tollhouse.rails.cards import jobs
+from tollhouse.transfers.conversions import prices
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from tests.payments.shop import approve_project
 from tests.rails.contract import RailContract
 from tests.running import Service
 from tollhouse.http.services import Services
-from tollhouse.rails.provider import Observation
-from tollhouse.rails.stripe.cards import StripeCards
-from tollhouse.rails.stripe.observed import observe
-from tollhouse.transactions.model import Transaction
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.rails.cards.stripe.cards import StripeCards
+from tollhouse.rails.cards.stripe.observed import observe
 
 
 @pytest.fixture

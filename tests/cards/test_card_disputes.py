@@ -7,14 +7,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.cards.steps import Shop
-from tollhouse.cards import jobs
-from tollhouse.cards.events import DISPUTE_TYPES
-from tollhouse.disputes.jobs import deliver_responses
 from tollhouse.kernel import clock
-from tollhouse.rails.disputes import Evidence
-from tollhouse.rails.stripe.disputes import evidence_form, observe_dispute
-from tollhouse.rails.stripe.objects import StripeDispute
-from tollhouse.refunds import reversals
+from tollhouse.kernel.rails.disputes import Evidence
+from tollhouse.payments.disputes.jobs import deliver_responses
+from tollhouse.payments.refunds import reversals
+from tollhouse.rails.cards import jobs
+from tollhouse.rails.cards.events import DISPUTE_TYPES
+from tollhouse.rails.cards.stripe.disputes import evidence_form, observe_dispute
+from tollhouse.rails.cards.stripe.objects import StripeDispute
 
 DUE_NOW = "UPDATE chargebacks SET next_delivery_at = opened_at WHERE id = $1::uuid AND next_delivery_at IS NOT NULL"
 

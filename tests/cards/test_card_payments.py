@@ -12,17 +12,17 @@ from tests.cards.provider import DECLINED_CARD, OLD_SECRET, WEBHOOK_SECRET, sign
 from tests.cards.steps import Shop
 from tests.payments.bank import refund
 from tests.payments.shop import choose, visit
-from tollhouse.cards import jobs
-from tollhouse.cards.webhook_api import BODY_BYTES_MAX
-from tollhouse.checkout import attempts
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import Mode
-from tollhouse.ledger.model import BalanceLimitExceeded
-from tollhouse.rails.provider import Observation
-from tollhouse.rails.stripe import client
-from tollhouse.refunds import reversals
-from tollhouse.refunds.jobs import submit_refunds
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.ledger.books.model import BalanceLimitExceeded
+from tollhouse.pages.checkout import attempts
+from tollhouse.payments.refunds import reversals
+from tollhouse.payments.refunds.jobs import submit_refunds
+from tollhouse.rails.cards import jobs
+from tollhouse.rails.cards.stripe import client
+from tollhouse.rails.cards.webhook_api import BODY_BYTES_MAX
 
 
 async def test_a_customer_pays_on_the_page_of_the_provider(shop: Shop) -> None:

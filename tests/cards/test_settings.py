@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.platform import config
-from tollhouse.platform.config import InvalidSettingsError
+from tollhouse.instance.rails import configured_rails
+from tollhouse.platform.settings import config
+from tollhouse.platform.settings.config import InvalidSettingsError
 from tollhouse.rails import settings
-from tollhouse.rails.configured import configured_rails
-from tollhouse.rails.stripe.amounts import InexactAmountError, from_provider, to_provider
-from tollhouse.rails.stripe.cards import StripeCards
+from tollhouse.rails.cards.stripe.amounts import InexactAmountError, from_provider, to_provider
+from tollhouse.rails.cards.stripe.cards import StripeCards
 
 
 def described(folder: Path, old: str = "", new: str = "", *, key: str = "rk_live_abc") -> str:

@@ -3,12 +3,13 @@
 import pytest
 
 from tests.running import CATALOGUE
-from tollhouse.catalogue import extension, methods
-from tollhouse.catalogue.methods import UnavailableReason
-from tollhouse.environments.availability import NO_REQUIREMENTS, MethodRequirements, Offer, offers
-from tollhouse.environments.payment_settings import MethodChoice, PaymentSettings
+from tollhouse.accounts.environments.availability import NO_REQUIREMENTS, MethodRequirements, Offer, offers
+from tollhouse.accounts.environments.payment_settings import MethodChoice, PaymentSettings
+from tollhouse.instance.catalogue import extension
+from tollhouse.kernel.catalogue import methods
+from tollhouse.kernel.catalogue.methods import UnavailableReason
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.registry import Rails
+from tollhouse.kernel.rails.registry import Rails
 
 OFF = PaymentSettings(payment_methods=(MethodChoice("sandbox:EUR", enabled=False), MethodChoice("sepa:EUR", enabled=False)))
 

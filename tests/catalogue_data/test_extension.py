@@ -10,10 +10,11 @@ from tests.cast import Actor, sign_up
 from tests.console.commands import operator
 from tests.payments.shop import open_link, pay
 from tests.running import CATALOGUE, Service, migrated_database, settings_for
-from tollhouse.catalogue import currencies, extension, scales
-from tollhouse.platform import embedded
-from tollhouse.platform.config import InvalidSettingsError
-from tollhouse.platform.db import Pool
+from tollhouse.instance.catalogue import extension, scales
+from tollhouse.instance.database import embedded
+from tollhouse.kernel.catalogue import currencies
+from tollhouse.platform.database.pool import Pool
+from tollhouse.platform.settings.config import InvalidSettingsError
 
 ZLOTY = """
 [currencies.PLN]

@@ -15,7 +15,7 @@ from eth_hash.auto import keccak
 from msgspec import Struct
 
 from tests import npm
-from tollhouse.rails.evm.node import EvmNode, HexAddress
+from tollhouse.rails.evm.network.node import EvmNode, HexAddress
 
 HERE = Path(__file__).parent
 CHAIN_ID = 31337

@@ -17,10 +17,10 @@ from tests.clients.conftest import skip_aloud
 from tests.invariants import broken_invariants, last_id
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services
-from tollhouse.platform import embedded
-from tollhouse.signer.client import SignerClient, SignerUnavailable
-from tollhouse.signer.messages import WalletFacts
-from tollhouse.signer.server import serve
+from tollhouse.instance.database import embedded
+from tollhouse.rails.evm.signer.client import SignerClient, SignerUnavailable
+from tollhouse.rails.evm.signer.messages import WalletFacts
+from tollhouse.rails.evm.signer.server import serve
 
 __all__ = ["anvil_url", "chain", "skip_aloud"]
 

@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from tests.chains.fake_chain import GWEI, TOKEN_GAS, TRANSFER_GAS, Block, FakeChain, MinedTx
-from tollhouse.rails.evm.erc20 import TRANSFER_TOPIC, word
+from tollhouse.rails.evm.network.erc20 import TRANSFER_TOPIC, word
 from tollhouse.rails.json_rpc import JsonRpcNode, NodeUnreachableError
 
 CHAIN_ID: Final = 31337

@@ -6,16 +6,16 @@ from uuid import UUID
 
 from tests.cast import Actor
 from tests.payments.shop import approve_project
-from tollhouse.chains import health
-from tollhouse.checkout import attempts
-from tollhouse.environments.payment_settings import PaymentSettings
+from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.payment_links import store as link_store
-from tollhouse.payment_links.offers import offers_for
-from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import Transaction
+from tollhouse.pages.checkout import attempts
+from tollhouse.payments.links import store as link_store
+from tollhouse.payments.links.offers import offers_for
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.rails import chain_health as health
 
 
 class Offering:

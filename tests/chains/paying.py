@@ -5,23 +5,23 @@ from pathlib import Path
 from uuid import uuid4
 
 from tests.chains.anvil import Anvil, Contract
-from tollhouse.catalogue.catalogue import Catalogue
-from tollhouse.chains import payout_checks
-from tollhouse.chains import payouts_store as store
-from tollhouse.chains.payouts import ChainPayouts
-from tollhouse.chains.payouts_model import ChainPayout
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform.db import Pool
-from tollhouse.rails.evm.provider import EvmNetwork
-from tollhouse.rails.provider import PayoutOrder, Submission
+from tollhouse.kernel.rails.provider import PayoutOrder, Submission
+from tollhouse.platform.database.pool import Pool
+from tollhouse.rails.evm import payout_checks
+from tollhouse.rails.evm import payouts_store as store
+from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.payouts import ChainPayouts
+from tollhouse.rails.evm.payouts_model import ChainPayout
+from tollhouse.rails.evm.signer.client import SignerClient
+from tollhouse.rails.evm.signer.journal import SigningJournal, create_journal
+from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
+from tollhouse.rails.evm.signer.rules import Signer
+from tollhouse.rails.evm.signer.wallet import Wallet, create_mnemonic
 from tollhouse.rails.settings import EvmSettings, TokenSettings
-from tollhouse.signer.client import SignerClient
-from tollhouse.signer.journal import SigningJournal, create_journal
-from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
-from tollhouse.signer.rules import Signer
-from tollhouse.signer.wallet import Wallet, create_mnemonic
 
 ETHER, MINOR = 10**18, 10**10
 """Wei of an ether, and of the smallest part of it that the ledger has."""

@@ -11,17 +11,18 @@ from bip32 import BIP32
 from tests.cast import Actor
 from tests.chains.anvil import CHAIN_ID, Anvil, Contract
 from tests.chains.offering import Offering, address
-from tollhouse.catalogue import extension
-from tollhouse.chains import health, jobs
 from tollhouse.http.services import Services
+from tollhouse.instance.catalogue import extension
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.evm.provider import EvmNetwork
-from tollhouse.rails.registry import Rails
-from tollhouse.rails.sandbox import SANDBOX
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.rails import chain_health as health
+from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import EvmSettings, TokenSettings
-from tollhouse.transactions.model import Transaction
 
 ETHER, MINOR = 10**18, 10**10
 CATALOGUE = """

@@ -7,10 +7,10 @@ from tests.chains.fake_chain import Block, MinedTx
 from tests.chains.simulated_history import History
 from tests.chains.simulation import NAME, TOKEN, Simulation
 from tests.invariants import broken_invariants
-from tollhouse.chains import sweeps_jobs
-from tollhouse.rail_balances import jobs as balance_jobs
-from tollhouse.rail_balances import store as balance_store
-from tollhouse.rails.evm.units import to_minor
+from tollhouse.rails.balances import jobs as balance_jobs
+from tollhouse.rails.balances import store as balance_store
+from tollhouse.rails.evm import sweeps_jobs
+from tollhouse.rails.evm.network.units import to_minor
 
 ROUNDS_MAX, ROUNDS_WITH_SWEEPS = 80, 6
 CURRENCIES = {None: "ETH", TOKEN: "USDC"}

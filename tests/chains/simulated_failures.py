@@ -10,13 +10,13 @@ from typing import Any, Literal, TypeVar
 import pytest
 
 from tests.chains.fake_node import Killed
-from tollhouse.platform.db import Pool, PooledTransaction, Tx
-from tollhouse.signer.client import SignerClient, SignerUnavailable
-from tollhouse.signer.journal import SignedEntry, SigningJournal, create_journal, drop_incomplete_line, head_file
-from tollhouse.signer.messages import REQUESTS, RESPONSES, SignedTransfer, SignerRequest, line_of
-from tollhouse.signer.policy import SigningPolicy
-from tollhouse.signer.rules import Signer
-from tollhouse.signer.wallet import Wallet
+from tollhouse.platform.database.pool import Pool, PooledTransaction, Tx
+from tollhouse.rails.evm.signer.client import SignerClient, SignerUnavailable
+from tollhouse.rails.evm.signer.journal import SignedEntry, SigningJournal, create_journal, drop_incomplete_line, head_file
+from tollhouse.rails.evm.signer.messages import REQUESTS, RESPONSES, SignedTransfer, SignerRequest, line_of
+from tollhouse.rails.evm.signer.policy import SigningPolicy
+from tollhouse.rails.evm.signer.rules import Signer
+from tollhouse.rails.evm.signer.wallet import Wallet
 
 T = TypeVar("T")
 Death = Literal["before", "in the line", "before the head", "after"]

@@ -10,20 +10,20 @@ from tests.cast import Actor
 from tests.chains.fake_chain import BLOCK_S, GWEI, ChainTx, Move
 from tests.chains.offering import Offering, address
 from tests.chains.simulation import DEPTH, NAME, TOKEN, Simulation
-from tollhouse.approvals.model import Reviewer
+from tollhouse.accounts.approvals.model import Reviewer
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payment_links import actions as link_actions
-from tollhouse.payment_links.model import LinkCreator
-from tollhouse.payment_links.new_link import LinkRequest
-from tollhouse.refunds import actions as refund_actions
-from tollhouse.refunds import review as refund_review
-from tollhouse.refunds.new_refund import NewRefund
-from tollhouse.withdrawals import actions as withdrawal_actions
-from tollhouse.withdrawals import review as withdrawal_review
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.payments.links import actions as link_actions
+from tollhouse.payments.links.model import LinkCreator
+from tollhouse.payments.links.new_link import LinkRequest
+from tollhouse.payments.refunds import actions as refund_actions
+from tollhouse.payments.refunds import review as refund_review
+from tollhouse.payments.refunds.new_refund import NewRefund
+from tollhouse.transfers.withdrawals import actions as withdrawal_actions
+from tollhouse.transfers.withdrawals import review as withdrawal_review
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
 T = TypeVar("T")
 ETHER, DOLLAR = 10**18, 10**6

@@ -16,19 +16,21 @@ from tests.chains.fake_node import CHAIN_ID, FakeNode, Killed, Trouble
 from tests.chains.receiving import CATALOGUE
 from tests.chains.simulated_failures import MortalPool, MortalSigner, Risks
 from tests.running import Service
-from tollhouse.catalogue import extension
-from tollhouse.chains import health, jobs, payouts_jobs, sweeps_jobs
 from tollhouse.http.services import Services
+from tollhouse.instance.catalogue import extension
 from tollhouse.kernel import clock
-from tollhouse.rails.evm.derivation import AddressDeriver
-from tollhouse.rails.evm.provider import EvmNetwork
-from tollhouse.rails.registry import Rails
-from tollhouse.rails.sandbox import SANDBOX
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.payments.refunds import jobs as refund_jobs
+from tollhouse.payments.transactions import jobs as transaction_jobs
+from tollhouse.rails import chain_health as health
+from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails.evm import payouts_jobs, sweeps_jobs
+from tollhouse.rails.evm.network.derivation import AddressDeriver
+from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
+from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import EvmSettings, TokenSettings
-from tollhouse.refunds import jobs as refund_jobs
-from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
-from tollhouse.transactions import jobs as transaction_jobs
-from tollhouse.withdrawals import jobs as withdrawal_jobs
+from tollhouse.transfers.withdrawals import jobs as withdrawal_jobs
 
 NAME, TOKEN = "simulated", f"0x{'d' * 40}"
 DEPTH = 8

@@ -12,19 +12,19 @@ from tests.chains.receiving import new_xpub
 from tests.invariants import broken_invariants, last_id
 from tests.rails import test_evm_contract as in_memory
 from tests.running import Service, settings_for
-from tollhouse.chains import jobs
 from tollhouse.http.services import Services
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import embedded
-from tollhouse.rails.evm.node import number_of
-from tollhouse.rails.evm.provider import EvmNetwork
-from tollhouse.rails.provider import Observation
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails.evm.network.node import number_of
+from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.signer.rules import Signer
 from tollhouse.rails.settings import EvmSettings, TokenSettings
-from tollhouse.signer.rules import Signer
-from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import Transaction
 
 FINALITY = 3
 """Confirmations: final blocks can be replaced by deeper reorganisations."""

@@ -15,10 +15,10 @@ import pytest
 from tests.chains import anvil
 from tests.processes import Serving
 from tests.running import free_port
-from tollhouse.demo import network
-from tollhouse.demo.errors import DemoError
+from tollhouse.instance.demo import network
+from tollhouse.instance.demo.errors import DemoError
 from tollhouse.rails import settings as rail_settings
-from tollhouse.rails.evm.node import EvmNode
+from tollhouse.rails.evm.network.node import EvmNode
 from tollhouse.rails.settings import EvmSettings
 
 ENDS_WITHIN_S = 300

@@ -13,11 +13,12 @@ from tests.chains.anvil import Anvil
 from tests.chains.offering import address
 from tests.chains.receiving import ETHER, MINOR, Receiver, new_xpub
 from tests.invariants import broken_invariants, last_id
-from tollhouse.chains import addresses, jobs, store
-from tollhouse.chains.model import LEASE
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.payment_links.errors import MethodUnavailable
+from tollhouse.payments.links.errors import MethodUnavailable
+from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails.chains import addresses, store
+from tollhouse.rails.chains.model import LEASE
 
 PAID_MINOR = 150_000_000
 

@@ -12,8 +12,8 @@ from tests.chains.fake_chain import FakeChain, Move
 from tests.chains.fake_node import FakeNode, answering
 from tests.chains.receiving import ETHER, DepositRail, address
 from tollhouse.http.services import Services
-from tollhouse.rails.evm import sending
-from tollhouse.rails.evm.node import EvmNode
+from tollhouse.rails.evm.network import sending
+from tollhouse.rails.evm.network.node import EvmNode
 from tollhouse.rails.json_rpc import NodeResponseError
 
 TOKEN = f"0x{'d' * 40}"

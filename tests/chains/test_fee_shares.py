@@ -5,12 +5,12 @@ import pytest
 
 from tests.cast import Actor
 from tests.chains.paying import Payer
-from tollhouse.chains import fee_shares
-from tollhouse.chains.payouts_model import ChainPayout
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.rails.provider import PayoutOrder, RefundOrder, Submission
-from tollhouse.signer.messages import WalletFacts
+from tollhouse.kernel.rails.provider import PayoutOrder, RefundOrder, Submission
+from tollhouse.rails.evm import fee_shares
+from tollhouse.rails.evm.payouts_model import ChainPayout
+from tollhouse.rails.evm.signer.messages import WalletFacts
 
 REFUNDS = 300
 LEAST_MINOR = 1

@@ -6,7 +6,7 @@ import pytest
 
 from tests.chains.paying import Payer
 from tests.running import Service
-from tollhouse.signer.wallet import PAYING
+from tollhouse.rails.evm.signer.wallet import PAYING
 
 TABLES = """
     SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

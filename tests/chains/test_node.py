@@ -10,7 +10,7 @@ from aiohttp import web
 
 from tests.chains.anvil import CHAIN_ID, Anvil
 from tollhouse.rails import json_rpc
-from tollhouse.rails.evm.node import EvmNode, number_of
+from tollhouse.rails.evm.network.node import EvmNode, number_of
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, NodeUnreachableError, RpcCall
 
 Respond = Callable[[Any], web.Response]

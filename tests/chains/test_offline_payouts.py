@@ -17,21 +17,22 @@ from tests.command import Outcome
 from tests.console.commands import operator
 from tests.invariants import broken_invariants, last_id
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.bank import pauses
-from tollhouse.chains import payout_checks, payout_health, payouts_jobs
-from tollhouse.chains.payouts import ChainPayouts
-from tollhouse.console import network_payouts, offline_payouts
-from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.ids import new_id
-from tollhouse.rails.evm import signed as signed_bytes
-from tollhouse.rails.provider import PayoutOrder
-from tollhouse.rails.registry import Rails
-from tollhouse.signer.messages import GasTerms, SignedBatch, SignedTransfer, SignTransfer, UnsignedBatch
-from tollhouse.signer.wallet import Wallet
+from tollhouse.kernel.rails.provider import PayoutOrder
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.rails.bank import pauses
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.evm import operator_offline as offline_payouts
+from tollhouse.rails.evm import operator_payouts as network_payouts
+from tollhouse.rails.evm import payout_checks, payout_health, payouts_jobs
+from tollhouse.rails.evm.network import signed as signed_bytes
+from tollhouse.rails.evm.payouts import ChainPayouts
+from tollhouse.rails.evm.signer.messages import GasTerms, SignedBatch, SignedTransfer, SignTransfer, UnsignedBatch
+from tollhouse.rails.evm.signer.wallet import Wallet
 
 __all__ = ["rail"]
 RECORDED = "SELECT action, count(*) AS actions FROM operator_actions WHERE at >= $1 AND action LIKE 'network%' GROUP BY 1"

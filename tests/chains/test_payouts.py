@@ -18,16 +18,16 @@ from tests.chains.paying import MINOR, Payer, make_network, make_payouts
 from tests.command import NURSERY
 from tests.invariants import broken_invariants, last_id
 from tests.running import Service
-from tollhouse.catalogue import extension
-from tollhouse.chains import payouts_store as store
-from tollhouse.chains.payouts import ChainPayouts
+from tollhouse.instance.catalogue import extension
 from tollhouse.kernel import clock
-from tollhouse.platform.db import Pool
-from tollhouse.rails.evm import sending
-from tollhouse.rails.evm.node import EvmNode
+from tollhouse.kernel.rails.provider import PayoutOrder, RefundOrder, Submission
+from tollhouse.platform.database.pool import Pool
+from tollhouse.rails.evm import payouts_store as store
+from tollhouse.rails.evm.network import sending
+from tollhouse.rails.evm.network.node import EvmNode
+from tollhouse.rails.evm.payouts import ChainPayouts
+from tollhouse.rails.evm.signer.server import CALLERS_MAX
 from tollhouse.rails.json_rpc import CONNECTIONS_MAX, NodeUnreachableError
-from tollhouse.rails.provider import PayoutOrder, RefundOrder, Submission
-from tollhouse.signer.server import CALLERS_MAX
 
 LATER = timedelta(minutes=10)
 AS_IF_SIGNING = """

@@ -11,28 +11,28 @@ from tests.chains.paying import ETHER, MINOR, Payer, make_network, make_payouts
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants, last_id
 from tests.withdrawals.steps import review
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.chains import payout_checks, payout_health, payouts_jobs
-from tollhouse.chains import payouts_store as store
-from tollhouse.chains.payouts import ChainPayouts
-from tollhouse.console import network_payouts
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
-from tollhouse.ledger.post import post
-from tollhouse.rails.chain import Measured
-from tollhouse.rails.registry import Rails
-from tollhouse.signer.client import SignerUnavailable
-from tollhouse.signer.messages import SignedTransfer, SigningRefused
-from tollhouse.signer.policy import AssetPolicy, NetworkPolicy
-from tollhouse.withdrawals import actions, jobs
-from tollhouse.withdrawals import store as withdrawal_store
-from tollhouse.withdrawals.model import Withdrawal
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote
-from tollhouse.withdrawals.views import withdrawal_quote_view
+from tollhouse.kernel.rails.chain import Measured
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.ledger.books.model import JournalEntry, Posting, Source, available, equity
+from tollhouse.ledger.books.post import post
+from tollhouse.rails.evm import operator_payouts as network_payouts
+from tollhouse.rails.evm import payout_checks, payout_health, payouts_jobs
+from tollhouse.rails.evm import payouts_store as store
+from tollhouse.rails.evm.payouts import ChainPayouts
+from tollhouse.rails.evm.signer.client import SignerUnavailable
+from tollhouse.rails.evm.signer.messages import SignedTransfer, SigningRefused
+from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy
+from tollhouse.transfers.withdrawals import actions, jobs
+from tollhouse.transfers.withdrawals import store as withdrawal_store
+from tollhouse.transfers.withdrawals.model import Withdrawal
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote
+from tollhouse.transfers.withdrawals.views import withdrawal_quote_view
 
 RESERVE_ANYHOW = """
     UPDATE chain_payouts SET status = 'reserved', wallet = receiver, nonce = 99, gas = 1, fee_per_gas = 1, tip_per_gas = 1

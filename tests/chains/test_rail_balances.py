@@ -13,23 +13,23 @@ from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants, last_id
 from tests.withdrawals.steps import review
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.catalogue import extension
-from tollhouse.catalogue.currencies import Currency
-from tollhouse.chains import payout_checks, payout_health
-from tollhouse.chains.reports import Reporter
-from tollhouse.console import rail_floats
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
+from tollhouse.instance.catalogue import extension
+from tollhouse.instance.monitoring.database_metrics import read_metrics
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.monitoring.database_metrics import read_metrics
-from tollhouse.rail_balances import jobs, store
-from tollhouse.rail_balances.model import RailBalance, RailStatus
-from tollhouse.withdrawals import actions
-from tollhouse.withdrawals import jobs as withdrawal_jobs
-from tollhouse.withdrawals import store as withdrawal_store
-from tollhouse.withdrawals.model import Withdrawal
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.kernel.catalogue.currencies import Currency
+from tollhouse.pages.console import rail_floats
+from tollhouse.rails.balances import jobs, store
+from tollhouse.rails.balances.model import RailBalance, RailStatus
+from tollhouse.rails.evm import payout_checks, payout_health
+from tollhouse.rails.evm.reports import Reporter
+from tollhouse.transfers.withdrawals import actions
+from tollhouse.transfers.withdrawals import jobs as withdrawal_jobs
+from tollhouse.transfers.withdrawals import store as withdrawal_store
+from tollhouse.transfers.withdrawals.model import Withdrawal
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
 __all__ = ["collector"]
 WITHDRAWALS = """

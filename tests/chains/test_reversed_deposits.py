@@ -14,9 +14,9 @@ from tests.invariants import broken_invariants, last_id
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
-from tollhouse.ledger.post import post
-from tollhouse.transactions.model import Transaction
+from tollhouse.ledger.books.model import JournalEntry, Posting, Source, available, equity
+from tollhouse.ledger.books.post import post
+from tollhouse.payments.transactions.model import Transaction
 
 PAID_MINOR, DOLLARS = 150_000_000, 20_000_000
 TOKEN = f"0x{'d' * 40}"

@@ -16,7 +16,7 @@ from tests.payments.shop import approve_project, choose, visit
 from tests.rails.bitcoin.core import Core, serving
 from tests.rails.bitcoin.wallet import ZPUB
 from tests.running import Service, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 RAILS = """
 [ethereum]

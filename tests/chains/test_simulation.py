@@ -21,9 +21,10 @@ from tests.chains.simulation import COIN_FLOAT, DEPTH, NAME, TOKEN_FLOAT, Simula
 from tests.chains.test_rail_balances import book
 from tests.payments.shop import approve_project
 from tests.running import Service, settings_for, warnings_only
-from tollhouse.chains import health, payouts_jobs
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
-from tollhouse.platform import embedded
+from tollhouse.rails import chain_health as health
+from tollhouse.rails.evm import payouts_jobs
 
 BLOCKS = int(os.environ.get("TOLLHOUSE_EVM_BLOCKS", "150"))
 SEED = int(os.environ.get("TOLLHOUSE_EVM_SEED", "7"))

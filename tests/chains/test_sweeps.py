@@ -15,18 +15,19 @@ from tests.chains.conftest import is_listening
 from tests.chains.paying import BOOKED, make_signer
 from tests.chains.receiving import ETHER, Receiver, address
 from tests.invariants import broken_invariants, last_id
-from tollhouse.chains import payout_checks, payouts_store, store, sweeps, sweeps_jobs, sweeps_store
-from tollhouse.chains.model import HOLDER, LEASE
-from tollhouse.chains.payouts import ChainPayouts
-from tollhouse.console import network_payouts
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.platform.db import Tx
-from tollhouse.rails.evm import sending
-from tollhouse.signer.client import SignerClient
-from tollhouse.signer.rules import Signer
-from tollhouse.signer.server import serve
-from tollhouse.transactions.model import Transaction
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.platform.database.pool import Tx
+from tollhouse.rails.chains import store
+from tollhouse.rails.chains.model import HOLDER, LEASE
+from tollhouse.rails.evm import operator_payouts as network_payouts
+from tollhouse.rails.evm import payout_checks, payouts_store, sweeps, sweeps_jobs, sweeps_store
+from tollhouse.rails.evm.network import sending
+from tollhouse.rails.evm.payouts import ChainPayouts
+from tollhouse.rails.evm.signer.client import SignerClient
+from tollhouse.rails.evm.signer.rules import Signer
+from tollhouse.rails.evm.signer.server import serve
 
 PAID_MINOR = 150_000_000
 ROWS = """

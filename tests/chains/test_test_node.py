@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from tests.chains import anvil
 from tests.chains.anvil import FINAL_DEPTH, Anvil
-from tollhouse.rails.evm.node import number_of
+from tollhouse.rails.evm.network.node import number_of
 
 
 def test_contracts_are_compiled_from_their_source(skip_aloud: Callable[[str], NoReturn]) -> None:

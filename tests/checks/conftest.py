@@ -13,15 +13,15 @@ from tests.bank.steps import Bank, earned, withdrawn
 from tests.cast import Actor, sign_up
 from tests.payments.bank import play, refund, sell
 from tests.running import CATALOGUE, Service, settings_for
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.checks.run import SETTINGS
-from tollhouse.console import actions
-from tollhouse.hash_chain import chain
+from tollhouse.accounts.approvals.model import OperatorContext
+from tollhouse.instance.checks.run import SETTINGS
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import embedded
-from tollhouse.platform.db import DatabaseConnection, Tx, connect
+from tollhouse.ledger.hash_chain import chain
+from tollhouse.pages.console import actions
+from tollhouse.platform.database.pool import DatabaseConnection, Tx, connect
 
 
 @pytest.fixture(scope="package")

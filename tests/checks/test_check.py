@@ -13,10 +13,10 @@ from tests.cast import Actor
 from tests.command import Outcome, tollhouse
 from tests.payments.bank import sell
 from tests.running import KEY, Service
-from tollhouse import main
-from tollhouse.checks import run, store
-from tollhouse.checks.run import CheckUnfinishedError, Scope, check
-from tollhouse.console import overview_store
+from tollhouse.instance import main
+from tollhouse.instance.checks import run, store
+from tollhouse.instance.checks.run import CheckUnfinishedError, Scope, check
+from tollhouse.pages.console import overview_store
 
 NEW = Scope(small=0, again_rows=0)
 SPOIL = "UPDATE ledger_entries SET type = 'refund' WHERE type = 'payment' AND merchant_id = $1::uuid"

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tests.checks.conftest import undone
-from tollhouse.checks.run import Scope, verify
-from tollhouse.platform.db import Tx
+from tollhouse.instance.checks.run import Scope, verify
+from tollhouse.platform.database.pool import Tx
 
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
 EVERYTHING = Scope(full=True)

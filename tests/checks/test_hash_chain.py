@@ -12,12 +12,12 @@ from tests.cast import Actor
 from tests.command import tollhouse
 from tests.payments.bank import sell
 from tests.running import KEY, Service
-from tollhouse.checks.run import Scope, check
-from tollhouse.hash_chain import chain, store
-from tollhouse.hash_chain.model import Head
+from tollhouse.instance.checks.run import Scope, check
 from tollhouse.kernel import clock
-from tollhouse.platform import config
+from tollhouse.ledger.hash_chain import chain, store
+from tollhouse.ledger.hash_chain.model import Head
 from tollhouse.platform.encryption import KeyRing
+from tollhouse.platform.settings import config
 
 FULL = Scope(full=True)
 KEYS = KeyRing(config.load({"TOLLHOUSE_SECRET_KEYS": KEY}).secret_keys)

@@ -5,8 +5,8 @@ import subprocess
 import asyncpg
 
 from tests.running import migrated_database, new_database
-from tollhouse.checks.schema_store import OBJECTS
-from tollhouse.platform import embedded
+from tollhouse.instance.checks.schema_store import OBJECTS
+from tollhouse.instance.database import embedded
 
 
 async def definitions(dsn: str) -> dict[str, str]:

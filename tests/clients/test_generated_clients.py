@@ -13,8 +13,8 @@ import pytest
 
 from tests.cast import Actor
 from tests.clients.driven import NODE
-from tollhouse.api import reference
-from tollhouse.platform import config
+from tollhouse.instance.api import reference
+from tollhouse.platform.settings import config
 
 SCRIPT = """
 import sys

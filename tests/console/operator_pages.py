@@ -10,9 +10,9 @@ import aiohttp
 from tests.cast import PASSWORD, Actor
 from tests.merchants.authenticator import enrol
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import users
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.kernel import clock
+from tollhouse.pages.console import users
 
 KEPT = "SELECT action, operator, reason, mode FROM operator_actions WHERE merchant_id = $1::uuid ORDER BY at, id"
 

@@ -11,11 +11,11 @@ from tests.cast import Actor
 from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.running import CATALOGUE, Service
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import actions
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.pages.console import actions
 
 KEPT = """
     SELECT action, amount_minor, single_operator FROM operator_actions

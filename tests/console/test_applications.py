@@ -9,7 +9,7 @@ import pytest
 from tests.cast import Actor, application
 from tests.console.commands import operator
 from tests.running import Service
-from tollhouse.approvals.model import Action
+from tollhouse.accounts.approvals.model import Action
 
 KEPT = "SELECT action, operator, reason, merchant_id::text FROM operator_actions WHERE client_id = $1 ORDER BY at, id"
 SCOPE = "account:read offline_access"

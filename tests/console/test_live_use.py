@@ -11,12 +11,12 @@ from tests.cast import PASSWORD, Actor, Answer, sign_up
 from tests.console.operator_pages import invite, signed_in_operator, visitor
 from tests.merchants.authenticator import enrol
 from tests.running import Service, settings_for
-from tollhouse.api import OPERATIONS
+from tollhouse.accounts.identity.guards import PublicGuard
+from tollhouse.accounts.identity.operators import OperatorGuard
 from tollhouse.http.cookies import SAFE
 from tollhouse.http.operations import Operation
-from tollhouse.identity.guards import PublicGuard
-from tollhouse.identity.operators import OperatorGuard
-from tollhouse.platform import embedded
+from tollhouse.instance.api import OPERATIONS
+from tollhouse.instance.database import embedded
 
 AGED = """
     UPDATE operator_sessions

@@ -8,15 +8,17 @@ import pytest
 from tests.cast import Actor, sign_up
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service, settings_for
-from tollhouse.chains import payouts_store, store
-from tollhouse.chains import store as chains_store
-from tollhouse.chains.payouts_model import NewChainPayout
-from tollhouse.console import rails, refused_payouts_store
 from tollhouse.http.services import Services
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform import embedded
-from tollhouse.rails.evm.provider import EvmNetwork
+from tollhouse.pages.console import rails
+from tollhouse.rails import refused_payouts_store
+from tollhouse.rails.chains import store
+from tollhouse.rails.chains import store as chains_store
+from tollhouse.rails.evm import payouts_store
+from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.payouts_model import NewChainPayout
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 
 WALLET, RECEIVER = "0x52908400098527886E0F7030069857D2E4169EE7", "0x" + "ab" * 20

@@ -6,9 +6,9 @@ from tests.console.test_signing_in import sign_in
 from tests.forms import seen
 from tests.merchants.authenticator import enrol
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import users
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.kernel import clock
+from tollhouse.pages.console import users
 
 ROOT = "/operator/security"
 CODE_PAGE = "/operator/signin/2fa"

@@ -12,11 +12,11 @@ from tests.console.commands import operator
 from tests.console.operator_pages import invite, signed_in_operator, visitor
 from tests.forms import signed_out
 from tests.running import Service
-from tollhouse.approvals.model import OperatorRefusedError
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.http.cookies import cookie_name
 from tollhouse.http.operations import PAGES
-from tollhouse.platform.config import load
-from tollhouse.slices import operations
+from tollhouse.instance.slices import operations
+from tollhouse.platform.settings.config import load
 
 OF_ACCOUNT, FROM_ADDRESS = 3, 5
 OPEN = ("signin", "signin", "signin/2fa", "signin/2fa", "signout", "welcome", "welcome")

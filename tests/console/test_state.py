@@ -12,11 +12,11 @@ from tests.payments.bank import until
 from tests.payments.shop import open_link, pay
 from tests.receiver import Receiver
 from tests.running import Service, settings_for
-from tollhouse.checks.run import Scope, check
-from tollhouse.console import jobs
-from tollhouse.console.overview import size
 from tollhouse.http.labels import span
-from tollhouse.platform import embedded
+from tollhouse.instance.checks.run import Scope, check
+from tollhouse.instance.database import embedded
+from tollhouse.pages.console import jobs
+from tollhouse.pages.console.overview import size
 
 FAILURES = "SELECT f.* FROM webhook_failures f WHERE f.merchant_id = $1::uuid"
 

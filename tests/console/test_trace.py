@@ -13,10 +13,11 @@ from tests.payments.shop import choose, open_link, simulate
 from tests.receiver import Receiver
 from tests.request_log.reading import all_written
 from tests.withdrawals.steps import asked, fund
-from tollhouse.console import trace_history_store, trace_store
 from tollhouse.http.services import Services
+from tollhouse.instance.trace import history_store as trace_history_store
+from tollhouse.instance.trace import store as trace_store
 from tollhouse.kernel.ids import new_id, new_id_text
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
 
 WITHIN_S = 30
 SECRETS = ("th_test_", "whsec_", "Nina", "order")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.standing import Standing
 from tests.running import Service, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 @pytest.fixture(scope="package")

@@ -13,7 +13,7 @@ import msgspec
 from tests.cast import CALLBACK, PASSWORD, Actor, Application, application, every_scope, sign_up
 from tests.payments.shop import choose, open_link, pay
 from tests.running import Service
-from tollhouse.settings.model import NewSettings
+from tollhouse.accounts.settings.model import NewSettings
 
 T = TypeVar("T")
 Json = dict[str, Any]

@@ -24,8 +24,8 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.generation.meta import TestPhase
 
 from tests.contract.standing import Standing
-from tollhouse.api import reference
-from tollhouse.platform import config
+from tollhouse.instance.api import reference
+from tollhouse.platform.settings import config
 
 SEED = int(os.environ.get("CONTRACT_SEED", "20261121"))
 CASES = int(os.environ.get("CONTRACT_CASES", "0"))

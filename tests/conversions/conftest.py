@@ -9,7 +9,7 @@ from tests.invariants import broken_invariants, last_id
 from tests.payments.killing import fused_services
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 @pytest.fixture(scope="package")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.running import CATALOGUE
-from tollhouse.catalogue.conversion_pairs import ConversionPair
-from tollhouse.conversions.model import ONE, Rate, exchange_from, exchange_to, rate_between, rate_of
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
+from tollhouse.transfers.conversions.model import ONE, Rate, exchange_from, exchange_to, rate_between, rate_of
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 CODES = ("EUR", "USD", "JPY", "BTC", "USDC")

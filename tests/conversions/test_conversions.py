@@ -12,13 +12,13 @@ from tests.conversions.steps import EURO_TO_DOLLAR, available, convert, fund, qu
 from tests.payments.killing import FusedPool, every_row, kill_everywhere
 from tests.payments.test_crashes import TABLES
 from tests.running import CATALOGUE
-from tollhouse.catalogue.conversion_pairs import ConversionPair
-from tollhouse.conversions import actions, prices
-from tollhouse.conversions.new_conversion import NewConversion
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.transfers.conversions import actions, prices
+from tollhouse.transfers.conversions.new_conversion import NewConversion
 
 
 def terms(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:

@@ -5,9 +5,9 @@ import pytest
 from tests.cast import Actor
 from tests.conversions.steps import convert, fund
 from tests.invariants import broken_without_events
-from tollhouse.conversions import invariants_store as conversions_store
-from tollhouse.events import invariants_store as events_store
-from tollhouse.platform import invariants
+from tollhouse.platform.database import invariants
+from tollhouse.transfers.conversions import invariants_store as conversions_store
+from tollhouse.webhooks.events import invariants_store as events_store
 
 INVARIANTS = (*conversions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
 NEVER_REPORTED = [

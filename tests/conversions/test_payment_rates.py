@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.running import CATALOGUE
-from tollhouse.conversions.model import CurrencyPosition
-from tollhouse.conversions.payment_model import PricedAmount
-from tollhouse.conversions.payments import exchange_at_fixed_rate, fix_rate
-from tollhouse.conversions.prices import Price
-from tollhouse.environments.payment_settings import Settlement
+from tollhouse.accounts.environments.payment_settings import Settlement
+from tollhouse.transfers.conversions.model import CurrencyPosition
+from tollhouse.transfers.conversions.payment_model import PricedAmount
+from tollhouse.transfers.conversions.payments import exchange_at_fixed_rate, fix_rate
+from tollhouse.transfers.conversions.prices import Price
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=15)

@@ -11,16 +11,16 @@ from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.conversions.steps import convert
 from tests.running import Service, settings_for
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import actions
-from tollhouse.conversions import positions_store, prices
-from tollhouse.conversions.jobs import apply_rules
-from tollhouse.conversions.model import CurrencyPosition
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Services
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import embedded
+from tollhouse.pages.console import actions
+from tollhouse.transfers.conversions import positions_store, prices
+from tollhouse.transfers.conversions.jobs import apply_rules
+from tollhouse.transfers.conversions.model import CurrencyPosition
 
 TEN_EUROS = {"from_currency": "EUR", "to_currency": "USD", "amount": "10.00"}
 TEN_BACK = {"from_currency": "USD", "to_currency": "EUR", "amount": "10.00"}

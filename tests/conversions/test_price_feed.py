@@ -9,12 +9,12 @@ from aiohttp import web
 
 from tests.receiver import Receiver
 from tests.running import Service, migrated_database, settings_for
-from tollhouse.catalogue.price_feed import PriceFeed
-from tollhouse.conversions import feed_store, price_feed, prices, prices_store
-from tollhouse.conversions.price_feed import FeedError, read_prices, rejection
 from tollhouse.http.services import Services
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
-from tollhouse.platform import embedded
+from tollhouse.kernel.catalogue.price_feed import PriceFeed
+from tollhouse.transfers.conversions import feed_store, price_feed, prices, prices_store
+from tollhouse.transfers.conversions.price_feed import FeedError, read_prices, rejection
 
 FEED = PriceFeed(url="https://rates.example/latest", check_url="https://other.example/latest")
 CODES = ["USD", "ETH", "BTC"]

@@ -12,12 +12,12 @@ from tests.payments.bank import sell
 from tests.payments.killing import FusedPool, every_row, kill_everywhere
 from tests.payments.test_crashes import TABLES
 from tests.running import CATALOGUE
-from tollhouse.catalogue.conversion_pairs import ConversionPair
-from tollhouse.conversions import jobs, rules
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.transfers.conversions import jobs, rules
 
 
 async def change(actor: Actor, made: dict[str, Any], **changes: Any) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tollhouse.cli.main import app
-from tollhouse.platform.config import SETTINGS
+from tollhouse.instance.cli.main import app
+from tollhouse.platform.settings.config import SETTINGS
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

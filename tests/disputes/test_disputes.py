@@ -12,13 +12,13 @@ from tests.cast import Actor, Answer
 from tests.forms import seen
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import fresh, play, purse, sell, until
-from tollhouse.disputes import jobs
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.disputes import DisputeOrder, DisputeSubmission
-from tollhouse.rails.sandbox import SANDBOX
-from tollhouse.refunds import chargeback_responses_store as responses
-from tollhouse.refunds.chargeback_responses_store import DueResponse
+from tollhouse.kernel.rails.disputes import DisputeOrder, DisputeSubmission
+from tollhouse.payments.disputes import jobs
+from tollhouse.payments.refunds import chargeback_responses_store as responses
+from tollhouse.payments.refunds.chargeback_responses_store import DueResponse
+from tollhouse.rails.sandbox.provider import SANDBOX
 
 DAYS_14 = 14 * 86_400
 TRACKING = {"shipping_carrier": "DHL", "shipping_tracking_number": "4711"}

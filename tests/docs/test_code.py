@@ -9,11 +9,11 @@ from playwright.async_api import Browser, expect
 
 from tests.browser import WIDE, in_a_browser, visitor
 from tests.running import Service
-from tollhouse.docs import code
-from tollhouse.docs.book import chapters
-from tollhouse.docs.code import Sample, highlight
+from tollhouse.instance.docs import code
+from tollhouse.instance.docs.book import chapters
+from tollhouse.instance.docs.code import Sample, highlight
 
-STATIC = Path(code.__file__).parents[1] / "http/static"
+STATIC = Path(code.__file__).parents[2] / "http/static"
 CLASS = re.compile(r'<span class="([^"]+)">')
 TAG = re.compile(r"<[^>]+>")
 

@@ -8,7 +8,7 @@ from playwright.async_api import Browser
 from tests.browser import NARROW, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor, of_the_file
 from tests.running import Service
-from tollhouse.docs.book import CHAPTERS, EXAMPLE_URL, chapters, file_of
+from tollhouse.instance.docs.book import CHAPTERS, EXAMPLE_URL, chapters, file_of
 
 alice = of_the_file("alice", "Alice's Coffee")
 HREF = re.compile(r'href="([^"]+)"')

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.running import free_port
-from tollhouse.docs.book import chapters
+from tollhouse.instance.docs.book import chapters
 
 pytestmark = pytest.mark.xdist_group("serve")
 

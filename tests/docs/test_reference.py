@@ -16,10 +16,10 @@ from pygments.token import Token
 from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor
 from tests.running import Service
-from tollhouse.api import descriptions, reference
-from tollhouse.docs.entries import GROUPS, entries
-from tollhouse.docs.shapes import SchemaTables
-from tollhouse.platform import config
+from tollhouse.instance.api import descriptions, reference
+from tollhouse.instance.docs.entries import GROUPS, entries
+from tollhouse.instance.docs.shapes import SchemaTables
+from tollhouse.platform.settings import config
 
 HREF = re.compile(r'href="(/[^"#]+)')
 BLOCK = re.compile(r"^```(sh|python|php)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tollhouse.api import reference as document
-from tollhouse.docs import reference
-from tollhouse.docs.book import chapters
-from tollhouse.docs.entries import entries
-from tollhouse.docs.search import HITS_MAX, SearchIndex, places
-from tollhouse.platform import config
+from tollhouse.instance.api import reference as document
+from tollhouse.instance.docs import reference
+from tollhouse.instance.docs.book import chapters
+from tollhouse.instance.docs.entries import entries
+from tollhouse.instance.docs.search import HITS_MAX, SearchIndex, places
+from tollhouse.platform.settings import config
 
 ENTRIES = entries(msgspec.json.decode(document.encoded(config.load({}))))
 PLACES = tuple(places(chapters().values(), ENTRIES.values(), reference.messages(ENTRIES), "/docs/api/errors"))

@@ -6,7 +6,7 @@ import pytest
 from lxml import etree
 
 from tests.cast import Actor
-from tollhouse.docs.sequence_diagram import DiagramError, Loop, Message, parse, svg_of
+from tollhouse.instance.docs.sequence_diagram import DiagramError, Loop, Message, parse, svg_of
 
 SOURCE = """sequenceDiagram
     autonumber

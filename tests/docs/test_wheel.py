@@ -5,10 +5,10 @@ import sys
 import zipfile
 from pathlib import Path
 
-from tollhouse.docs.book import CHAPTERS
+from tollhouse.instance.docs.book import CHAPTERS
 
 ROOT = Path(__file__).parents[2]
-LIST_CHAPTERS = "from tollhouse.docs.book import chapters; print(*chapters())"
+LIST_CHAPTERS = "from tollhouse.instance.docs.book import chapters; print(*chapters())"
 
 
 def test_an_installed_wheel_serves_every_chapter(tmp_path: Path) -> None:

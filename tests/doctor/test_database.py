@@ -9,11 +9,11 @@ import pytest
 
 from tests.command import tollhouse
 from tests.running import KEY, Service, free_port, migrated_database, new_database
-from tollhouse.doctor.database import compare_clocks, examine_database
-from tollhouse.doctor.model import Finding
+from tollhouse.instance.database import embedded
+from tollhouse.instance.doctor.database import compare_clocks, examine_database
+from tollhouse.instance.doctor.model import Finding
 from tollhouse.kernel import clock
-from tollhouse.platform import embedded
-from tollhouse.platform.config import Settings, load
+from tollhouse.platform.settings.config import Settings, load
 
 SIGN_INS = """
     INSERT INTO sessions (id_hash, user_id, created_at, last_seen_at, expires_at, address)

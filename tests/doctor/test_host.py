@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.doctor import host
+from tollhouse.instance.doctor import host
 from tollhouse.kernel import clock
-from tollhouse.platform.config import load
 from tollhouse.platform.disk import GIB, Disk
+from tollhouse.platform.settings.config import load
 
 
 def files(data_dir: Path, environ: dict[str, str] | None = None) -> list[tuple[str, str]]:

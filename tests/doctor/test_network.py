@@ -13,9 +13,9 @@ import pytest
 from tests.certificates import self_signed
 from tests.mail.postbox import Postbox
 from tests.running import Service, free_port
-from tollhouse.doctor import network
-from tollhouse.doctor.model import Finding
-from tollhouse.platform.config import Settings, load
+from tollhouse.instance.doctor import network
+from tollhouse.instance.doctor.model import Finding
+from tollhouse.platform.settings.config import Settings, load
 
 OK = {"/healthz": b"HTTP/1.1 200 OK\r\n\r\n", "/signin": b"HTTP/1.1 200 OK\r\n\r\n"}
 HANG = b""

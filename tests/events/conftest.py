@@ -6,10 +6,10 @@ import pytest
 
 from tests.events.harness import Harness, open_harness
 from tests.running import settings_for
-from tollhouse import main
 from tollhouse.http.services import Services
-from tollhouse.platform import embedded
-from tollhouse.platform.config import Settings
+from tollhouse.instance import main
+from tollhouse.instance.database import embedded
+from tollhouse.platform.settings.config import Settings
 
 
 @pytest.fixture(scope="session")

@@ -8,18 +8,18 @@ from uuid import UUID
 
 from aiohttp import web
 
-from tollhouse.events import delivery_store, invariants, secrets, signed_request
-from tollhouse.events.bulkheads import Lane
-from tollhouse.events.delivery import DeliveryWorker
-from tollhouse.events.record import NewEvent, record
-from tollhouse.events.results import LEASE, sweep
-from tollhouse.events.signed_request import Claim
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
-from tollhouse.platform.db import Row, Tx
-from tollhouse.webhooks import actions
+from tollhouse.platform.database.pool import Row, Tx
+from tollhouse.webhooks.endpoints import actions
+from tollhouse.webhooks.events import delivery_store, invariants, secrets, signed_request
+from tollhouse.webhooks.events.bulkheads import Lane
+from tollhouse.webhooks.events.delivery import DeliveryWorker
+from tollhouse.webhooks.events.record import NewEvent, record
+from tollhouse.webhooks.events.results import LEASE, sweep
+from tollhouse.webhooks.events.signed_request import Claim
 
 WITHIN_S = 30
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

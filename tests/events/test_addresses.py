@@ -12,9 +12,9 @@ from tests.cast import Actor, sign_up
 from tests.events.address_forms import LEADING_ASTRAY, SPELLINGS
 from tests.events.raw import RawServer, says
 from tests.running import Service, settings_for
-from tollhouse.events.destination import check_destination_url
-from tollhouse.platform.config import Settings
-from tollhouse.platform.outbound import LookUp, Outbound, Outcome
+from tollhouse.platform.outgoing.outbound import LookUp, Outbound, Outcome
+from tollhouse.platform.settings.config import Settings
+from tollhouse.webhooks.events.destination import check_destination_url
 
 INGRESS = "8.8.4.4"
 CLOSED: dict[str, Any] = {"TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS": "", "TOLLHOUSE_INGRESS_IP": INGRESS}

@@ -9,13 +9,13 @@ import pytest
 
 from tests.cast import Actor, sign_up
 from tests.running import Service, settings_for
-from tollhouse.events.balances import Cause, notify_balance
 from tollhouse.http.services import Services, Work
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.ledger import holds
-from tollhouse.ledger.model import (
+from tollhouse.ledger.books import holds
+from tollhouse.ledger.books.model import (
     Account,
     JournalEntry,
     LedgerTransaction,
@@ -29,9 +29,9 @@ from tollhouse.ledger.model import (
     rail,
     reserved,
 )
-from tollhouse.ledger.post import defer_post, post
-from tollhouse.platform import embedded
-from tollhouse.platform.packed_json import unpack
+from tollhouse.ledger.books.post import defer_post, post
+from tollhouse.platform.database.packed_json import unpack
+from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 
 VOLATILE = ("id", "created_at", "updated_at", "ledger_transaction_id", "source_id")
 BODIES = """

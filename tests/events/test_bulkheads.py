@@ -10,13 +10,13 @@ from aiohttp import web
 from tests.events.harness import Harness, eventually, open_harness
 from tests.events.raw import RawServer, stays_silent
 from tests.receiver import Receiver
-from tollhouse.events import delivery_store
-from tollhouse.events.bulkheads import BULKHEADS, LINGERING_MAX, Call, CallKind, DestinationHealth, Lane, Slots
-from tollhouse.events.delivery import engine_services
-from tollhouse.events.results import LEASE
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
+from tollhouse.webhooks.events import delivery_store
+from tollhouse.webhooks.events.bulkheads import BULKHEADS, LINGERING_MAX, Call, CallKind, DestinationHealth, Lane, Slots
+from tollhouse.webhooks.events.delivery import engine_services
+from tollhouse.webhooks.events.results import LEASE
 
 
 def key_of(merchant: int, host: int = 0) -> int:

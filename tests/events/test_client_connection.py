@@ -10,7 +10,7 @@ from tests.events.harness import eventually
 from tests.events.raw import RawServer, drips_for_ever, says, stays_silent
 from tests.running import settings_for
 from tollhouse.kernel.limits import DELIVERY_ANSWER_BYTES_MAX, DELIVERY_BODY_BYTES_MAX
-from tollhouse.platform.outbound import Outbound, Outcome
+from tollhouse.platform.outgoing.outbound import Outbound, Outcome
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 FORGED = b"HTTP/1.1 500 Forged\r\nContent-Length: 0\r\n\r\n"
@@ -237,15 +237,15 @@ async def test_the_deadline_closes_the_connection(manners: Any) -> None:
 
 
 async def test_an_idle_connection_is_closed_in_time(way_out: Outbound, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tollhouse.platform.client_connection.IDLE_TIMEOUT_S", 0.01)
-    monkeypatch.setattr("tollhouse.platform.client_connection.REAP_EVERY_S", 0.01)
+    monkeypatch.setattr("tollhouse.platform.outgoing.client_connection.IDLE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("tollhouse.platform.outgoing.client_connection.REAP_EVERY_S", 0.01)
     async with KeepAlive(OK) as server:
         assert (await post(way_out, server.port)).succeeded
         await eventually(lambda: asyncio.sleep(0, not way_out.connections.open))
 
 
 async def test_of_too_many_idle_connections_the_oldest_is_closed(way_out: Outbound, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tollhouse.platform.client_connection.IDLE_CONNECTIONS_MAX", 1)
+    monkeypatch.setattr("tollhouse.platform.outgoing.client_connection.IDLE_CONNECTIONS_MAX", 1)
     async with KeepAlive(OK) as one, KeepAlive(OK) as other:
         for server in (one, other, other, one):
             assert (await post(way_out, server.port)).succeeded

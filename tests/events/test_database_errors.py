@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import pytest
 
-from tollhouse.events.delivery import DeliveryWorker
-from tollhouse.events.results import DATABASE_ERRORS
 from tollhouse.http.services import Services
-from tollhouse.platform.db_errors import CONNECTION_LOST
+from tollhouse.platform.database.errors import CONNECTION_LOST
+from tollhouse.webhooks.events.delivery import DeliveryWorker
+from tollhouse.webhooks.events.results import DATABASE_ERRORS
 
 
 def test_every_way_to_lose_a_connection_is_one_that_a_worker_survives() -> None:

@@ -15,9 +15,9 @@ from tests.events.harness import Harness, responses
 from tests.receiver import Receiver
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform.packed_json import unpack
-from tollhouse.webhooks import actions
-from tollhouse.webhooks.model import NewConfiguration
+from tollhouse.platform.database.packed_json import unpack
+from tollhouse.webhooks.endpoints import actions
+from tollhouse.webhooks.endpoints.model import NewConfiguration
 
 
 @pytest.mark.covers("W-1", "W-17", "W-18", "W-19", "W-21", "W-22", "W-28")

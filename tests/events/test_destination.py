@@ -3,10 +3,10 @@
 import pytest
 
 from tests.running import settings_for
-from tollhouse.events.destination import check_destination_url, destination_key
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.platform.targets import Target, parse_target
+from tollhouse.platform.outgoing.targets import Target, parse_target
+from tollhouse.webhooks.events.destination import check_destination_url, destination_key
 
 CLOSED = settings_for("postgresql:///nowhere", TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS="", TOLLHOUSE_INGRESS_IP="8.8.4.4")
 OPEN = settings_for("postgresql:///nowhere", TOLLHOUSE_INGRESS_IP="127.0.0.9")

@@ -8,7 +8,7 @@ from chaos.hostile_responses import BEFORE_TLS, QUICK_KINDS, SLOW_KINDS
 from chaos.receivers import Receivers
 
 from tests.running import settings_for
-from tollhouse.platform.outbound import Outbound
+from tollhouse.platform.outgoing.outbound import Outbound
 
 KINDS = QUICK_KINDS | SLOW_KINDS
 HEAD_SAID = {

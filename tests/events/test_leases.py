@@ -8,9 +8,9 @@ from aiohttp import web
 
 from tests.events.harness import Harness, claim_from_row, eventually
 from tests.receiver import Receiver
-from tollhouse.events.delivery import DeliveryWorker
-from tollhouse.events.results import AttemptResult, record_results, sweep
-from tollhouse.platform.outbound import Outcome
+from tollhouse.platform.outgoing.outbound import Outcome
+from tollhouse.webhooks.events.delivery import DeliveryWorker
+from tollhouse.webhooks.events.results import AttemptResult, record_results, sweep
 
 
 @pytest.mark.covers("W-48")
@@ -173,7 +173,7 @@ async def test_stopping_waits_for_what_is_under_way(test: Harness, receiver: Rec
 async def test_what_does_not_end_in_time_is_given_back(
     test: Harness, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tollhouse.events.delivery.STOP_WITHIN_S", 0.05)
+    monkeypatch.setattr("tollhouse.webhooks.events.delivery.STOP_WITHIN_S", 0.05)
     await test.secret()
     never = asyncio.Event()
 

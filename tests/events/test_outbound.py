@@ -18,8 +18,8 @@ from tests.events.raw import RawServer, drips_for_ever, says, stays_silent
 from tests.receiver import Receiver
 from tests.running import settings_for
 from tollhouse.kernel import clock
-from tollhouse.platform import targets
-from tollhouse.platform.outbound import Outbound, Outcome
+from tollhouse.platform.outgoing import targets
+from tollhouse.platform.outgoing.outbound import Outbound, Outcome
 
 BODY = b'{"a":1}'
 HEADERS = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "Tollhouse-Webhooks/2", "X-Service-Mode": "test"}
@@ -266,7 +266,7 @@ async def test_a_new_connection_that_is_closed_is_the_answer() -> None:
 
 
 async def test_of_many_connections_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tollhouse.platform.client_connection.IDLE_CONNECTIONS_MAX", 0)
+    monkeypatch.setattr("tollhouse.platform.outgoing.client_connection.IDLE_CONNECTIONS_MAX", 0)
     async with RawServer(answers_and_leaves) as server, Outbound(settings_for("postgresql:///nowhere")) as way_out:
         for _ in range(3):
             assert (await way_out.post(f"http://127.0.0.1:{server.port}/", BODY, HEADERS)).succeeded

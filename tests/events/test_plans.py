@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from tests.events.harness import eventually
-from tollhouse.events import delivery_store
-from tollhouse.events.delivery import engine_services
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
+from tollhouse.webhooks.events import delivery_store
+from tollhouse.webhooks.events.delivery import engine_services
 
 IDS = "array_fill(gen_random_uuid(), ARRAY[90])"
 ONES = "array_fill(1, ARRAY[90])"

@@ -9,17 +9,17 @@ import pytest
 
 from tests.events.harness import Harness
 from tests.receiver import Receiver
-from tollhouse.events import secrets
-from tollhouse.events.destination import destination_key
-from tollhouse.events.results import sweep
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.packed_json import unpack
+from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.encryption import DecryptionError, Encrypted
-from tollhouse.platform.packed_json import unpack
-from tollhouse.webhooks import actions
-from tollhouse.webhooks.model import NewConfiguration
+from tollhouse.webhooks.endpoints import actions
+from tollhouse.webhooks.endpoints.model import NewConfiguration
+from tollhouse.webhooks.events import secrets
+from tollhouse.webhooks.events.destination import destination_key
+from tollhouse.webhooks.events.results import sweep
 
 SAVED = "http://127.0.0.1:1099/saved"
 OWN = "http://127.0.0.1:1099/own"

@@ -11,11 +11,11 @@ from tests.command import tollhouse
 from tests.events.harness import Harness
 from tests.receiver import Receiver
 from tests.running import Service
-from tollhouse.events.retention import TABLES, drop_expired_months, drop_months_before
-from tollhouse.events.status import log_status, read_status
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform import partitions
+from tollhouse.platform.database import partitions
+from tollhouse.webhooks.events.retention import TABLES, drop_expired_months, drop_months_before
+from tollhouse.webhooks.events.status import log_status, read_status
 
 MONTHS = (
     "SELECT count(*) AS n FROM pg_inherits WHERE inhparent IN ('webhook_events'::regclass, 'webhook_attempts'::regclass)"

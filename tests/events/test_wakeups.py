@@ -12,12 +12,12 @@ import pytest
 
 from tests.events.harness import Harness, eventually, open_harness
 from tests.receiver import Receiver
-from tollhouse.events import delivery
-from tollhouse.events.bulkheads import BULKHEADS, CallKind
 from tollhouse.http.services import Services
-from tollhouse.platform import wakeups
-from tollhouse.platform.db import Tx
-from tollhouse.platform.wakeups import FOLDER, Wakeups
+from tollhouse.platform.database import wakeups
+from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.database.wakeups import FOLDER, Wakeups
+from tollhouse.webhooks.events import delivery
+from tollhouse.webhooks.events.bulkheads import BULKHEADS, CallKind
 
 URL = "http://127.0.0.1:9/hook"
 BACKLOG, AT_ONCE = 2_000, 500

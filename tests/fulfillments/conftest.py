@@ -11,9 +11,9 @@ from tests.invariants import broken_invariants, last_id
 from tests.payments.killing import fused_services
 from tests.receiver import Receiver
 from tests.running import CATALOGUE, Service, settings_for
-from tollhouse.catalogue.products import GameServer
 from tollhouse.http.services import Services
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
+from tollhouse.kernel.catalogue.products import GameServer
 
 
 @pytest.fixture(scope="package")

@@ -7,14 +7,14 @@ import msgspec
 
 from tests.cast import Actor, Answer
 from tests.payments.bank import purse
-from tollhouse.catalogue.products import BUILT_IN, Product
-from tollhouse.fulfillments import jobs
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.catalogue.products import BUILT_IN, Product
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.ledger.model import JournalEntry, Posting, Source, available, equity
-from tollhouse.ledger.post import post
+from tollhouse.ledger.books.model import JournalEntry, Posting, Source, available, equity
+from tollhouse.ledger.books.post import post
+from tollhouse.transfers.fulfillments import jobs
 
 GEMS = {"product_id": "sandbox:gems", "quantity": 5, "recipient": {"player_id": "p-1"}}
 GOLD: Product = msgspec.structs.replace(

@@ -10,13 +10,13 @@ import pytest
 from tests.fulfillments.depot import Depot
 from tests.invariants import broken_invariants
 from tests.payments.killing import FusedPool, every_row, kill_everywhere
-from tollhouse.fulfillments import actions, simulator
-from tollhouse.fulfillments.new_fulfillment import NewFulfillment
 from tollhouse.http.services import Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.fulfillments import actions, simulator
+from tollhouse.transfers.fulfillments.new_fulfillment import NewFulfillment
 
 TABLES = (
     "fulfillments", "ledger_accounts", "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds",

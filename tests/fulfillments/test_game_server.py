@@ -13,10 +13,10 @@ from tests.cast import suspend
 from tests.fulfillments.depot import SECRET, Depot
 from tests.receiver import Receiver
 from tests.running import CATALOGUE
-from tollhouse.fulfillments.jobs import retry_delay
-from tollhouse.platform.outbound import Outcome
-from tollhouse.rails import game_server
-from tollhouse.rails.grants import UNKNOWN, GrantAnswer
+from tollhouse.kernel.rails.grants import UNKNOWN, GrantAnswer
+from tollhouse.platform.outgoing.outbound import Outcome
+from tollhouse.transfers.fulfillments import game_server
+from tollhouse.transfers.fulfillments.jobs import retry_delay
 
 
 def responses(status: int, body: Any) -> Any:

@@ -10,7 +10,7 @@ from tests.cast import Actor, Answer, sign_up
 from tests.forms import forms, hidden, post, read, refuses_foreign_forms, refuses_strangers, seen, wrong
 from tests.fulfillments.depot import Depot
 from tests.running import CATALOGUE
-from tollhouse.catalogue.products import BUILT_IN
+from tollhouse.kernel.catalogue.products import BUILT_IN
 
 NEW = "/test/fulfillments/new/sandbox:gems"
 FOR_ANNA = {"quantity": "5", "recipient.player_id": "anna"}

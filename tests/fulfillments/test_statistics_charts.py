@@ -1,10 +1,10 @@
 """The picture of statistics: games summed up, days without orders, weeks, and strips with a rest."""
 
 from tests.running import CATALOGUE
-from tollhouse.fulfillments import statistics_charts
-from tollhouse.fulfillments.statistics import FulfillmentFigures, FulfillmentGroup, FulfillmentStatistics
 from tollhouse.http.local_formats import Formats
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.transfers.fulfillments import statistics_charts
+from tollhouse.transfers.fulfillments.statistics import FulfillmentFigures, FulfillmentGroup, FulfillmentStatistics
 
 ENGLISH = Formats("en")
 

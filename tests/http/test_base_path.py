@@ -10,7 +10,7 @@ from tests.cast import PASSWORD, Actor, application, consent, sign_up
 from tests.running import Service, free_port
 from tollhouse.http.base_path import path_of
 from tollhouse.http.cookies import cookie_name
-from tollhouse.platform import config
+from tollhouse.platform.settings import config
 
 COFFEE = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"}
 PATH = "/pay"  # the name of one of our own pages too, so that a path can be read in two ways

@@ -11,7 +11,7 @@ from tests.forms import seen
 from tests.payments.shop import open_link, pay, visit
 from tollhouse.http.templates import Templates
 from tollhouse.kernel.zones import zone_of
-from tollhouse.transactions.payment_list import PaymentsQuery
+from tollhouse.payments.transactions.payment_list import PaymentsQuery
 
 KATHMANDU = "Asia/Kathmandu"
 TIME = re.compile(r'<time datetime="(?P<utc>[^"]+Z)" title="(?P<there>[^"]+)">(?P<short>[^<]+)</time>')

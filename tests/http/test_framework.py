@@ -8,13 +8,13 @@ from typing import Any
 from starlette.responses import Response
 
 from tests.cast import Actor
+from tollhouse.accounts.idempotency.claims import DatabaseIdempotencyStore
+from tollhouse.accounts.identity.guards import anyone, recognize
 from tollhouse.http.asgi import AsgiApplication
 from tollhouse.http.operations import PAGES, Operation, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.http.services import Services
-from tollhouse.idempotency.claims import DatabaseIdempotencyStore
-from tollhouse.identity.guards import anyone, recognize
 
 MANUAL = Path(__file__).parent.parent.parent / "docs" / "framework.md"
 TABLE = "CREATE TABLE notes (id uuid PRIMARY KEY, merchant_id uuid NOT NULL, text text NOT NULL)"

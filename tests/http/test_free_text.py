@@ -9,9 +9,9 @@ from msgspec import inspect as types
 from tests.cast import Actor
 from tests.forms import post, wrong
 from tests.payments.shop import COFFEE
-from tollhouse.api import OPERATIONS
 from tollhouse.http.bodies import MULTILINE, SECRETS, decode_body
 from tollhouse.http.operations import DASHBOARD, INTEGRATION
+from tollhouse.instance.api import OPERATIONS
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.ids import new_id_text
 from tollhouse.platform.decoding import bare, type_of

@@ -7,8 +7,8 @@ import pytest
 from tests.cast import Actor, of_the_file
 from tests.running import Service
 from tests.wire import Wire
-from tollhouse.api import OPERATIONS
 from tollhouse.http.operations import Operation
+from tollhouse.instance.api import OPERATIONS
 
 alice = of_the_file("alice", "Alice's Coffee")
 NAMED = re.compile(r"\{[a-z_]+\}")

@@ -32,5 +32,5 @@ def test_an_unknown_icon_is_an_error() -> None:
 def test_every_icon_that_a_template_names_exists() -> None:
     with ZipFile(Path(lucide.__file__).parent / "lucide.zip") as icons:
         known = {name.removesuffix(".svg") for name in icons.namelist()}
-    named = {name for page in TEMPLATES.glob("*/templates/**/*.html") for name in NAMED.findall(page.read_text())}
+    named = {name for page in TEMPLATES.glob("**/templates/**/*.html") for name in NAMED.findall(page.read_text())}
     assert not named - known

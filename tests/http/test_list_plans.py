@@ -10,19 +10,19 @@ import pytest
 
 from tests.cast import Actor
 from tests.running import migrated_database
-from tollhouse.audit_log import store as audit
-from tollhouse.balance_payments import store as balance_payments
-from tollhouse.conversions import store as conversions
-from tollhouse.dashboard import ledger_store as ledger_pages
-from tollhouse.fulfillments import store as fulfillments
-from tollhouse.ledger import store as ledger
-from tollhouse.payment_links import store as links
-from tollhouse.platform import embedded
-from tollhouse.refunds import store as refunds
-from tollhouse.transactions import payment_list_store as payments
-from tollhouse.transactions import store as transactions
-from tollhouse.webhooks import store as webhooks
-from tollhouse.withdrawals import store as withdrawals
+from tollhouse.accounts.audit_log import store as audit
+from tollhouse.instance.database import embedded
+from tollhouse.ledger.books import store as ledger
+from tollhouse.pages.dashboard import ledger_store as ledger_pages
+from tollhouse.payments.links import store as links
+from tollhouse.payments.refunds import store as refunds
+from tollhouse.payments.transactions import payment_list_store as payments
+from tollhouse.payments.transactions import store as transactions
+from tollhouse.transfers.balance_payments import store as balance_payments
+from tollhouse.transfers.conversions import store as conversions
+from tollhouse.transfers.fulfillments import store as fulfillments
+from tollhouse.transfers.withdrawals import store as withdrawals
+from tollhouse.webhooks.endpoints import store as webhooks
 
 ROWS, READ_MAX = 20_000, 200
 MOMENTS = (

@@ -10,13 +10,13 @@ import yaml
 from openapi_spec_validator import validate
 
 from tests.cast import Actor
-from tollhouse.api import OPERATIONS, reference
-from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
 from tollhouse.http.openapi_examples import Examples, ExampleValues
 from tollhouse.http.operations import RAILS, Operation
+from tollhouse.instance.api import OPERATIONS, reference
 from tollhouse.kernel.examples import example_id
 from tollhouse.kernel.scopes import PERMISSIONS
-from tollhouse.platform import config
+from tollhouse.platform.settings import config
+from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
 
 JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.surface.html and operation.surface != RAILS]
 

@@ -7,7 +7,7 @@ from playwright.async_api import Browser
 from tests.browser import in_a_browser
 from tests.cast import Actor
 from tests.running import Service, settings_for
-from tollhouse.platform.security_headers import security_headers
+from tollhouse.platform.server.security_headers import security_headers
 
 LINKS = "/api/v2/integration/payment-links"
 SAME, CROSS = "same-origin", "cross-origin"

@@ -162,5 +162,5 @@ def test_a_file_that_does_not_become_smaller_is_not_compressed() -> None:
 
 
 def test_pages_name_static_files_by_their_hash() -> None:
-    for page in (FOLDER.parents[1]).glob("*/templates/**/*.html"):
+    for page in (FOLDER.parents[1]).glob("**/templates/**/*.html"):
         assert "/static/" not in page.read_text(), page

@@ -11,16 +11,15 @@ from markupsafe import Markup
 
 from tests import texts
 from tests.bare_texts import bare_texts
-from tollhouse.approvals.model import LOCAL_ADMINISTRATOR, Action
-from tollhouse.bank.model import read_reason
-from tollhouse.dashboard.ledger import SOURCES
+from tollhouse.accounts.approvals.model import LOCAL_ADMINISTRATOR, Action
 from tollhouse.http.labels import span
 from tollhouse.http.texts import Texts
 from tollhouse.kernel import messages
 from tollhouse.kernel.text import Text, Translatable, as_text, joined
-from tollhouse.ledger.model import MERCHANT_CODES, EntryType
-from tollhouse.payment_links.model import LinkStatus
-from tollhouse.transactions.model import (
+from tollhouse.ledger.books.model import MERCHANT_CODES, EntryType
+from tollhouse.pages.dashboard.ledger import SOURCES
+from tollhouse.payments.links.model import LinkStatus
+from tollhouse.payments.transactions.model import (
     REFUND_FAILURES,
     REFUND_REASONS,
     ChargebackStatus,
@@ -28,6 +27,7 @@ from tollhouse.transactions.model import (
     TransactionStatus,
     describe_detail,
 )
+from tollhouse.rails.bank.model import read_reason
 
 pytestmark = pytest.mark.xdist_group("texts")
 VALUE = re.compile(r"%\(\w+\)s|%%|</?\w+")

@@ -5,8 +5,8 @@ import pytest
 from tests.cast import Actor
 from tests.forms import post, wrong
 from tests.payments.bank import sell
-from tollhouse.catalogue.currencies import BUILT_IN, Currency
-from tollhouse.catalogue.typed_amounts import amount_texts, read_amount
+from tollhouse.kernel.catalogue.currencies import BUILT_IN, Currency
+from tollhouse.kernel.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.kernel.money import parse_amount
 
 EUR, JPY, USDC = (BUILT_IN[code] for code in ("EUR", "JPY", "USDC"))

@@ -6,9 +6,9 @@ import pytest
 
 from tests.cast import Actor, Answer
 from tests.payments.shop import choose, open_link, visit
-from tollhouse.api import OPERATIONS
+from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.http.static_files import static
-from tollhouse.identity.guards import signed_in_page
+from tollhouse.instance.api import OPERATIONS
 
 CHECKOUT_BYTES_MAX, PAGE_BYTES_MAX = 60_000, 120_000
 LOADED = re.compile(r'<(?:link rel="(?:stylesheet|icon|preload)"|script|img)[^>]* (?:href|src)="(/[^"]+)"')

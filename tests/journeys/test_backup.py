@@ -21,7 +21,8 @@ from tests.processes import Serving
 from tests.receiver import Receiver
 from tests.running import KEY, Service, new_database
 from tests.webhooks.test_configuration import signed_with
-from tollhouse.platform import backup, embedded
+from tollhouse.instance.backup import archive as backup
+from tollhouse.instance.database import embedded
 
 pytestmark = pytest.mark.xdist_group("serve")
 

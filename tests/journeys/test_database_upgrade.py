@@ -15,10 +15,11 @@ from tests.cast import sign_up
 from tests.journeys.test_backup import command
 from tests.journeys.test_get_paid import COFFEE
 from tests.running import KEY, Service, settings_for
-from tollhouse import supervisor
-from tollhouse.platform import data_folder, database_upgrade, embedded
-from tollhouse.platform.cluster import Cluster
-from tollhouse.platform.migrations import migrate
+from tollhouse.instance import supervisor
+from tollhouse.instance.database import data_folder, embedded
+from tollhouse.instance.database import upgrade as database_upgrade
+from tollhouse.instance.database.cluster import Cluster
+from tollhouse.platform.database.migrate import migrate
 
 pytestmark = pytest.mark.xdist_group("serve")
 

@@ -19,8 +19,8 @@ from tests.payments.test_other_currencies import accept_currencies
 from tests.payments.test_partly_seen import DOLLARS, WalletCourier
 from tests.running import CATALOGUE, Service
 from tollhouse.kernel import clock
-from tollhouse.rails.provider import Observation, RefundOrder, RefundState
-from tollhouse.refunds import reversals
+from tollhouse.kernel.rails.provider import Observation, RefundOrder, RefundState
+from tollhouse.payments.refunds import reversals
 
 pytestmark = IN_A_BROWSER
 SENTENCES = {

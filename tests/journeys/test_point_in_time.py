@@ -14,7 +14,8 @@ from tests.journeys.test_get_paid import COFFEE, pay
 from tests.journeys.test_serve import talking_to
 from tests.platform.test_wal_archive import until
 from tests.processes import Serving
-from tollhouse.platform import embedded, wal_archive
+from tollhouse.instance.backup import wal_archive
+from tollhouse.instance.database import embedded
 
 pytestmark = pytest.mark.xdist_group("serve")
 

@@ -7,7 +7,7 @@ from tests.cast import PASSWORD, Actor, application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
 from tests.merchants.authenticator import enrol
 from tests.running import Service
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 async def test_a_dump_holds_no_secret(server: embedded.Server, service: Service, alice: Actor, bob: Actor) -> None:

@@ -18,7 +18,7 @@ from tests.journeys.test_get_paid import COFFEE, activate_secret, pay
 from tests.processes import Serving, alive
 from tests.receiver import Receiver
 from tests.running import Service, free_port, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 pytestmark = pytest.mark.xdist_group("serve")
 

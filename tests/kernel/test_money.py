@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollhouse.catalogue.methods import Fees
+from tollhouse.kernel.catalogue.methods import Fees
 from tollhouse.kernel.money import MINOR_MAX, format_minor, parse_amount, percentage
 
 NO_AMOUNTS = [

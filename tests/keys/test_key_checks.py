@@ -10,11 +10,12 @@ import pytest
 from tests.cast import sign_up
 from tests.journeys.test_get_paid import activate_secret
 from tests.running import Service, migrated_database, settings_for
-from tollhouse import key_checks, main
-from tollhouse.platform import config, data_folder, embedded
-from tollhouse.platform.config import InvalidSettingsError, Settings
-from tollhouse.platform.setting_values import key_ring
-from tollhouse.supervisor import new_key, with_keys
+from tollhouse.instance import key_checks, main
+from tollhouse.instance.database import data_folder, embedded
+from tollhouse.instance.supervisor import new_key, with_keys
+from tollhouse.platform.settings import config
+from tollhouse.platform.settings.config import InvalidSettingsError, Settings
+from tollhouse.platform.settings.values import key_ring
 
 OLD, NEW, OTHER = (new_key(name) for name in ("old", "new", "other"))
 WRONG = new_key("old")

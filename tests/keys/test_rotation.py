@@ -22,16 +22,17 @@ from tests.merchants.authenticator import enrol, log_in
 from tests.receiver import Received, Receiver
 from tests.running import Service, settings_for
 from tests.webhooks.test_configuration import signed_with
-from tollhouse import main
-from tollhouse.cli import keys
-from tollhouse.cli.keys import KeyUse, Rotation
-from tollhouse.events import secrets
+from tollhouse.instance import main
+from tollhouse.instance.cli import keys
+from tollhouse.instance.cli.keys import KeyUse, Rotation
+from tollhouse.instance.supervisor import new_key, with_keys
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import config, setting_values
 from tollhouse.platform.encryption import Encrypted, KeyRing
-from tollhouse.supervisor import new_key, with_keys
+from tollhouse.platform.settings import config
+from tollhouse.platform.settings import values as setting_values
+from tollhouse.webhooks.events import secrets
 
 OLD, NEW, NEWEST = (new_key(name) for name in ("old", "new", "newest"))
 BOTH = f"{NEW},{OLD}"

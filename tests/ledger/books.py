@@ -9,10 +9,19 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
-from tollhouse.ledger.model import Account, EntryType, JournalEntry, PostedTransaction, Posting, Source, available, equity
-from tollhouse.ledger.post import post
-from tollhouse.ledger.store import get_balance
-from tollhouse.platform.db import Row, Tx
+from tollhouse.ledger.books.model import (
+    Account,
+    EntryType,
+    JournalEntry,
+    PostedTransaction,
+    Posting,
+    Source,
+    available,
+    equity,
+)
+from tollhouse.ledger.books.post import post
+from tollhouse.ledger.books.store import get_balance
+from tollhouse.platform.database.pool import Row, Tx
 
 
 class Books:

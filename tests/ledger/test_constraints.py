@@ -8,7 +8,7 @@ import pytest
 from tests.ledger.books import Books
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
 
 INSERT_TRANSACTION = """
     INSERT INTO ledger_transactions (id, mode, kind, source_type, source_id, created_at) VALUES ($1, $2, 'x', 'test', $1, $3)

@@ -12,10 +12,10 @@ from tests.running import Service
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.ledger import holds
-from tollhouse.ledger.holds import HoldCapture
-from tollhouse.ledger.model import Hold, HoldNotActive, InsufficientFunds, LedgerTransaction, Source, payable
-from tollhouse.ledger.store import get_balance
+from tollhouse.ledger.books import holds
+from tollhouse.ledger.books.holds import HoldCapture
+from tollhouse.ledger.books.model import Hold, HoldNotActive, InsufficientFunds, LedgerTransaction, Source, payable
+from tollhouse.ledger.books.store import get_balance
 
 
 async def reserve(books: Books, amount_minor: int, source: Source | None = None) -> Hold:

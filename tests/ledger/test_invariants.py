@@ -6,8 +6,8 @@ import pytest
 from tests.invariants import ours
 from tests.ledger.books import Books
 from tollhouse.kernel.ids import new_id
-from tollhouse.ledger import invariants
-from tollhouse.ledger.model import Posting, rail
+from tollhouse.ledger.books import invariants
+from tollhouse.ledger.books.model import Posting, rail
 
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
 

@@ -16,7 +16,7 @@ from tests.payments.bank import purse
 from tests.payments.shop import balance, choose, open_link, simulate
 from tests.running import Service
 from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.ledger.model import BalanceLimitExceeded, Posting
+from tollhouse.ledger.books.model import BalanceLimitExceeded, Posting
 
 LIMIT = "90071992547409.91"
 CENT = "0.01"

@@ -12,7 +12,7 @@ from tests.ledger.books import Books
 from tests.running import Service
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.ledger.model import (
+from tollhouse.ledger.books.model import (
     Account,
     AlreadyPosted,
     InsufficientFunds,
@@ -25,8 +25,8 @@ from tollhouse.ledger.model import (
     income,
     rail,
 )
-from tollhouse.ledger.post import post, post_platform
-from tollhouse.ledger.store import POST_PLATFORM
+from tollhouse.ledger.books.post import post, post_platform
+from tollhouse.ledger.books.store import POST_PLATFORM
 
 
 async def test_a_payment_with_its_fee_is_two_lines_and_two_entries(books: Books) -> None:

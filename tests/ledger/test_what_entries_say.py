@@ -7,8 +7,8 @@ import pytest
 from tests.balance_payments.till import SCOPES, fund, open_till
 from tests.cast import Actor
 from tests.conversions.steps import EURO_TO_DOLLAR
-from tollhouse.ledger.model import EntryType
-from tollhouse.ledger.views import DESCRIPTIONS
+from tollhouse.ledger.books.model import EntryType
+from tollhouse.ledger.books.views import DESCRIPTIONS
 
 
 async def entries(actor: Actor, query: str = "") -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import pytest
 from tests.mail.mail_worker import MailWorker
 from tests.mail.postbox import Postbox
 from tests.running import Service, free_port, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 @pytest.fixture(scope="package")

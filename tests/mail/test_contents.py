@@ -14,10 +14,10 @@ from lxml import etree
 
 from tests.http.test_contrast import TEXT, TOKENS, contrast
 from tests.mail.mail_worker import MailWorker
+from tollhouse.accounts.mail import rendering
+from tollhouse.accounts.mail.contents import CONTENTS
+from tollhouse.accounts.mail.model import Email, EmailKind, QueuedEmail
 from tollhouse.http.languages import LANGUAGES
-from tollhouse.mail import rendering
-from tollhouse.mail.contents import CONTENTS
-from tollhouse.mail.model import Email, EmailKind, QueuedEmail
 
 TEMPLATE = (Path(rendering.__file__).parent / "templates/email.html").read_text()
 KINDS: tuple[EmailKind, ...] = get_args(EmailKind)

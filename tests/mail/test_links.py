@@ -13,7 +13,7 @@ from tests.cast import PASSWORD, Actor, application, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tests.mail.mail_worker import MailWorker
 from tests.merchants.authenticator import elsewhere, enrol, log_in
-from tollhouse.identity import jobs, sessions_store
+from tollhouse.accounts.identity import jobs, sessions_store
 from tollhouse.kernel import clock
 
 NEW = "a quite different staple"

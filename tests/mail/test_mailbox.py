@@ -16,7 +16,7 @@ from tests.forms import seen
 from tests.mail.mail_worker import MailWorker
 from tests.running import Service, settings_for
 from tollhouse.kernel import clock
-from tollhouse.platform.config import InvalidSettingsError
+from tollhouse.platform.settings.config import InvalidSettingsError
 
 MAIL = re.compile(r'href="(/operator/mail/[0-9a-f-]{36})"')
 LINK = re.compile(r'class="btn" href="http://[^/]+(/verify/[\w-]+)"')

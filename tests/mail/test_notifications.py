@@ -10,12 +10,12 @@ from tests.cast import Actor, application
 from tests.console.commands import operator
 from tests.forms import post, seen
 from tests.running import Service
-from tollhouse.events import failing
+from tollhouse.accounts.identity import notifications
 from tollhouse.http.services import Services
-from tollhouse.identity import notifications
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.webhooks.events import failing
 
 
 async def mails(actor: Actor) -> list[tuple[str, dict[str, Any]]]:

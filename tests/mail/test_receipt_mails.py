@@ -18,13 +18,13 @@ from tests.payments.killing import FusedPool, KilledError
 from tests.payments.shop import choose, open_link, simulate
 from tests.receipts.paying import paid, payment_id
 from tests.running import Service
+from tollhouse.accounts.mail.names import mail_name
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.mail.names import mail_name
-from tollhouse.receipts import jobs, mails_store
-from tollhouse.sandbox.simulator import Simulated
+from tollhouse.payments.receipts import jobs, mails_store
+from tollhouse.rails.sandbox.simulator import Simulated
 
 MAILS = "SELECT recipient, language, facts FROM mails WHERE about = 'receipt' ORDER BY created_at, id"
 

@@ -13,10 +13,10 @@ from tests.certificates import self_signed
 from tests.mail.mail_worker import MailWorker
 from tests.mail.postbox import Postbox
 from tests.running import free_port
+from tollhouse.accounts.mail import jobs, outbox, rendering, store
+from tollhouse.accounts.mail.model import Email
+from tollhouse.instance.monitoring.database_metrics import read_metrics
 from tollhouse.kernel import clock
-from tollhouse.mail import jobs, outbox, rendering, store
-from tollhouse.mail.model import Email
-from tollhouse.monitoring.database_metrics import read_metrics
 from tollhouse.platform import smtp
 from tollhouse.platform.smtp import MailDeferredError, parse_relay, send_mail
 

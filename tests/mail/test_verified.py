@@ -9,7 +9,7 @@ from tests.cast import Actor, Answer, Application, application, consent, sign_up
 from tests.mail.mail_worker import MailWorker
 from tests.payments.shop import COFFEE, approve_project
 from tests.running import Service
-from tollhouse.api import OPERATIONS
+from tollhouse.instance.api import OPERATIONS
 
 KEYS, LINKS = "/live/developers/keys", "/live/payment-links/new"
 KEY = {"name": "Till", "mode": "live"}

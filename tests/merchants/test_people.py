@@ -8,7 +8,7 @@ import pytest
 from tests.cast import PASSWORD, Actor, sign_up
 from tests.running import Service
 from tollhouse.http.cookies import cookie_name
-from tollhouse.platform.config import load
+from tollhouse.platform.settings.config import load
 
 NEW = {"email": "new@example.com", "password": PASSWORD, "business_name": "New"}
 

@@ -7,10 +7,10 @@ from tests.cast import Actor
 from tests.forms import seen
 from tests.fulfillments.depot import Depot
 from tests.merchants.authenticator import grow_old
-from tollhouse.api import OPERATIONS
+from tollhouse.accounts.identity.guards import SessionGuard
 from tollhouse.http.cookies import SAFE
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import SessionGuard
+from tollhouse.instance.api import OPERATIONS
 
 STOPS = "It only stops something: money stays where it is, or goes back to where it came from."
 REQUESTS_MONEY = "It asks customers for money, which nobody can pay to anybody but this merchant."

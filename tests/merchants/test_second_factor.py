@@ -12,7 +12,7 @@ from tests.cast import PASSWORD, Actor, application
 from tests.command import tollhouse
 from tests.forms import seen, signed_out
 from tests.merchants.authenticator import BACKUP_CODE, ROOT, elsewhere, enrol, grow_old, log_in, set_up
-from tollhouse.identity.second_factor import step_of
+from tollhouse.accounts.identity.second_factor import step_of
 
 
 async def half_in(actor: Actor, **fields: str) -> str:

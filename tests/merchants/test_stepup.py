@@ -12,8 +12,8 @@ from tests.cast import CALLBACK, HIDDEN, MERCHANT, PASSWORD, Actor, Answer, appl
 from tests.forms import hidden, post, seen
 from tests.merchants.authenticator import enrol, grow_old, set_up
 from tests.running import Service, with_limits
-from tollhouse.api import OPERATIONS
-from tollhouse.identity.guards import SessionGuard, visitor
+from tollhouse.accounts.identity.guards import SessionGuard, visitor
+from tollhouse.instance.api import OPERATIONS
 
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
 KEYS = "/live/developers/keys"

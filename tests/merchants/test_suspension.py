@@ -3,11 +3,11 @@
 from uuid import uuid4
 
 from tests.cast import Actor, Answer
-from tollhouse.api import OPERATIONS
+from tollhouse.accounts.identity.guards import CredentialGuard, PublicGuard
+from tollhouse.accounts.identity.operators import OperatorGuard
 from tollhouse.http.cookies import SAFE
 from tollhouse.http.operations import Operation
-from tollhouse.identity.guards import CredentialGuard, PublicGuard
-from tollhouse.identity.operators import OperatorGuard
+from tollhouse.instance.api import OPERATIONS
 
 MERCHANT = "/api/v2/merchant"
 WHILE_SUSPENDED = {

@@ -14,9 +14,9 @@ from tests.cast import INTEGRATION, PASSWORD, Actor, Answer, application, post_f
 from tests.merchants.authenticator import enrol, grow_old, log_in
 from tests.payments.shop import COFFEE, choose
 from tests.running import Service, with_limits
-from tollhouse.checkout import pages, receipt_pages
-from tollhouse.identity.throttle import ErrorDelay, RateLimited, RequestMeter
+from tollhouse.accounts.identity.throttle import ErrorDelay, RateLimited, RequestMeter
 from tollhouse.kernel import limits
+from tollhouse.pages.checkout import pages, receipt_pages
 
 LOGIN = "/api/v2/merchant/login"
 SIGNUP = "/api/v2/merchant/signup"
@@ -325,7 +325,7 @@ def test_forks_count_together() -> None:
 import os
 from datetime import UTC, datetime
 from uuid import UUID
-from tollhouse.identity.throttle import RateLimited, RequestMeter
+from tollhouse.accounts.identity.throttle import RateLimited, RequestMeter
 
 meter, one, now = RequestMeter(), UUID(int=7), datetime(2026, 1, 1, tzinfo=UTC)
 for _ in range(3):

@@ -10,7 +10,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.model.machine import Machine
 from tests.model.reality import Reality, reach
 from tests.running import warnings_only
-from tollhouse.platform.embedded import Server
+from tollhouse.instance.database.embedded import Server
 
 HISTORIES, STEPS = 500, 50
 

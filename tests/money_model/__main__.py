@@ -16,7 +16,7 @@ from pathlib import Path
 import structlog
 
 from tests.money_model.playing import BATCH, STEPS, play
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 def main() -> int:

@@ -8,25 +8,25 @@ from tests.money_model.harness import Harness, Merchant
 from tests.money_model.oracle.withdrawals import Bank
 from tests.running import CATALOGUE
 from tests.withdrawals.rails import PENDING
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.balance_payments import actions as balance_payments
-from tollhouse.balance_payments import jobs as balance_payment_jobs
-from tollhouse.balance_payments import store as balance_payments_store
-from tollhouse.balance_payments.new_payment import PartialAmount
-from tollhouse.console import actions as operators
-from tollhouse.console import reviews
-from tollhouse.conversions import rules
-from tollhouse.conversions.model import Conversion
-from tollhouse.fulfillments import jobs as fulfillment_jobs
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.rails.provider import PayoutState
 from tollhouse.oauth import connections
-from tollhouse.platform.db import Tx
-from tollhouse.rails.provider import PayoutState
-from tollhouse.withdrawals import jobs as withdrawal_jobs
-from tollhouse.withdrawals import sending, store
+from tollhouse.pages.console import actions as operators
+from tollhouse.pages.console import reviews
+from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.balance_payments import actions as balance_payments
+from tollhouse.transfers.balance_payments import jobs as balance_payment_jobs
+from tollhouse.transfers.balance_payments import store as balance_payments_store
+from tollhouse.transfers.balance_payments.new_payment import PartialAmount
+from tollhouse.transfers.conversions import rules
+from tollhouse.transfers.conversions.model import Conversion
+from tollhouse.transfers.fulfillments import jobs as fulfillment_jobs
+from tollhouse.transfers.withdrawals import jobs as withdrawal_jobs
+from tollhouse.transfers.withdrawals import sending, store
 
 SAYS: Mapping[Bank, PayoutState] = {"pays": PayoutState("succeeded"), "bounces": PayoutState("failed")}
 CUT: Mapping[Bank, Literal["before", "after"]] = {"unheard": "before", "unanswered": "after"}

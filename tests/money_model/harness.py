@@ -22,15 +22,15 @@ from tests.money_model.oracle.payments import Policy
 from tests.money_model.oracle.withdrawals import Terms as WithdrawalTerms
 from tests.running import CATALOGUE, Service
 from tests.withdrawals.rails import Line, PaperBank
-from tollhouse.catalogue.conversion_pairs import ConversionPair
-from tollhouse.catalogue.methods import Fees
-from tollhouse.environments import payment_settings
-from tollhouse.environments.payment_settings import PaymentSettings
+from tollhouse.accounts.environments import payment_settings
+from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.kernel import clock, tokens
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
+from tollhouse.kernel.catalogue.methods import Fees
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.scopes import API
-from tollhouse.platform.digests_store import BEFORE_ALL
+from tollhouse.platform.database.digests_store import BEFORE_ALL
 
 T = TypeVar("T")
 AT_ONCE = 50

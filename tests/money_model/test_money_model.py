@@ -3,7 +3,7 @@
 import pytest
 
 from tests.money_model.playing import BATCH, play
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 BATCHES = 4
 

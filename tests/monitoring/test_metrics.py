@@ -14,11 +14,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.processes import Serving
 from tests.running import KEY, free_port, migrated_database, new_database
-from tollhouse import supervisor
-from tollhouse.monitoring import exporter
-from tollhouse.platform import config, embedded, listening
-from tollhouse.platform.config import InvalidSettingsError
-from tollhouse.platform.metrics import Counter, Durations, Gauge, Rows
+from tollhouse.instance import supervisor
+from tollhouse.instance.database import embedded
+from tollhouse.instance.monitoring import exporter
+from tollhouse.platform.log.metrics import Counter, Durations, Gauge, Rows
+from tollhouse.platform.server import listening
+from tollhouse.platform.settings import config
+from tollhouse.platform.settings.config import InvalidSettingsError
 
 MONITORING = Path(__file__).parent.parent.parent / "deploy" / "monitoring"
 TOKEN = "m" * 32
@@ -244,7 +246,7 @@ def test_parts_of_a_supervisor_do_not_get_the_password_of_the_owner() -> None:
 
 def test_processes_count_in_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = Rows()
-    monkeypatch.setattr("tollhouse.platform.metrics.INSTANCE", rows)
+    monkeypatch.setattr("tollhouse.platform.log.metrics.INSTANCE", rows)
     counter = Counter("c", "", ("kind",), [("a",), ("b",)])
     durations, gauge = Durations("d", ""), Gauge("g", "")
     for number in (0, 1):

@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 from tollhouse.http.operations import AUTHORIZE, PROTOCOL
+from tollhouse.instance.slices import operations
 from tollhouse.kernel import limits
 from tollhouse.kernel.errors import ServerError
 from tollhouse.oauth.model import InvalidScope, UnsupportedResponseType
-from tollhouse.platform.config import load
-from tollhouse.slices import operations
+from tollhouse.platform.settings.config import load
 
 TEXT = (Path(__file__).parents[2] / "docs" / "oauth-reference.md").read_text()
 ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)

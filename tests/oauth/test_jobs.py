@@ -8,11 +8,11 @@ import pytest
 
 from tests.cast import Actor, application, sign_up
 from tests.running import Service
+from tollhouse.accounts.idempotency import jobs as idempotency_jobs
+from tollhouse.accounts.identity import jobs as identity_jobs
 from tollhouse.http.services import Services
-from tollhouse.idempotency import jobs as idempotency_jobs
-from tollhouse.identity import jobs as identity_jobs
 from tollhouse.oauth import jobs
-from tollhouse.platform import partitions
+from tollhouse.platform.database import partitions
 
 PARTITIONS = """
     SELECT relname FROM pg_class WHERE relname ~ '^oauth_access_tokens_[0-9]{10}$' AND relkind = 'r' ORDER BY relname

@@ -4,7 +4,7 @@ import pytest
 
 from tests.cast import Actor
 from tollhouse.kernel.scopes import PERMISSIONS
-from tollhouse.platform import config
+from tollhouse.platform.settings import config
 
 METADATA = "/.well-known/oauth-authorization-server"
 PERMISSION_LIST = "/api/v2/oauth/permissions"

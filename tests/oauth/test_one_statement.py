@@ -12,7 +12,7 @@ from tests.cast import Actor, Application, application
 from tollhouse.kernel import clock
 from tollhouse.kernel.scopes import Scopes, parse
 from tollhouse.oauth import clients_store, connections_store, store
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
 
 SCOPE = "account:read payments:read offline_access"
 LESS = parse(["account:read", "offline_access"]) or Scopes(0)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cast import application, sign_up
 from tests.running import Service
-from tollhouse.identity import store
+from tollhouse.accounts.identity import store
 from tollhouse.kernel.ids import new_id
 from tollhouse.oauth import clients_store
 from tollhouse.oauth import store as oauth_store

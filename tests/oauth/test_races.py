@@ -10,7 +10,7 @@ import pytest
 
 from tests.cast import HIDDEN, Actor, Answer, Application, application, post_form, sign_up
 from tests.running import Service, free_port, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 pytestmark = pytest.mark.xdist_group("races")
 ROUNDS, CALLS = 20, 20

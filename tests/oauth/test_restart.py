@@ -7,7 +7,7 @@ import pytest
 
 from tests.cast import INTEGRATION, application, consent, sign_up
 from tests.running import Service, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 T = TypeVar("T")
 

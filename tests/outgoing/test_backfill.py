@@ -7,7 +7,8 @@ import asyncpg
 import pytest
 
 from tests.running import new_database
-from tollhouse.platform import embedded, migrations
+from tollhouse.instance.database import embedded
+from tollhouse.platform.database import migrate as migrations
 
 PAYER = "FR1420041010050500013M02606"
 TO_PAYER, WAITING, AT_RAIL, GONE, LARGE = (str(UUID(int=number)) for number in range(11, 16))

@@ -15,14 +15,12 @@ from tests.cast import Actor, suspend
 from tests.conversions.steps import EURO_TO_DOLLAR
 from tests.payments.bank import refund, sell
 from tests.withdrawals.steps import asked, fund
-from tollhouse.approvals.model import Approvals
-from tollhouse.conversions import actions as conversions
-from tollhouse.conversions.new_conversion import NewConversion
+from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.ledger.model import (
+from tollhouse.ledger.books.model import (
     Account,
     EntryType,
     JournalEntry,
@@ -34,20 +32,23 @@ from tollhouse.ledger.model import (
     payable,
     rail,
 )
-from tollhouse.ledger.post import post
-from tollhouse.outgoing import gate, store
-from tollhouse.outgoing.errors import PasswordWasReset
-from tollhouse.outgoing.model import OutgoingTransfer
+from tollhouse.ledger.books.post import post
+from tollhouse.transfers.conversions import actions as conversions
+from tollhouse.transfers.conversions.new_conversion import NewConversion
+from tollhouse.transfers.gate import gate, store
+from tollhouse.transfers.gate.errors import PasswordWasReset
+from tollhouse.transfers.gate.model import OutgoingTransfer
 
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {
-    "bank/books.py",
-    "cards/provider_postings.py",
-    "chains/network_fees.py",
-    "console/rail_floats.py",
-    "outgoing/gate.py",
-    "refunds/chargebacks.py",
-    "refunds/reversals.py",
+    "rails/bank/books.py",
+    "rails/cards/provider_postings.py",
+    "rails/bitcoin/fees.py",
+    "rails/evm/network_fees.py",
+    "pages/console/rail_floats.py",
+    "transfers/gate/gate.py",
+    "payments/refunds/chargebacks.py",
+    "payments/refunds/reversals.py",
 }
 """The gate, what a rail takes by itself, what statements clear, and what operators take of their own money."""
 DEBIT = 3
@@ -68,7 +69,7 @@ def names_rail(tree: ast.Module) -> bool:
     """Whether the module knows the accounts of rails."""
     return any(
         isinstance(node, ast.ImportFrom)
-        and node.module == "tollhouse.ledger.model"
+        and node.module == "tollhouse.ledger.books.model"
         and any(name.name == "rail" for name in node.names)
         for node in ast.walk(tree)
     )
@@ -92,7 +93,7 @@ def test_only_the_gate_credits_a_rail() -> None:
 
 def test_no_module_names_a_rail_account_otherwise() -> None:
     for path, tree in modules():
-        if path == "ledger/model.py":
+        if path == "ledger/books/model.py":
             continue
         assert all(isinstance(call.args[0], ast.Constant) for call in calls(tree, "Account")), path
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]

@@ -8,8 +8,8 @@ import pytest
 from tests.cast import Actor
 from tests.forms import post, seen
 from tests.payments.shop import open_link
-from tollhouse.dashboard.saved_filters import LISTS
-from tollhouse.dashboard.saved_filters_store import PER_LIST_MAX
+from tollhouse.pages.dashboard.saved_filters import LISTS
+from tollhouse.pages.dashboard.saved_filters_store import PER_LIST_MAX
 
 PATH = "/test/saved-filters"
 ID = re.compile(rf'action="{PATH}/([0-9a-f-]+)/rename"')

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from tollhouse.catalogue.methods import Method
+from tollhouse.kernel.catalogue.methods import Method
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.provider import AT_ONCE, Attempt, Health, Instructions, RefundOrder, RefundState, Submission
+from tollhouse.kernel.rails.provider import AT_ONCE, Attempt, Health, Instructions, RefundOrder, RefundState, Submission
 
 COURIER = Method(method_id="courier:EUR", name="Cash by courier", type="bank_transfer", rail="courier", confirmation="days")
 DOOR = "Door "

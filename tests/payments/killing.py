@@ -12,7 +12,7 @@ import msgspec
 from tests.cast import Actor
 from tests.running import Service
 from tollhouse.http.services import Services
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.database.pool import Pool, Row, Tx
 
 T = TypeVar("T")
 SESSION = "SELECT 1 FROM pg_stat_activity WHERE pid = $1"

@@ -11,8 +11,8 @@ from tests.forms import read
 from tests.payments.bank import play, purse, refund, sell
 from tests.payments.shop import COFFEE, approve_project, balance, events, open_link
 from tests.running import CATALOGUE
-from tollhouse.catalogue.methods import Fees
 from tollhouse.http.static_files import static
+from tollhouse.kernel.catalogue.methods import Fees
 
 
 @pytest.mark.covers("P-7", "P-14", "P-15", "P-92")

@@ -14,20 +14,20 @@ from tests.payments.bank import refund, sell
 from tests.payments.killing import FusedPool, every_row, fused_services, kill_everywhere
 from tests.payments.shop import events
 from tests.running import CATALOGUE, Service, settings_for
-from tollhouse import main
-from tollhouse.approvals.model import Reviewer
-from tollhouse.catalogue.methods import Fees
+from tollhouse.accounts.approvals.model import Reviewer
 from tollhouse.http.services import Services, Work
+from tollhouse.instance import main
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
+from tollhouse.kernel.catalogue.methods import Fees
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import embedded
-from tollhouse.platform.db import Tx
-from tollhouse.refunds import actions as refund_actions
-from tollhouse.refunds import chargebacks
-from tollhouse.refunds import review as refund_review
-from tollhouse.sandbox.simulator import Simulated
-from tollhouse.transactions import settlement
+from tollhouse.payments.refunds import actions as refund_actions
+from tollhouse.payments.refunds import chargebacks
+from tollhouse.payments.refunds import review as refund_review
+from tollhouse.payments.transactions import settlement
+from tollhouse.platform.database.pool import Tx
+from tollhouse.rails.sandbox.simulator import Simulated
 
 TABLES = (
     "payment_links", "transactions", "transaction_steps", "receipt_mails", "rail_observations", "refunds", "chargebacks",

@@ -15,7 +15,7 @@ from tests.payments.test_line_items import BUN, ORDER
 from tests.payments.test_other_currencies import ETHER, accept_currencies, transactions
 from tests.payments.test_tax_lines import NEW, VAT
 from tollhouse.http.services import Services
-from tollhouse.transactions import jobs
+from tollhouse.payments.transactions import jobs
 
 CUPS = {"quantity": {"min": 1, "max": 10}}
 GIFT = {"min": "1.00", "max": "500.00", "preset": "10"}

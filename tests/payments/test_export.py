@@ -12,10 +12,10 @@ from tests.forms import seen, signed_out
 from tests.payments.bank import attempt, sell
 from tests.payments.shop import open_link
 from tests.running import Service
-from tollhouse.dashboard import payments_export
-from tollhouse.dashboard.payments_export import HEADER
-from tollhouse.platform.db import Pool
-from tollhouse.transactions import payment_list_store
+from tollhouse.pages.dashboard import payments_export
+from tollhouse.pages.dashboard.payments_export import HEADER
+from tollhouse.payments.transactions import payment_list_store
+from tollhouse.platform.database.pool import Pool
 
 CROWD = """
     INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,

@@ -14,14 +14,14 @@ from tests.payments.courier import Courier
 from tests.payments.shop import COFFEE, approve_project, choose
 from tests.payments.test_other_currencies import READ_ONLY
 from tests.running import CATALOGUE
-from tollhouse.catalogue.methods import Method
-from tollhouse.conversions import prices
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.provider import BLOCK_WITHIN, Observation, PaymentTimes
-from tollhouse.refunds import reversals
-from tollhouse.transactions.jobs import close_links
-from tollhouse.transactions.model import Transaction
+from tollhouse.kernel.catalogue.methods import Method
+from tollhouse.kernel.rails.provider import BLOCK_WITHIN, Observation, PaymentTimes
+from tollhouse.payments.refunds import reversals
+from tollhouse.payments.transactions.jobs import close_links
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.transfers.conversions import prices
 
 YEN = Method(method_id="courier:JPY", name="Yen", type="card", rail="courier", confirmation="minutes")
 PRICE_IN_YEN = 420

@@ -8,11 +8,11 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import ours
 from tests.payments.bank import play, refund, sell
-from tollhouse.events import invariants_store as events_store
-from tollhouse.ledger import invariants as ledger_invariants
-from tollhouse.platform import invariants
-from tollhouse.platform.db import Pool, Tx
-from tollhouse.transactions import invariants_store as transactions_store
+from tollhouse.ledger.books import invariants as ledger_invariants
+from tollhouse.payments.transactions import invariants_store as transactions_store
+from tollhouse.platform.database import invariants
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.webhooks.events import invariants_store as events_store
 
 INVARIANTS = (*transactions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction

@@ -13,8 +13,8 @@ from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, choose, open_link, pay
 from tests.withdrawals.steps import asked, fund
 from tollhouse.kernel import clock
-from tollhouse.rails.provider import Observation
-from tollhouse.refunds import reversals
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.payments.refunds import reversals
 
 LINK = re.compile(r'<(?:a|form|button)\s[^>]*?(?<=\s)(?:href|action|formaction)="([^"]*)"[^>]*>')
 FORM = re.compile(r'<(?:form|button)\s[^>]*?(?<=\s)(?:form)?action="([^"]*)"')

@@ -17,9 +17,9 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.orders.errors import InvalidState
-from tollhouse.payment_links import actions
-from tollhouse.transactions import link_closing
+from tollhouse.payments.links import actions
+from tollhouse.payments.transactions import link_closing
+from tollhouse.transfers.orders.errors import InvalidState
 
 
 def body_of(expires_at: datetime) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from tests.payments.bank import until
 from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, choose, visit
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import reviews
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.provider import Observation
-from tollhouse.refunds import reversals
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.pages.console import reviews
+from tollhouse.payments.refunds import reversals
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from tests.conversions.steps import available, conversions, fund, rule
 from tests.invariants import broken_invariants, last_id
 from tests.payments.shop import choose, open_link, simulate, visit
 from tests.payments.test_invariants import PAST_ALL_RULES
-from tollhouse.conversions import rules
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import invariants
-from tollhouse.transactions.invariants_store import INVARIANTS
+from tollhouse.payments.transactions.invariants_store import INVARIANTS
+from tollhouse.platform.database import invariants
+from tollhouse.transfers.conversions import rules
 
 ETHER = "sandbox:ETH"
 COFFEE_IN_ETHER = 143_229

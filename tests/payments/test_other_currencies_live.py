@@ -16,14 +16,14 @@ from tests.payments.courier import Courier
 from tests.payments.shop import COFFEE, approve_project, choose
 from tests.payments.test_other_currencies import READ_ONLY
 from tests.running import CATALOGUE
-from tollhouse.catalogue.conversion_pairs import ConversionPair
-from tollhouse.catalogue.methods import Method
-from tollhouse.conversions import positions_store, prices
-from tollhouse.conversions.model import CurrencyPosition
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.provider import Observation
-from tollhouse.refunds import reversals
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
+from tollhouse.kernel.catalogue.methods import Method
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.payments.refunds import reversals
+from tollhouse.transfers.conversions import positions_store, prices
+from tollhouse.transfers.conversions.model import CurrencyPosition
 
 YEN = Method(
     method_id="courier:JPY",

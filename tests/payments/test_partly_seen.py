@@ -13,11 +13,11 @@ from tests.payments.courier import Courier
 from tests.payments.shop import approve_project, choose, open_link, simulate, visit
 from tests.payments.test_other_currencies import accept_currencies, transactions
 from tests.running import CATALOGUE
-from tollhouse.catalogue.methods import Method
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.provider import Attempt, Instructions, Observation
-from tollhouse.refunds import reversals
+from tollhouse.kernel.catalogue.methods import Method
+from tollhouse.kernel.rails.provider import Attempt, Instructions, Observation
+from tollhouse.payments.refunds import reversals
 
 ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"
 URI = f"ethereum:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48@1/transfer?address={ADDRESS}&uint256="

@@ -11,11 +11,11 @@ from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, let_expire, open_link, pay, visit
 from tests.payments.test_other_currencies import READ_ONLY
 from tests.running import CATALOGUE
-from tollhouse.catalogue.methods import Method
-from tollhouse.conversions import prices
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.provider import Health
+from tollhouse.kernel.catalogue.methods import Method
+from tollhouse.kernel.rails.provider import Health
+from tollhouse.transfers.conversions import prices
 
 NONE_CHOSEN = "No payment method is available."
 WARNING = "Customers cannot pay it"

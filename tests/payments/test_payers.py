@@ -13,9 +13,9 @@ from tests.payments.shop import open_link
 from tests.receipts.paying import paid, payment_id, read
 from tests.running import Service
 from tollhouse.http.services import Services
-from tollhouse.rails.bitcoin.provider import BitcoinNetwork
+from tollhouse.payments.transactions import payers_store
+from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
 from tollhouse.rails.settings import BitcoinSettings
-from tollhouse.transactions import payers_store
 
 HASH = "ab" * 32
 NINA, IBAN = "Nina Nowak-Özdemir", "DE89370400440532013000"

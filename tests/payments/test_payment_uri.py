@@ -2,10 +2,10 @@
 
 import msgspec
 
-from tollhouse.checkout.payment_uri import payment_uri
 from tollhouse.kernel.ids import new_id
-from tollhouse.rails.evm.provider import EvmNetwork
-from tollhouse.rails.provider import Attempt
+from tollhouse.kernel.rails.provider import Attempt
+from tollhouse.pages.checkout.payment_uri import payment_uri
+from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 
 CONTRACT = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"

@@ -13,10 +13,10 @@ from tests.invariants import broken_invariants, last_id
 from tests.payments import test_other_currencies_live as live
 from tests.payments.courier import Courier
 from tests.payments.test_other_currencies_live import COFFEE_IN_YEN, attempt, balances, money, position
-from tollhouse.conversions import feed_store, positions_store, prices
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
-from tollhouse.refunds import reversals, review
+from tollhouse.payments.refunds import reversals, review
+from tollhouse.transfers.conversions import feed_store, positions_store, prices
 
 yen = live.yen
 DOOR = "Door 7"

@@ -10,7 +10,7 @@ from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import attempt, bank_says, fresh, play, purse, refund, sell, until
 from tests.payments.shop import events, open_link
 from tests.running import CATALOGUE
-from tollhouse.catalogue.methods import Fees
+from tollhouse.kernel.catalogue.methods import Fees
 
 
 @pytest.fixture(autouse=True)

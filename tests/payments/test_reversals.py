@@ -19,10 +19,10 @@ from tests.withdrawals.steps import TO_NINA
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.outgoing import gate
-from tollhouse.rails.provider import Observation, ObservedDispute, Payer
-from tollhouse.rails.sandbox import PAYER
-from tollhouse.refunds import reversals
+from tollhouse.kernel.rails.provider import Observation, ObservedDispute, Payer
+from tollhouse.payments.refunds import reversals
+from tollhouse.rails.sandbox.provider import PAYER
+from tollhouse.transfers.gate import gate
 
 Outcome = Literal["seen", "vanished", "confirmed", "failed", "reversed", "reinstated"]
 

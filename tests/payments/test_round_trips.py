@@ -15,15 +15,15 @@ from tests.invariants import broken_invariants
 from tests.payments.bank import attempt, fresh, sell
 from tests.payments.shop import open_link
 from tests.running import Service
-from tollhouse import main
 from tollhouse.http.services import Services, Work
+from tollhouse.instance import main
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.db import DatabaseConnection, Pool, Tx
-from tollhouse.platform.db_errors import OutcomeUnknown
-from tollhouse.platform.partitions import Partitions
-from tollhouse.sandbox.simulator import Simulated
+from tollhouse.platform.database.errors import OutcomeUnknown
+from tollhouse.platform.database.partitions import Partitions
+from tollhouse.platform.database.pool import DatabaseConnection, Pool, Tx
+from tollhouse.rails.sandbox.simulator import Simulated
 
 API = "/api/v2/integration"
 LINK = {"display_name": "Coffee", "amount": "10.50", "currency": "EUR", "external_id": "order-1"}

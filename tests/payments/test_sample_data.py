@@ -10,7 +10,7 @@ from tests.forms import forms, post, refuses_foreign_forms, seen
 from tests.payments.shop import open_link, pay
 from tests.running import Service
 from tollhouse.kernel import limits
-from tollhouse.sandbox.sample_data import SAMPLES
+from tollhouse.rails.sandbox.sample_data import SAMPLES
 
 MAKE = "/test/sample-data"
 KEY = re.compile(r'<form method="post" action="/test/sample-data"[^>]*>\s*<input type="hidden" name="key" value="([^"]+)">')

@@ -8,7 +8,7 @@ from tests.invariants import broken_invariants
 from tests.rails.contract import RailContract
 from tests.running import Service
 from tollhouse.http.services import Services
-from tollhouse.rails.sandbox import SANDBOX
+from tollhouse.rails.sandbox.provider import SANDBOX
 
 
 @pytest.fixture

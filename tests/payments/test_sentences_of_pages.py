@@ -15,8 +15,8 @@ from tests.payments.test_other_currencies import accept_currencies, transactions
 from tests.running import CATALOGUE
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.rails.provider import Attempt, Instructions, Observation, RefundOrder, RefundState
-from tollhouse.refunds import reversals
+from tollhouse.kernel.rails.provider import Attempt, Instructions, Observation, RefundOrder, RefundState
+from tollhouse.payments.refunds import reversals
 
 LANGUAGES = ("en", "de")
 NOT_CHARGED = ("You were not charged", "Ihnen wurde nichts berechnet")

@@ -7,15 +7,15 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.payments.shop import balance, choose, events, open_link, pay
-from tollhouse.catalogue.methods import Fees
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
+from tollhouse.kernel.catalogue.methods import Fees
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, parse_id
-from tollhouse.platform.db import Tx
-from tollhouse.rails.provider import Observation
-from tollhouse.transactions import settlement
-from tollhouse.transactions import store as transaction_store
+from tollhouse.kernel.rails.provider import Observation
+from tollhouse.payments.transactions import settlement
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.platform.database.pool import Tx
 
 FIELDS = {
     "id", "object", "type", "payment_link_id", "project_id", "external_id", "status", "amount", "amount_minor", "currency",

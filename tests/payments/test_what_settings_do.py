@@ -11,8 +11,8 @@ from tests.cast import Actor
 from tests.payments.bank import fresh, play, purse, sell
 from tests.payments.shop import open_link, visit
 from tests.settings.test_settings import body
-from tollhouse.checkout import branding
-from tollhouse.environments import logos_model
+from tollhouse.accounts.environments import logos_model
+from tollhouse.pages.checkout import branding
 
 DAY_S = 86_400
 LOGO = "https://cdn.harbour.example:8443/logo.png?v=1"

@@ -21,8 +21,8 @@ from tests.penetration.intruders import (
 )
 from tests.penetration.scene import BALANCES, Scene
 from tests.running import Service
+from tollhouse.accounts.identity.guards import ApplicationGuard, CredentialGuard, TestCredentialGuard
 from tollhouse.http.operations import Operation
-from tollhouse.identity.guards import ApplicationGuard, CredentialGuard, TestCredentialGuard
 
 UNKNOWN = frozenset({401})
 FORBIDDEN = frozenset({403})

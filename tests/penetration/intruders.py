@@ -7,9 +7,9 @@ from uuid import uuid4
 from tests.cast import Actor, Answer
 from tests.console.operator_pages import visitor
 from tests.penetration.scene import FIELDS, Scene
+from tollhouse.accounts.identity.guards import CredentialGuard, PublicGuard, SessionGuard
+from tollhouse.accounts.identity.operators import OperatorGuard
 from tollhouse.http.operations import Operation
-from tollhouse.identity.guards import CredentialGuard, PublicGuard, SessionGuard
-from tollhouse.identity.operators import OperatorGuard
 
 Headers = dict[str, str]
 Applies = Callable[[Operation], bool]

@@ -12,9 +12,9 @@ from tests.penetration import crowd
 from tests.penetration.intruders import Intruder, key, of_api
 from tests.penetration.scene import Scene, build
 from tests.running import Service, settings_for
+from tollhouse.accounts.identity.guards import ApplicationGuard
 from tollhouse.http.operations import Operation
-from tollhouse.identity.guards import ApplicationGuard
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 BOOKS = """
     SELECT (SELECT count(*) FROM ledger_transactions) AS transactions, (SELECT count(*) FROM ledger_postings) AS postings,

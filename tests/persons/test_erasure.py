@@ -15,20 +15,20 @@ from tests.payments.bank import sell
 from tests.payments.shop import open_link
 from tests.persons.test_export import exported, someone
 from tests.running import Service
-from tollhouse.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
+from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
+from tollhouse.accounts.mail import outbox
+from tollhouse.accounts.mail.model import Email
 from tollhouse.http.services import Services
+from tollhouse.instance.personal_data.erasure import erase_person, find_to_repeat, list_erasures, plan
+from tollhouse.instance.personal_data.export import email_mac
+from tollhouse.instance.personal_data.model import ErasureRecord, PersonErasure
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.mail import outbox
-from tollhouse.mail.model import Email
-from tollhouse.personal_data.erasure import erase_person, find_to_repeat, list_erasures, plan
-from tollhouse.personal_data.export import email_mac
-from tollhouse.personal_data.model import ErasureRecord, PersonErasure
-from tollhouse.platform import digests_store
-from tollhouse.receipts import jobs
-from tollhouse.receipts.mails_store import WaitingMail
+from tollhouse.payments.receipts import jobs
+from tollhouse.payments.receipts.mails_store import WaitingMail
+from tollhouse.platform.database import digests_store
 
 ERASED = re.compile(r"^\| `(\w+)` \|.*\| (?:deleted|removed)[^|]*\|$", re.MULTILINE)
 LATER = timedelta(days=1)

@@ -12,12 +12,12 @@ from tests.cast import Actor
 from tests.command import tollhouse
 from tests.payments.bank import refund, sell
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
+from tollhouse.instance.personal_data.export import export_person
+from tollhouse.instance.personal_data.model import PersonExport
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.personal_data.export import export_person
-from tollhouse.personal_data.model import PersonExport
 
 SECRETS = """
     SELECT password_hash AS secret FROM users WHERE email = $1

@@ -12,16 +12,16 @@ from tests.payments.bank import sell
 from tests.payments.shop import open_link, visit
 from tests.persons.test_export import someone
 from tests.running import CATALOGUE, Service
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError, SubjectNotFoundError
-from tollhouse.console import actions
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.http.services import Services
+from tollhouse.instance.personal_data import merchant_erasure
+from tollhouse.instance.personal_data.merchant_erasure import erase_merchant
+from tollhouse.instance.personal_data.model import MerchantErasure
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.personal_data import merchant_erasure
-from tollhouse.personal_data.merchant_erasure import erase_merchant
-from tollhouse.personal_data.model import MerchantErasure
+from tollhouse.pages.console import actions
 
 ROWS = """
     SELECT (SELECT count(*) FROM users WHERE merchant_id = $1::uuid) AS users,

@@ -16,11 +16,11 @@ from tests.command import tollhouse
 from tests.payments.bank import refund, sell
 from tests.persons.test_export import someone
 from tests.running import Service
-from tollhouse.approvals.model import OperatorContext, SubjectNotFoundError
+from tollhouse.accounts.approvals.model import OperatorContext, SubjectNotFoundError
 from tollhouse.http.services import Services
+from tollhouse.instance.personal_data import merchant_store
+from tollhouse.instance.personal_data.merchant_export import export_merchant
 from tollhouse.kernel import clock
-from tollhouse.personal_data import merchant_store
-from tollhouse.personal_data.merchant_export import export_merchant
 
 LEFT_OUT = {
     "api_requests",

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from tests.running import settings_for
-from tollhouse.platform.outbound import Outbound
-from tollhouse.platform.targets import BLOCKED
+from tollhouse.platform.outgoing.outbound import Outbound
+from tollhouse.platform.outgoing.targets import BLOCKED
 
 PREPARE = """
     set -e

@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tollhouse.platform import log
-from tollhouse.platform.forks import Forks, run
+from tollhouse.instance.forks import Forks, run
+from tollhouse.platform.log import events as log
 
 EXIT_STATUS = 7
 

@@ -7,9 +7,9 @@ import asyncpg
 import pytest
 
 from tests.running import Service
-from tollhouse.platform.batched_query import BATCHES_MAX, KEYS_MAX, BatchedQuery
-from tollhouse.platform.batched_store import for_many
-from tollhouse.platform.db import Pool
+from tollhouse.platform.database.batched_query import BATCHES_MAX, KEYS_MAX, BatchedQuery
+from tollhouse.platform.database.batched_store import for_many
+from tollhouse.platform.database.pool import Pool
 
 DOUBLED = for_many("SELECT $1 * 2 + $2::int AS doubled WHERE $1 % 3 <> 0", "int")
 INVERTED = for_many("SELECT 1 / $1 AS one", "int")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.platform.config import InvalidSettingsError, load
-from tollhouse.platform.setting_list import SETTINGS
+from tollhouse.platform.settings.config import InvalidSettingsError, load
+from tollhouse.platform.settings.names import SETTINGS
 from tollhouse.platform.smtp import Relay
 
 KEY = "k1:" + base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")

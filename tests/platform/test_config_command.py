@@ -7,9 +7,9 @@ import pytest
 
 from tests.command import tollhouse
 from tests.running import Service
-from tollhouse.platform import data_folder
-from tollhouse.platform.setting_list import SETTINGS
-from tollhouse.platform.setting_values import without_secrets
+from tollhouse.instance.database import data_folder
+from tollhouse.platform.settings.names import SETTINGS
+from tollhouse.platform.settings.values import without_secrets
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from tollhouse.platform import embedded
-from tollhouse.platform.database_configuration import CUSTOM_FILE, GIB, MIB, settings_for
+from tollhouse.instance.database import embedded
+from tollhouse.instance.database.configuration import CUSTOM_FILE, GIB, MIB, settings_for
 from tollhouse.platform.memory_limit import memory_bytes
 
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

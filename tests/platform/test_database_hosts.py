@@ -4,9 +4,9 @@ import pytest
 
 from tests.platform.proxy import Proxy
 from tests.running import Service
-from tollhouse.platform import db
-from tollhouse.platform.database_hosts import single_host_urls
-from tollhouse.platform.db import Pool
+from tollhouse.platform.database import pool as db
+from tollhouse.platform.database.hosts import single_host_urls
+from tollhouse.platform.database.pool import Pool
 
 PID = "SELECT pg_backend_pid()"
 SPLIT = {

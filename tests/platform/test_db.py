@@ -6,8 +6,8 @@ import pytest
 
 from tests.running import Service
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform.db import Pool, Tx
-from tollhouse.platform.db_errors import CONNECTION_LOST
+from tollhouse.platform.database.errors import CONNECTION_LOST
+from tollhouse.platform.database.pool import Pool, Tx
 
 ONE = "SELECT 1 AS one"
 PREPARED = "SELECT count(*) FROM pg_prepared_statements WHERE statement = $1"

@@ -6,10 +6,10 @@ import aiohttp
 import pytest
 
 from tests.running import Service
-from tollhouse.cli import demo as command_line
-from tollhouse.demo import seed
-from tollhouse.platform.config import InvalidSettingsError
-from tollhouse.sandbox.sample_data import SAMPLES
+from tollhouse.instance.cli import demo as command_line
+from tollhouse.instance.demo import seed
+from tollhouse.platform.settings.config import InvalidSettingsError
+from tollhouse.rails.sandbox.sample_data import SAMPLES
 
 
 def test_the_demo_has_a_data_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from tests.processes import alive, below
-from tollhouse.demo import programs
+from tollhouse.instance.demo import programs
 
 OWNER = """
 import asyncio, sys
 from pathlib import Path
-from tollhouse.demo import programs
+from tollhouse.instance.demo import programs
 async def own():
     async with programs.running(Path(sys.argv[1]), "sleep", "600"):
         print("started", flush=True)

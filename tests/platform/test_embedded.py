@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.platform import data_folder, embedded
-from tollhouse.platform.cluster import MAJOR
+from tollhouse.instance.database import data_folder, embedded
+from tollhouse.instance.database.cluster import MAJOR
 
 
 @pytest.fixture

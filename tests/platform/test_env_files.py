@@ -7,10 +7,10 @@ import pytest
 
 from tests.command import tollhouse
 from tests.running import Service
-from tollhouse.platform import env_files
-from tollhouse.platform.config import InvalidSettingsError, list_warnings, load
-from tollhouse.platform.env_files import parse
-from tollhouse.platform.setting_list import SETTINGS
+from tollhouse.platform.settings import env_files
+from tollhouse.platform.settings.config import InvalidSettingsError, list_warnings, load
+from tollhouse.platform.settings.env_files import parse
+from tollhouse.platform.settings.names import SETTINGS
 
 TEXT = """
 # our shop

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from tollhouse.platform.coalescing_transport import CoalescingTransport
-from tollhouse.platform.http_cycle import HttpCycle
+from tollhouse.platform.server.coalescing_transport import CoalescingTransport
+from tollhouse.platform.server.cycle import HttpCycle
 
 LENGTH = (b"content-length", b"2")
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.running import Service, settings_for
 from tollhouse.kernel.limits import LINGER_BYTES_MAX, PIPELINED_REQUESTS_MAX, REQUEST_HEADER_BYTES_MAX, REQUEST_HEADERS_MAX
-from tollhouse.platform.connection_limits import ConnectionLimits
+from tollhouse.platform.server.connection_limits import ConnectionLimits
 
 ALIVE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 READY = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"

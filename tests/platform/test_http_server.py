@@ -14,7 +14,7 @@ import pytest
 from tests.accepted import accepted_by
 from tests.processes import Serving, alive
 from tests.running import KEY, free_port, migrated_database
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 pytestmark = [
     pytest.mark.xdist_group("serve"),

@@ -5,7 +5,7 @@ from aiohttp import web
 from tests.receiver import Receiver
 from tests.running import settings_for
 from tollhouse.kernel.limits import DELIVERY_BODY_BYTES_MAX
-from tollhouse.platform.outbound import Outbound
+from tollhouse.platform.outgoing.outbound import Outbound
 
 
 async def test_a_body_is_kept_where_it_is_asked_for(receiver: Receiver) -> None:

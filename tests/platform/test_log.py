@@ -17,8 +17,8 @@ import pytest
 
 from tests.cast import sign_up
 from tests.running import KEY, Service, settings_for
-from tollhouse.platform.log import ALLOWED
-from tollhouse.platform.log_sink import LINES_MAX, LogSink, SinkStream
+from tollhouse.platform.log.events import ALLOWED
+from tollhouse.platform.log.sink import LINES_MAX, LogSink, SinkStream
 
 SOURCES = Path(__file__).parent.parent.parent / "src"
 LEVELS = {"debug", "info", "warning", "error", "exception"}
@@ -218,7 +218,7 @@ def test_a_line_that_cannot_be_made_raises_nothing() -> None:
 
 NO_LINE = """
 import logging
-from tollhouse.platform.log import log, set_up
+from tollhouse.platform.log.events import log, set_up
 class Unspeakable:
     def __repr__(self):
         raise ZeroDivisionError

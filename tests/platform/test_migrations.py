@@ -5,11 +5,13 @@ import pytest
 
 from tests.command import tollhouse
 from tests.running import KEY, Service, migrated_database, new_database, settings_for
-from tollhouse import main
+from tollhouse.instance import main
+from tollhouse.instance.database import embedded
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform import embedded, health, migrations
-from tollhouse.platform.db import Pool
-from tollhouse.platform.migrations import MigrationsDisagreeError, UnsupportedServerError, migrate, require_current
+from tollhouse.platform.database import migrate as migrations
+from tollhouse.platform.database.migrate import MigrationsDisagreeError, UnsupportedServerError, migrate, require_current
+from tollhouse.platform.database.pool import Pool
+from tollhouse.platform.server import health
 
 WITHOUT_LAST = "DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)"
 OTHER_DIGEST = "UPDATE schema_migrations SET digest = 'other' WHERE number = (SELECT max(number) FROM schema_migrations)"

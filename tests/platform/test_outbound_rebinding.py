@@ -9,7 +9,7 @@ from chaos.name_server import NameServer, read, request
 from chaos.receivers import Receivers, respond_once
 
 from tests.running import settings_for
-from tollhouse.platform.outbound import Outbound
+from tollhouse.platform.outgoing.outbound import Outbound
 
 SENDS = 24
 PUBLIC, PRIVATE = "127.0.0.9", "127.0.0.10"

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.running import settings_for
-from tollhouse.api.reference import event_examples
-from tollhouse.platform.packed_json import DICTIONARY, pack, pack_template, place, unpack
+from tollhouse.instance.api.reference import event_examples
+from tollhouse.platform.database.packed_json import DICTIONARY, pack, pack_template, place, unpack
 
 UNCHANGED = "2d85b764a7bee0e288a2a6f2899d65ce4b2159a83e6d7039ba44273030dd2fc8"
 

@@ -13,7 +13,7 @@ from tests.running import Service
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform import partitions
+from tollhouse.platform.database import partitions
 
 JUMPS = {"3 days": timedelta(days=3), "a week": timedelta(days=7), "a year": timedelta(days=400), "back": timedelta(days=-9)}
 TABLES = "SELECT relname FROM pg_class WHERE relkind = 'p' AND NOT relispartition ORDER BY relname"

@@ -11,11 +11,11 @@ from tests import pgbouncer
 from tests.cast import application, sign_up
 from tests.payments.shop import COFFEE, balance, open_link, pay
 from tests.running import Service, migrated_database, settings_for
-from tollhouse import main
-from tollhouse.doctor.connections import examine_pooler
-from tollhouse.platform import embedded
-from tollhouse.platform.config import InvalidSettingsError, load
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.instance import main
+from tollhouse.instance.database import embedded
+from tollhouse.instance.doctor.connections import examine_pooler
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.settings.config import InvalidSettingsError, load
 
 pytestmark = pytest.mark.skipif(pgbouncer.PROGRAM is None, reason="PgBouncer is not installed; .ci/run installs it")
 

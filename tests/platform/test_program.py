@@ -15,9 +15,9 @@ import pytest
 
 from tests.command import tollhouse
 from tests.running import Service, migrated_database, new_database
-from tollhouse.platform import embedded
-from tollhouse.platform.db_errors import reason_of
-from tollhouse.platform.setting_values import key_ring
+from tollhouse.instance.database import embedded
+from tollhouse.platform.database.errors import reason_of
+from tollhouse.platform.settings.values import key_ring
 
 INSTALL = Path(__file__).parents[2] / "scripts" / "install"
 REASONS: list[tuple[BaseException, str]] = [

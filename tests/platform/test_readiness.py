@@ -7,13 +7,13 @@ import aiohttp
 import pytest
 
 from tests.running import Service
-from tollhouse.api.health_store import read_parts
+from tollhouse.instance.api.health_store import read_parts
+from tollhouse.instance.key_checks_store import ADD
 from tollhouse.kernel import clock
-from tollhouse.key_checks_store import ADD
-from tollhouse.platform.db import Pool
+from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.disk import GIB, Disk
 from tollhouse.platform.encryption import KeyRing
-from tollhouse.platform.setting_values import key_ring
+from tollhouse.platform.settings.values import key_ring
 
 RINGS = (("readiness", "A"), ("readiness", "Q"), ("unknown", "A"))
 WORKER = """

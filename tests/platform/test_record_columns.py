@@ -9,11 +9,11 @@ import pytest
 from msgspec import Struct
 
 from tests.running import CATALOGUE
-from tollhouse.catalogue.record_views import After, InCurrency, RecordView, ShownAs, view_of
+from tollhouse.http.record_views import After, InCurrency, RecordView, ShownAs, view_of
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.records import Array, Columns, Internal, Json, Record, Selected
+from tollhouse.platform.database.records import Array, Columns, Internal, Json, Record, Selected
 
 
 class Part(Struct, frozen=True):

@@ -11,12 +11,13 @@ import pytest
 
 from tests.cast import Actor, sign_up
 from tests.running import Service, settings_for
-from tollhouse.doctor.database import examine_database
-from tollhouse.platform import embedded, replica
-from tollhouse.platform.config import InvalidSettingsError, load
-from tollhouse.platform.db import Pool
-from tollhouse.platform.metrics import INSTANCE
-from tollhouse.platform.replica import READS, Replica
+from tollhouse.instance.database import embedded
+from tollhouse.instance.doctor.database import examine_database
+from tollhouse.platform.database import replica
+from tollhouse.platform.database.pool import Pool
+from tollhouse.platform.database.replica import READS, Replica
+from tollhouse.platform.log.metrics import INSTANCE
+from tollhouse.platform.settings.config import InvalidSettingsError, load
 
 pytestmark = pytest.mark.xdist_group("standby")
 Servers = tuple[embedded.Server, embedded.Server]

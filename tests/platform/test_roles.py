@@ -8,10 +8,12 @@ import pytest
 from tests.cast import sign_up
 from tests.running import Service, as_application, new_database
 from tests.upgrades.two_roles import privileges_kept
-from tollhouse.platform import embedded, migrations, roles
-from tollhouse.platform.migrations import in_folder, migrate
-from tollhouse.platform.roles import NoSuchRoleError
-from tollhouse.platform.roles_store import MISSING
+from tollhouse.instance.database import embedded
+from tollhouse.platform.database import migrate as migrations
+from tollhouse.platform.database import roles
+from tollhouse.platform.database.migrate import in_folder, migrate
+from tollhouse.platform.database.roles import NoSuchRoleError
+from tollhouse.platform.database.roles_store import MISSING
 
 FORBIDDEN = {
     "disable a trigger": "ALTER TABLE ledger_postings DISABLE TRIGGER ALL",

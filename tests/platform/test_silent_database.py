@@ -10,11 +10,12 @@ import pytest
 from tests.cast import application, sign_up
 from tests.platform.proxy import Proxy
 from tests.running import Service, settings_for
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform import db, embedded
-from tollhouse.platform.db import Pool, Tx
-from tollhouse.platform.db_errors import CONNECTION_LOST, OutcomeUnknown, is_unavailable
+from tollhouse.platform.database import pool as db
+from tollhouse.platform.database.errors import CONNECTION_LOST, OutcomeUnknown, is_unavailable
+from tollhouse.platform.database.pool import Pool, Tx
 
 PID = "SELECT pg_backend_pid()"
 RAISE = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{}'; END $$"

@@ -9,11 +9,12 @@ import asyncpg
 import msgspec
 import pytest
 
-from tollhouse.platform import embedded, recovery, wal_archive, wal_receiver
-from tollhouse.platform.backup import BackupError, Manifest, Timestamp
-from tollhouse.platform.base_backups import is_due
-from tollhouse.platform.data_folder import EmbeddedError
-from tollhouse.platform.wal_receiver import SLOT, WalReceiver
+from tollhouse.instance.backup import recovery, wal_archive, wal_receiver
+from tollhouse.instance.backup.archive import BackupError, Manifest, Timestamp
+from tollhouse.instance.backup.base_backups import is_due
+from tollhouse.instance.backup.wal_receiver import SLOT, WalReceiver
+from tollhouse.instance.database import embedded
+from tollhouse.instance.database.data_folder import EmbeddedError
 
 DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1"
 

@@ -18,11 +18,11 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.rails.provider import Attempt, Health, Observation, Payer, Provider, RefundOrder
-from tollhouse.rails.sandbox import PAYER
-from tollhouse.refunds import reversals
-from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import Transaction
+from tollhouse.kernel.rails.provider import Attempt, Health, Observation, Payer, Provider, RefundOrder
+from tollhouse.payments.refunds import reversals
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.rails.sandbox.provider import PAYER
 
 
 class RailContract:

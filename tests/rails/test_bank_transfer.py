@@ -14,17 +14,17 @@ from tests.invariants import broken_invariants
 from tests.payments.shop import approve_project, visit
 from tests.rails.contract import RailContract
 from tests.running import CATALOGUE, KEY, Service
-from tollhouse import main
-from tollhouse.bank.model import BankRefusedError
-from tollhouse.checkout.payment_uri import payment_uri
 from tollhouse.http.services import Services
+from tollhouse.instance import main
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.platform import config
-from tollhouse.rails.bank.transfer import BankAccount, BankTransfer, bank_account, reference_of
-from tollhouse.rails.provider import Attempt, Observation
-from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import Transaction
+from tollhouse.kernel.rails.provider import Attempt, Observation
+from tollhouse.pages.checkout.payment_uri import payment_uri
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.platform.settings import config
+from tollhouse.rails.bank.files.transfer import BankAccount, BankTransfer, bank_account, reference_of
+from tollhouse.rails.bank.model import BankRefusedError
 
 EURO_ATTEMPT = Attempt(UUID("019a0000-0000-7000-8000-000000000000"), "sepa:EUR", "EUR", 1_050)
 

@@ -22,27 +22,29 @@ from tests.invariants import broken_invariants, last_id
 from tests.payments.shop import approve_project
 from tests.rails.contract import RailContract
 from tests.running import CATALOGUE, Service, settings_for
-from tollhouse.catalogue import extension
-from tollhouse.chains import deposits_store, health, jobs, payout_health
-from tollhouse.chains.model import BlockId, Cursor, Deposit
-from tollhouse.chains.reports import Reporter
 from tollhouse.http.services import Services
+from tollhouse.instance.catalogue import extension
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.outgoing import gate
-from tollhouse.platform import embedded
-from tollhouse.rails.evm.blocks import Header, Tip
-from tollhouse.rails.evm.provider import EvmNetwork
-from tollhouse.rails.provider import Attempt, Observation
+from tollhouse.kernel.rails.provider import Attempt, Observation
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.rails import chain_health as health
+from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails.chains.model import BlockId, Cursor, Deposit
+from tollhouse.rails.evm import deposits_store, payout_health
+from tollhouse.rails.evm.network.blocks import Header, Tip
+from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.reports import Reporter
+from tollhouse.rails.evm.signer.journal import SigningJournal, create_journal
+from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
+from tollhouse.rails.evm.signer.rules import Signer
+from tollhouse.rails.evm.signer.server import serve
+from tollhouse.rails.evm.signer.wallet import Wallet, create_mnemonic
 from tollhouse.rails.settings import EvmSettings, TokenSettings
-from tollhouse.signer.journal import SigningJournal, create_journal
-from tollhouse.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
-from tollhouse.signer.rules import Signer
-from tollhouse.signer.server import serve
-from tollhouse.signer.wallet import Wallet, create_mnemonic
-from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import Transaction
+from tollhouse.transfers.gate import gate
 
 NAME, HEAD, FINAL = "evm", 1_000, 2_000
 EUROS, DOLLARS = (f"0x{digit * 40}" for digit in "ed")

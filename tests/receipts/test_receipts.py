@@ -18,8 +18,8 @@ from tests.running import Service
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.receipts import files
-from tollhouse.receipts.actions import load_receipt
+from tollhouse.payments.receipts import files
+from tollhouse.payments.receipts.actions import load_receipt
 
 NUMBER = re.compile(r"No\. ([0-9]{4}-[0-9]{6})")
 HOSTILE = "<script>alert(1)</script> (\\) Tj ET %%EOF endstream 漢字 🎉 שלום"
@@ -238,7 +238,7 @@ async def test_a_name_of_300_characters_has_a_file(alice: Actor) -> None:
 
 
 async def test_the_same_receipt_is_the_same_file(alice: Actor) -> None:
-    from tollhouse.receipts import pdf as pdf_module  # noqa: PLC0415 - slow to import
+    from tollhouse.payments.receipts import pdf as pdf_module  # noqa: PLC0415 - slow to import
 
     page = await paid(alice, **TAXED)
     first = (await read(alice, pdf_path(page))).ok()

@@ -8,11 +8,11 @@ import pytest
 from tests.cast import Actor
 from tests.running import Service, settings_for
 from tollhouse.http.services import Services, Work
+from tollhouse.instance.database import embedded
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id, parse_id
-from tollhouse.ledger.model import Account, EntryType, JournalEntry, Posting, Source, equity
-from tollhouse.ledger.post import post
-from tollhouse.platform import embedded
+from tollhouse.ledger.books.model import Account, EntryType, JournalEntry, Posting, Source, equity
+from tollhouse.ledger.books.post import post
 
 LET_LEAVE = "SELECT value_let_leave($1, $2, $3, $4, $5, false)"
 """Whatever leaves the merchant has passed the gate."""

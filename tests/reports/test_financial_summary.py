@@ -11,8 +11,8 @@ from tests.cast import Actor, application
 from tests.payments.shop import open_link, pay
 from tests.reports.conftest import Harness
 from tollhouse.http.csv_table import escape_formula
-from tollhouse.ledger.model import EntryType
-from tollhouse.reports.model import LINE_OF, LINES
+from tollhouse.ledger.books.model import EntryType
+from tollhouse.ledger.reports.model import LINE_OF, LINES
 
 PATH = "/reports/financial-summary"
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)

@@ -14,9 +14,9 @@ from tests.running import Service
 from tollhouse.http.services import Services
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.ledger.model import EntryType
-from tollhouse.reports.model import LINES, GroupBy, Interval, Summary, line_of
-from tollhouse.reports.summary import summaries
+from tollhouse.ledger.books.model import EntryType
+from tollhouse.ledger.reports.model import LINES, GroupBy, Interval, Summary, line_of
+from tollhouse.ledger.reports.summary import summaries
 
 START = datetime(2026, 1, 30, tzinfo=UTC)
 MOMENTS = st.integers(0, 72 * 60).map(lambda minutes: START + timedelta(minutes=minutes))

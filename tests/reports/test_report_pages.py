@@ -15,8 +15,8 @@ from tests.forms import seen, signed_out, wrong
 from tests.payments.bank import bank_says, refund, sell
 from tests.payments.shop import open_link, pay
 from tests.reports.conftest import Harness
-from tollhouse.reports.model import LINES
-from tollhouse.reports.tables import COLUMNS
+from tollhouse.ledger.reports.model import LINES
+from tollhouse.ledger.reports.tables import COLUMNS
 
 SECTION = re.compile(r'<section[^>]* aria-labelledby="((?!menu)[^"]+)"[^>]*>(.*?)</section>', re.DOTALL)
 ROW = re.compile(r'<tr[^>]*><th role="rowheader"[^>]*>(.*?)</th>(.*?)</tr>', re.DOTALL)

@@ -5,9 +5,9 @@ import random
 from datetime import UTC, datetime, timedelta
 
 from tests.reports.conftest import Harness
-from tollhouse.ledger.invariants_store import I12_TOTALS
-from tollhouse.ledger.model import EntryType
-from tollhouse.ledger.running_totals_store import list_entry_totals
+from tollhouse.ledger.books.invariants_store import I12_TOTALS
+from tollhouse.ledger.books.model import EntryType
+from tollhouse.ledger.books.running_totals_store import list_entry_totals
 
 KINDS: tuple[EntryType, ...] = ("payment", "refund", "payment_fee")
 POSTED: tuple[tuple[EntryType, int], ...] = (("payment", 10), ("payment_fee", -1), ("refund", -3), ("adjustment", 2))

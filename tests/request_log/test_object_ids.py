@@ -14,7 +14,7 @@ from tests.payments.shop import choose, open_link
 from tests.receiver import Receiver
 from tests.request_log.reading import written
 from tollhouse.kernel.ids import new_id, new_id_text
-from tollhouse.platform import changed_objects
+from tollhouse.platform.log import changed_objects
 
 WITHIN_S = 30
 

@@ -4,7 +4,7 @@ from tests.cast import INTEGRATION, Actor, application
 from tests.forms import forms, seen, signed_out
 from tests.request_log.reading import all_written, listed, written
 from tollhouse.kernel.ids import new_id_text
-from tollhouse.platform.packed_json import unpack
+from tollhouse.platform.database.packed_json import unpack
 
 COFFEE = {"display_name": "Coffee for Nina", "amount": "4.20", "currency": "EUR", "metadata": {"table": "7"}}
 AT = "/test/developers/requests"

@@ -12,18 +12,19 @@ from starlette.responses import Response
 from tests.cast import Actor
 from tests.request_log.reading import written
 from tests.running import migrated_database, settings_for
-from tollhouse import main
+from tollhouse.accounts.identity.model import Caller
 from tollhouse.http.request import Headers, Request
 from tollhouse.http.services import Services
-from tollhouse.identity.model import Caller
+from tollhouse.instance import main
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, MerchantId, new_id, new_id_text
 from tollhouse.kernel.scopes import API
-from tollhouse.platform import embedded, partitions
-from tollhouse.request_log import recorder, retention, store
-from tollhouse.request_log.recorder import Recorder
-from tollhouse.transactions.balances_api import OPERATIONS
+from tollhouse.payments.transactions.balances_api import OPERATIONS
+from tollhouse.platform.database import partitions
+from tollhouse.webhooks.request_log import recorder, retention, store
+from tollhouse.webhooks.request_log.recorder import Recorder
 
 MINE = "SELECT count(*) AS n FROM api_requests WHERE merchant_id = $1"
 DAYS = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ '^api_requests_[0-9]{8}$' ORDER BY relname"

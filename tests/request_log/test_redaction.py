@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tollhouse.kernel import tokens
-from tollhouse.request_log.redaction import BODY_CHARS_MAX, HIDDEN, redact_body, redact_path, redact_query
+from tollhouse.webhooks.request_log.redaction import BODY_CHARS_MAX, HIDDEN, redact_body, redact_path, redact_query
 
 KEY = tokens.mint("th_live")
 SECRETS = [KEY, tokens.mint("that"), tokens.mint("thrt"), tokens.mint("thcs"), tokens.mint("thac"), "whsec_" + "QUJD/+" * 7]

@@ -9,8 +9,8 @@ from tests.cast import Actor
 from tests.forms import seen
 from tests.payments.bank import sell
 from tests.running import CATALOGUE
-from tollhouse.catalogue.conversion_pairs import ConversionPair
-from tollhouse.catalogue.methods import Fees
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
+from tollhouse.kernel.catalogue.methods import Fees
 
 PAGE = "/test/fees"
 

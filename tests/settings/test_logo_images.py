@@ -15,10 +15,10 @@ from lxml import etree
 from PIL import Image
 
 from tests.settings.logo_files import RECT, animated, png_claiming, raster, svg
-from tollhouse.environments.logos_model import Logo, digest_of, image_origin, shown_source, shown_url, stored_url
+from tollhouse.accounts.environments.logos_model import Logo, digest_of, image_origin, shown_source, shown_url, stored_url
+from tollhouse.accounts.settings import stylesheets, svg_images
+from tollhouse.accounts.settings.logo_images import read_logo
 from tollhouse.kernel.errors import ValidationFailed
-from tollhouse.settings import stylesheets, svg_images
-from tollhouse.settings.logo_images import read_logo
 
 ENTITY = '<!DOCTYPE svg [<!ENTITY a "b">]>'
 LAUGHS = "<!DOCTYPE svg [" + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 9)) + "]>"

@@ -7,11 +7,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tollhouse.signer.journal import SigningJournal, create_journal
-from tollhouse.signer.messages import GasTerms, SignTransfer, TransferOrder
-from tollhouse.signer.policy import GWEI, read_policy
-from tollhouse.signer.rules import Signer
-from tollhouse.signer.wallet import Wallet, open_wallet
+from tollhouse.rails.evm.signer.journal import SigningJournal, create_journal
+from tollhouse.rails.evm.signer.messages import GasTerms, SignTransfer, TransferOrder
+from tollhouse.rails.evm.signer.policy import GWEI, read_policy
+from tollhouse.rails.evm.signer.rules import Signer
+from tollhouse.rails.evm.signer.wallet import Wallet, open_wallet
 
 WORDS = "test test test test test test test test test test test junk"
 USDC = "0x" + "5f" * 20

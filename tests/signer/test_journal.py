@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.signer.conftest import ETHER, Open, transfer
-from tollhouse.signer.journal import JournalError, SigningJournal, create_journal, drop_incomplete_line, head_file
-from tollhouse.signer.messages import SignedTransfer
-from tollhouse.signer.rules import Signer
-from tollhouse.signer.wallet import Wallet
+from tollhouse.rails.evm.signer.journal import JournalError, SigningJournal, create_journal, drop_incomplete_line, head_file
+from tollhouse.rails.evm.signer.messages import SignedTransfer
+from tollhouse.rails.evm.signer.rules import Signer
+from tollhouse.rails.evm.signer.wallet import Wallet
 
 
 @pytest.fixture

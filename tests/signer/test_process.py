@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from tests.signer.conftest import ETHER, WORDS, transfer
-from tollhouse.cli import signer as commands
+from tollhouse.instance.cli import signer as commands
 from tollhouse.platform.failure import Failure
-from tollhouse.signer.client import SignerClient, SignerUnavailable
-from tollhouse.signer.messages import SignedTransfer, SigningRefused, SignTransfer, WalletFacts
-from tollhouse.signer.wallet import PAYING, Wallet, WalletFileError
+from tollhouse.rails.evm.signer.client import SignerClient, SignerUnavailable
+from tollhouse.rails.evm.signer.messages import SignedTransfer, SigningRefused, SignTransfer, WalletFacts
+from tollhouse.rails.evm.signer.wallet import PAYING, Wallet, WalletFileError
 
 WALLET: Any = Wallet(WORDS)
 KEYS = [WALLET._root.get_privkey_from_path(path) for path in (PAYING, "m/44'/60'/0'/0/0", "m/44'/60'/0'/0/1", "m")]

@@ -12,9 +12,9 @@ from hexbytes import HexBytes
 
 from tests.signer.conftest import DOLLAR, ETHER, LISTED, OTHER, TERMS, USDC, Open, transfer
 from tollhouse.kernel import clock
-from tollhouse.signer import rules
-from tollhouse.signer.journal import SignedEntry
-from tollhouse.signer.messages import (
+from tollhouse.rails.evm.signer import rules
+from tollhouse.rails.evm.signer.journal import SignedEntry
+from tollhouse.rails.evm.signer.messages import (
     DepositAddresses,
     DeriveAddresses,
     DescribeWallet,
@@ -26,9 +26,9 @@ from tollhouse.signer.messages import (
     SignTransfer,
     WalletFacts,
 )
-from tollhouse.signer.policy import GWEI
-from tollhouse.signer.rules import Signer
-from tollhouse.signer.wallet import transfer_data
+from tollhouse.rails.evm.signer.policy import GWEI
+from tollhouse.rails.evm.signer.rules import Signer
+from tollhouse.rails.evm.signer.wallet import transfer_data
 
 
 def decoded(signed: Any) -> dict[str, Any]:

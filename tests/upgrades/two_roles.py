@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import asyncpg
 
 from tests.running import as_application
-from tollhouse.platform import roles
+from tollhouse.platform.database import roles
 
 READABLE = """
     SELECT relname FROM pg_class

@@ -8,9 +8,9 @@ import pytest
 from tests.cast import Actor, sign_up
 from tests.events.harness import Harness
 from tests.running import Service, settings_for
+from tollhouse.instance.database import embedded
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, parse_id
-from tollhouse.platform import embedded
 
 Open = Callable[..., Awaitable[Harness]]
 

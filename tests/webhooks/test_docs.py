@@ -13,13 +13,13 @@ import pytest
 from tests.cast import Actor
 from tests.receiver import Receiver
 from tests.webhooks.conftest import Open
-from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
-from tollhouse.events.response_excerpts import BODY_CHARS_MAX
-from tollhouse.events.signing import signature, standard_headers
 from tollhouse.http.dispatch import IdempotencyKeyRequired
 from tollhouse.kernel import limits
-from tollhouse.platform.config import load
-from tollhouse.webhooks import api, labels
+from tollhouse.platform.settings.config import load
+from tollhouse.webhooks.endpoints import api, labels
+from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.webhooks.events.response_excerpts import BODY_CHARS_MAX
+from tollhouse.webhooks.events.signing import signature, standard_headers
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = "\n".join((DOCS / name).read_text() for name in ("webhooks.md", "webhook-reference.md"))

@@ -16,7 +16,7 @@ from tests.receiver import Receiver
 from tests.webhooks.conftest import Open
 from tests.webhooks.test_events import over
 from tollhouse.kernel import clock
-from tollhouse.webhooks import runs
+from tollhouse.webhooks.endpoints import runs
 
 PING = "/test/developers/events/redeliver"
 COUNTED = re.compile(r'<h2 id="found">([\d,]+) events?</h2>')

@@ -8,11 +8,11 @@ import msgspec
 from tests.cast import Actor
 from tests.payments.shop import open_link
 from tests.receiver import Receiver
-from tollhouse.api import reference
-from tollhouse.events.event_types import EVENT_TYPES, TEST_EVENT
-from tollhouse.platform import config
-from tollhouse.platform.packed_json import unpack
-from tollhouse.slices import EVENT_SPECS
+from tollhouse.instance.api import reference
+from tollhouse.instance.slices import EVENT_SPECS
+from tollhouse.platform.database.packed_json import unpack
+from tollhouse.platform.settings import config
+from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
 
 EUROS = {"amount": "1.00", "method_id": "sandbox:EUR", "receiver": "Nina"}
 

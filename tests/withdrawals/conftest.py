@@ -8,13 +8,13 @@ import pytest
 from tests.cast import Actor, sign_up
 from tests.running import CATALOGUE, Service, settings_for
 from tests.withdrawals.rails import Line, PaperBank
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import actions
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Services
+from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform import embedded
+from tollhouse.pages.console import actions
 
 
 @pytest.fixture(scope="package")

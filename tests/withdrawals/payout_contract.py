@@ -15,9 +15,9 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.provider import Provider
-from tollhouse.withdrawals import sending, store
-from tollhouse.withdrawals.model import Withdrawal
+from tollhouse.kernel.rails.provider import Provider
+from tollhouse.transfers.withdrawals import sending, store
+from tollhouse.transfers.withdrawals.model import Withdrawal
 
 
 class PayoutContract:

@@ -5,8 +5,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.text import Translatable
-from tollhouse.rails.provider import (
+from tollhouse.kernel.rails.provider import (
     AT_ONCE,
     Attempt,
     Health,
@@ -19,6 +18,7 @@ from tollhouse.rails.provider import (
     RefundState,
     Submission,
 )
+from tollhouse.kernel.text import Translatable
 
 OWN_IBAN = "DE89370400440532013000"
 PENDING = PayoutState("pending")

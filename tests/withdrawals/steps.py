@@ -9,13 +9,13 @@ import pytest
 from tests.cast import Actor, Answer
 from tests.payments.shop import events
 from tests.running import CATALOGUE
-from tollhouse.approvals.model import Reviewer
+from tollhouse.accounts.approvals.model import Reviewer
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
-from tollhouse.platform.db import Tx
-from tollhouse.withdrawals import jobs
-from tollhouse.withdrawals import review as reviewing
-from tollhouse.withdrawals.model import Withdrawal
+from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.withdrawals import jobs
+from tollhouse.transfers.withdrawals import review as reviewing
+from tollhouse.transfers.withdrawals.model import Withdrawal
 
 TO_NINA: dict[str, Any] = {"method_id": "sandbox:EUR", "amount": "10.00", "receiver": "Nina's account"}
 BY_SEPA: dict[str, Any] = {

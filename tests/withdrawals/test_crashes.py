@@ -17,11 +17,11 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.db import Tx
-from tollhouse.rails.provider import PayoutState, Submission
-from tollhouse.withdrawals import actions, jobs, sending
-from tollhouse.withdrawals import review as reviewing
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.kernel.rails.provider import PayoutState, Submission
+from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.withdrawals import actions, jobs, sending
+from tollhouse.transfers.withdrawals import review as reviewing
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
 TABLES = (*TABLES_OF_PAYMENTS, "withdrawals", "withdrawal_quotes")
 ARRIVED = PayoutState("succeeded", network_fee_minor=7)

@@ -13,11 +13,11 @@ from tests.forms import hidden, post, seen, wrong
 from tests.running import Service
 from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked, fund, priced
 from tests.withdrawals.test_rails import ACCOUNT
-from tollhouse.catalogue.methods import Fees
-from tollhouse.catalogue.withdrawal_methods import BUILT_IN, FeeMode, WithdrawalMethod
-from tollhouse.rails.bank.transfer import BankTransfer
-from tollhouse.withdrawals.masking import mask
-from tollhouse.withdrawals.model import largest_amount, terms_of
+from tollhouse.kernel.catalogue.methods import Fees
+from tollhouse.kernel.catalogue.withdrawal_methods import BUILT_IN, FeeMode, WithdrawalMethod
+from tollhouse.rails.bank.files.transfer import BankTransfer
+from tollhouse.transfers.withdrawals.masking import mask
+from tollhouse.transfers.withdrawals.model import largest_amount, terms_of
 
 NEW = "/test/withdrawals/new/sandbox:EUR"
 SEPA = "/live/withdrawals/new/sepa:EUR"

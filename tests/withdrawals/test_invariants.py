@@ -5,9 +5,9 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_without_events
 from tests.withdrawals.steps import asked, fund, play
-from tollhouse.events import invariants_store as events_store
-from tollhouse.platform import invariants
-from tollhouse.withdrawals import invariants_store as withdrawals_store
+from tollhouse.platform.database import invariants
+from tollhouse.transfers.withdrawals import invariants_store as withdrawals_store
+from tollhouse.webhooks.events import invariants_store as events_store
 
 INVARIANTS = (*withdrawals_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
 NEVER_REPORTED = [

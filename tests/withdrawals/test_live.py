@@ -13,11 +13,11 @@ from tests.invariants import broken_invariants, last_id
 from tests.running import CATALOGUE
 from tests.withdrawals.rails import OWN_IBAN, Line, PaperBank
 from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, purse_live, reported, review, withdraw
-from tollhouse.approvals.model import ApprovedBefore
+from tollhouse.accounts.approvals.model import ApprovedBefore
 from tollhouse.http.services import Services
 from tollhouse.kernel.errors import NotFound
-from tollhouse.orders.errors import InvalidState
-from tollhouse.rails.provider import PayoutState
+from tollhouse.kernel.rails.provider import PayoutState
+from tollhouse.transfers.orders.errors import InvalidState
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from tests.withdrawals.rails import Line
 from tests.withdrawals.steps import BY_SEPA, asked, cancel, carry, fresh, fund, let_due, quote, reported, review, withdraw
 from tollhouse.http.services import Services
 from tollhouse.kernel import tokens
-from tollhouse.withdrawals import jobs
+from tollhouse.transfers.withdrawals import jobs
 
 
 @pytest.fixture(autouse=True)

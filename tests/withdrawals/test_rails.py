@@ -10,14 +10,14 @@ from tests.running import CATALOGUE, Service
 from tests.withdrawals.payout_contract import PayoutContract
 from tests.withdrawals.rails import PaperBank
 from tests.withdrawals.steps import BY_SEPA, TO_NINA, fund
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import actions
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.bank.transfer import BankTransfer
-from tollhouse.rails.sandbox import SANDBOX
+from tollhouse.pages.console import actions
+from tollhouse.rails.bank.files.transfer import BankTransfer
+from tollhouse.rails.sandbox.provider import SANDBOX
 
 
 class TestSandbox(PayoutContract):

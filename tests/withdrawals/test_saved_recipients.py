@@ -13,14 +13,14 @@ from tests.cast import Actor
 from tests.forms import hidden, post, refuses_foreign_forms, seen, wrong
 from tests.payments.bank import refund, sell
 from tests.withdrawals.steps import BY_SEPA, asked, fund, withdraw
-from tollhouse.dashboard import withdrawal_recipients
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import Actor as By
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.withdrawals import recipients
-from tollhouse.withdrawals.recipients import NewRecipient, NewWithdrawalSettings
+from tollhouse.pages.dashboard import withdrawal_recipients
+from tollhouse.transfers.withdrawals import recipients
+from tollhouse.transfers.withdrawals.recipients import NewRecipient, NewWithdrawalSettings
 
 PATH, SETTINGS, PAGE = "/withdrawal-recipients", "/settings/withdrawals", "/test/withdrawals/recipients"
 NINA: dict[str, Any] = {

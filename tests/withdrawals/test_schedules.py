@@ -13,15 +13,15 @@ from tests.forms import post, refuses_foreign_forms, seen, wrong
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
 from tests.withdrawals.steps import fund, leave_unsent, priced
-from tollhouse.dashboard.withdrawal_schedules import SchedulesPageQuery
 from tollhouse.http.paging import filters_of
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.withdrawals import jobs, schedules
-from tollhouse.withdrawals.schedules_model import Frequency, next_run
+from tollhouse.pages.dashboard.withdrawal_schedules import SchedulesPageQuery
+from tollhouse.transfers.withdrawals import jobs, schedules
+from tollhouse.transfers.withdrawals.schedules_model import Frequency, next_run
 
 PATH, DAY = "/withdrawal-schedules", 86_400
 

@@ -10,7 +10,7 @@ from tests.cast import Actor, application
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse, until
 from tests.withdrawals.steps import asked, cancel, fund, play, priced, quote, reported, withdraw
-from tollhouse.catalogue.methods import Fees
+from tollhouse.kernel.catalogue.methods import Fees
 
 SEED_FIELDS = {
     "method_id", "available", "minimum_minor", "maximum_minor", "daily_limit_minor", "network_fee_modes", "fees",

@@ -17,11 +17,11 @@ from tests.console.operator_pages import signed_in_operator
 from tests.running import CATALOGUE, Service, settings_for
 from tests.withdrawals.rails import Line
 from tests.withdrawals.steps import BY_SEPA, asked, fresh
-from tollhouse.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.catalogue.withdrawal_methods import BUILT_IN
-from tollhouse.console import reviews
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.catalogue.withdrawal_methods import BUILT_IN
+from tollhouse.pages.console import reviews
 
 pytestmark = pytest.mark.usefixtures("bank")
 SEEN = re.compile(r'name="seen" value="([^"]+)"')

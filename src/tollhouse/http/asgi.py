@@ -36,10 +36,10 @@ from tollhouse.kernel.errors import (
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Text
-from tollhouse.platform import changed_objects
-from tollhouse.platform.db_errors import is_unavailable
-from tollhouse.platform.log import log, request_id
-from tollhouse.platform.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
+from tollhouse.platform.database.errors import is_unavailable
+from tollhouse.platform.log import changed_objects
+from tollhouse.platform.log.events import log, request_id
+from tollhouse.platform.server.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
 
 NO_STORE = (b"cache-control", b"no-store")
 CORS = (

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from tollhouse.platform.config import Settings
+from tollhouse.platform.settings.config import Settings
 
 METADATA = "/.well-known/oauth-authorization-server"
 PATHS = re.compile(r'(?<=\s)((?:href|action|formaction|src|data-poll|data-path)=")/(?!/)')

@@ -9,14 +9,14 @@ import msgspec
 from msgspec import Struct
 from msgspec import inspect as types
 
-from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.forms import parse_form
 from tollhouse.kernel import messages
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.names import LINE_FEEDS, is_readable
-from tollhouse.platform.config import Settings
+from tollhouse.kernel.rails.disputes import Evidence
 from tollhouse.platform.decoding import Reader, bare, type_of
-from tollhouse.rails.disputes import Evidence
+from tollhouse.platform.settings.config import Settings
 
 
 class ValidationContext(Struct, frozen=True):

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from tollhouse.http.base_path import path_of
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import CrossOriginForbidden, MisdirectedRequest
-from tollhouse.platform.config import Settings
-from tollhouse.platform.setting_values import bare_host, is_local_url
+from tollhouse.platform.settings.config import Settings
+from tollhouse.platform.settings.values import bare_host, is_local_url
 
 Kind = Literal["session", "operator", "signin", "operator_signin"]
 """The kinds of sessions: of a merchant's user, of an operator, and of a sign-in that waits for the second factor. Each

@@ -18,7 +18,7 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
 
 CANONICAL = msgspec.json.Encoder(order="deterministic")
 

@@ -17,7 +17,7 @@ import fontpkg_geist
 import fontpkg_geist_mono
 from msgspec import Struct
 
-from tollhouse.platform.log import log
+from tollhouse.platform.log.events import log
 
 GEIST = fontpkg_geist.ROOT / "files" / "Geist[wght].ttf"
 GEIST_MONO = fontpkg_geist_mono.ROOT / "files" / "GeistMono[wght].ttf"

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tollhouse.platform.records import marked
+from tollhouse.platform.database.records import marked
 
 
 class FormField(Struct, frozen=True):

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from tollhouse.http.cookies import SAFE
 from tollhouse.http.request import Request
 from tollhouse.kernel.ids import parse_id
-from tollhouse.platform import changed_objects
+from tollhouse.platform.log import changed_objects
 
 IDS_MAX = 20
 """A request that changes more has the first ones."""

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.platform.records import marked
+from tollhouse.platform.database.records import marked
 
 Json = dict[str, Any]
 REF = "#/components/schemas/{name}"
@@ -95,7 +95,7 @@ def _shortly_named(shown: Any, components: Json) -> tuple[Any, Json]:
 
 
 def _short_name(name: str) -> str:
-    """`WithdrawalsMethodView` for `tollhouse.withdrawals.views.MethodView`."""
+    """`WithdrawalsMethodView` for `tollhouse.transfers.withdrawals.views.MethodView`."""
     _, part, *_, kind = name.split(".")
     return part.title().replace("_", "") + kind
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from tollhouse.http.operations import Operation
 from tollhouse.http.request import Request
-from tollhouse.platform.metrics import INSTANCE, Counter, Durations, observe_duration
+from tollhouse.platform.log.metrics import INSTANCE, Counter, Durations, observe_duration
 
 STATUSES = ("2xx", "3xx", "4xx", "5xx")
 NO_OPERATION = ("none", "none")

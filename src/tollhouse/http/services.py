@@ -6,15 +6,15 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from tollhouse.catalogue.catalogue import Catalogue
 from tollhouse.http.templates import Templates
 from tollhouse.kernel.actor import SYSTEM, Actor
-from tollhouse.platform import changed_objects
-from tollhouse.platform.config import Settings
-from tollhouse.platform.db import Pool, Tx
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.replica import Replica
 from tollhouse.platform.encryption import KeyRing
-from tollhouse.platform.replica import Replica
-from tollhouse.rails.registry import Rails
+from tollhouse.platform.log import changed_objects
+from tollhouse.platform.settings.config import Settings
 
 T = TypeVar("T")
 

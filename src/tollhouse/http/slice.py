@@ -1,6 +1,6 @@
 """What a slice registers: operations, background jobs, invariants and webhook events.
 
-Each slice describes itself once, as `SLICE` in its `slice.py`; `tollhouse.slices` collects them.
+Each slice describes itself once, as `SLICE` in its `slice.py`; `tollhouse.instance.slices` collects them.
 """
 
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.operations import Operation
 from tollhouse.http.services import Services
-from tollhouse.platform.invariants import Invariant
+from tollhouse.platform.database.invariants import Invariant
 
 CONTINUOUS_S, HOURLY_S = 0.5, 3600
 """Intervals of jobs: of those that process due work and of those that clean up."""

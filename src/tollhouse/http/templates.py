@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from functools import cache, lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
@@ -25,8 +25,8 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id_text
 from tollhouse.kernel.names import escape_unreadable
 
-PARTS = sorted(folder.name for folder in resources.files("tollhouse").iterdir() if (folder / "templates").is_dir())
-"""The packages that have templates."""
+FOLDERS = {folder.parent.name: folder for folder in sorted(Path(__file__).parents[1].glob("**/templates"))}
+"""The folders of templates, by the name of their package."""
 ROLES = {"thead": "rowgroup", "tbody": "rowgroup", "tfoot": "rowgroup", "tr": "row", "th": "columnheader", "td": "cell"}
 INDENTATION = re.compile(r"\n\s++(<?)")
 """Reads each run of blanks once, however long: texts of strangers can have many."""
@@ -50,9 +50,7 @@ class Templates:
 
     def __init__(self, now: Callable[[], datetime] = clock.now) -> None:
         self._now = now
-        self._loader = PrefixLoader(
-            {part: FileSystemLoader(str(resources.files(f"tollhouse.{part}") / "templates")) for part in PARTS}
-        )
+        self._loader = PrefixLoader({part: FileSystemLoader(folder) for part, folder in FOLDERS.items()})
         self._texts = cache(Texts)
         self._code = {language: CompiledTemplates(language) for language in LANGUAGES}
         self._pages = lru_cache(CACHED_READERS_MAX)(self._of)

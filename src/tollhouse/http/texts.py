@@ -62,6 +62,6 @@ def translations(language: str) -> NullTranslations:
 @cache
 def catalogue(language: str) -> Catalog:
     """The catalogue of a language in the package."""
-    path = resources.files("tollhouse") / "locale" / language / "LC_MESSAGES" / "tollhouse.po"
+    path = resources.files("tollhouse.http") / "locale" / language / "LC_MESSAGES" / "tollhouse.po"
     with path.open("rb") as lines:
         return read_po(lines, locale=language)

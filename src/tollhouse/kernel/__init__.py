@@ -1,1 +1,4 @@
-"""What the whole house agrees on: money, ids, time, permissions, limits and refusals. Imports nothing of ours."""
+"""Values that all parts share: money, IDs, time, scopes, limits and errors; types of the catalogue; the interface of a rail.
+
+It imports nothing of Tollhouse. Start with `money.py`, `errors.py` and `rails/provider.py`.
+"""

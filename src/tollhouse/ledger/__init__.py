@@ -1,1 +1,4 @@
-"""The double-entry ledger: accounts, postings, holds, balances, and the invariants that must always hold."""
+"""The ledger: books with double entries, accounting, reports, and the hash chain that shows changes.
+
+It imports `accounts` and what is below. Start with `books/post.py`, through which all money moves.
+"""

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.accounts.identity import stepup
+from tollhouse.accounts.identity.guards import signed_in, signed_in_while_suspended
+from tollhouse.accounts.identity.model import ApplicationSuspended, Person
 from tollhouse.http.lists import ConnectionsPageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.http.services import Services, Work
-from tollhouse.identity import stepup
-from tollhouse.identity.guards import signed_in, signed_in_while_suspended
-from tollhouse.identity.model import ApplicationSuspended, Person
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.oauth import clients, clients_store, connections, connections_store, settings
@@ -19,7 +19,7 @@ from tollhouse.oauth.connections import DisconnectResult
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
 from tollhouse.oauth.settings import ClientStatusChange, SecretRotation, SettingsBody, SettingsUpdate
-from tollhouse.platform.db import Pool
+from tollhouse.platform.database.pool import Pool
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 CHANGES = (NotFound, ApplicationSuspended, ApplicationRevoked, ValidationFailed, ApplicationChanged)

@@ -12,13 +12,13 @@ from typing import Annotated, Literal, cast
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.responses import Response
 
+from tollhouse.accounts.identity import sessions, throttle
+from tollhouse.accounts.identity.guards import anyone
+from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited, network_of
 from tollhouse.http.forms import Form, parse_form
 from tollhouse.http.operations import AUTHORIZE, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
-from tollhouse.identity import sessions, throttle
-from tollhouse.identity.guards import anyone
-from tollhouse.identity.throttle import FailureLimit, RateLimited, network_of
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
 from tollhouse.kernel.ids import ClientId, Mode
@@ -32,7 +32,7 @@ from tollhouse.oauth.model import (
     UnknownApplication,
     UnsupportedResponseType,
 )
-from tollhouse.platform.log import log
+from tollhouse.platform.log.events import log
 
 OPERATIONS = Operations(AUTHORIZE)
 SINGLE_PARAMETERS = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")

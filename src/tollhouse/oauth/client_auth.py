@@ -5,11 +5,11 @@ import binascii
 import hmac
 from typing import NamedTuple
 
+from tollhouse.accounts.identity import throttle
+from tollhouse.accounts.identity.throttle import FailureLimit
 from tollhouse.http import forms
 from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
-from tollhouse.identity import throttle
-from tollhouse.identity.throttle import FailureLimit
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import ClientId

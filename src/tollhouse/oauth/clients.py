@@ -8,11 +8,11 @@ from datetime import datetime
 
 import msgspec
 
-from tollhouse.audit import record
-from tollhouse.audit.changes import Changes, changes, new_values
-from tollhouse.audit.event_types import AuditEventType
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.changes import Changes, changes, new_values
+from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.identity.model import ApplicationSuspended, RecentAuthenticationRequired
 from tollhouse.http.services import Work
-from tollhouse.identity.model import ApplicationSuspended, RecentAuthenticationRequired
 from tollhouse.kernel import messages, tokens
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import ClientId, MerchantId
@@ -20,7 +20,7 @@ from tollhouse.oauth import clients_store, connections_store, disconnections, se
 from tollhouse.oauth.clients_store import NewSecret
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, LockedClient
 from tollhouse.oauth.settings import ClientSettings, ClientStatusChange, SecretRotation, SettingsBody
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
 
 HINT_CHARS = 4
 

@@ -11,8 +11,8 @@ from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import ClientCredentials, ClientStatus, ClientView, LockedClient, RegisteredClient
 from tollhouse.oauth.settings import ClientSettings
-from tollhouse.platform.batched_store import for_many
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.database.batched_store import for_many
+from tollhouse.platform.database.pool import Pool, Row, Tx
 
 CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
 """Other ids from URLs are not sent to the database: they may contain characters that PostgreSQL rejects."""

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.audit import record
-from tollhouse.audit.changes import changes, new_values
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.changes import changes, new_values
 from tollhouse.http.services import Work
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.environment import MerchantEnv

@@ -15,7 +15,7 @@ from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import ApplicationView, ConnectionView, GrantStatus, GrantView, RevokedGrant
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.database.pool import Pool, Row, Tx
 
 CONNECTIONS = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,

@@ -2,13 +2,13 @@
 
 from uuid import UUID
 
+from tollhouse.accounts.identity import notifications
+from tollhouse.accounts.mail import outbox
+from tollhouse.accounts.mail.model import Email
+from tollhouse.accounts.mail.names import mail_name
 from tollhouse.http.services import Work
-from tollhouse.identity import notifications
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.mail import outbox
-from tollhouse.mail.model import Email
-from tollhouse.mail.names import mail_name
 from tollhouse.oauth import clients_store, connections_store
 from tollhouse.oauth.model import LockedClient
 

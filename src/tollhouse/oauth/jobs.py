@@ -9,8 +9,8 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S
 from tollhouse.oauth import requests_store
-from tollhouse.platform import partitions
-from tollhouse.platform.cleanup import delete_in_batches
+from tollhouse.platform.database import partitions
+from tollhouse.platform.database.cleanup import delete_in_batches
 
 REQUESTS_RETENTION = timedelta(hours=1)
 """Longer than a request is valid, so that an open consent page can show that it expired."""

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tollhouse.platform.db import Pool
+from tollhouse.platform.database.pool import Pool
 
 # A replaced refresh token must be recognized until its grant expires, so the key of the first token counts.
 GRANTS = """

@@ -5,10 +5,10 @@ from typing import Annotated
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.accounts.identity.guards import anyone
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.responses import json_response
 from tollhouse.http.services import Services
-from tollhouse.identity.guards import anyone
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.scopes import PERMISSIONS, Access
 

@@ -6,14 +6,14 @@ from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.identity.throttle import RateLimited
+from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.platform.db_errors import OutcomeUnknown
+from tollhouse.platform.database.errors import OutcomeUnknown
 
 ClientType = Literal["confidential", "public"]
 ClientStatus = Literal["enabled", "paused", "revoked"]

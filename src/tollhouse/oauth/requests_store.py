@@ -5,7 +5,7 @@ from datetime import datetime
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import CONNECTION_COUNT_MAX, AuthorizationRequest, ConsentRequest
-from tollhouse.platform.db import Pool, Row, Tx
+from tollhouse.platform.database.pool import Pool, Row, Tx
 
 INSERT = """
     INSERT INTO oauth_requests

@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
+from tollhouse.accounts.identity.guards import client as client_guard
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
 from tollhouse.http.services import Work
-from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.examples import example

@@ -8,11 +8,7 @@ from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages, scopes
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
-from tollhouse.kernel.limits import (
-    APPLICATION_NAME_CHARS_MAX,
-    CALLBACK_URLS_MAX,
-    DESCRIPTION_CHARS_MAX,
-)
+from tollhouse.kernel.limits import APPLICATION_NAME_CHARS_MAX, CALLBACK_URLS_MAX, DESCRIPTION_CHARS_MAX
 from tollhouse.kernel.names import LINE_FEEDS, is_readable
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.kernel.text import Translatable

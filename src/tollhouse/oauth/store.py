@@ -15,8 +15,8 @@ from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import IssuedToken, RevokedGrant, TokensUnknown
 from tollhouse.oauth.refresh_tokens import RefreshToken
-from tollhouse.platform.db import Pool, Row, Tx
-from tollhouse.platform.db_errors import CONNECTION_LOST
+from tollhouse.platform.database.errors import CONNECTION_LOST
+from tollhouse.platform.database.pool import Pool, Row, Tx
 
 # 262144 is offline_access, bit 18 of a scope mask; ~262144 is every other scope.
 EXCHANGE = """

@@ -12,12 +12,12 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
+from tollhouse.accounts.identity.guards import client as client_guard
 from tollhouse.http.forms import Form
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
 from tollhouse.http.services import Work
-from tollhouse.identity.guards import client as client_guard
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest
 from tollhouse.kernel.examples import example
@@ -38,7 +38,7 @@ from tollhouse.oauth.model import (
 )
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.oauth.store import CodeBinding, NewGrant, NewTokens
-from tollhouse.platform.db import Tx
+from tollhouse.platform.database.pool import Tx
 
 OPERATIONS = Operations(PROTOCOL)
 PARAMETERS = (

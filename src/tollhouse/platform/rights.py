@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tollhouse.platform.log import log
+from tollhouse.platform.log.events import log
 
 ADVICE = "Start it as an account of its own, to which its files belong: see docs/deployment.md."
 

@@ -1,1 +1,5 @@
-"""Rails: how money arrives and leaves. A rail reports what happened; other packages post it to the ledger."""
+"""The ways by which money comes and goes, a folder each: bank, EVM networks, Bitcoin, cards and the sandbox of test mode.
+
+A rail reports what it observes and decides nothing. It imports `payments` and what is below.
+Start with `sandbox/provider.py`.
+"""

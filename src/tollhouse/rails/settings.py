@@ -32,9 +32,9 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.platform import setting_values
-from tollhouse.platform.config import InvalidSettingsError
-from tollhouse.rails.provider import BLOCK_WITHIN
+from tollhouse.kernel.rails.provider import BLOCK_WITHIN
+from tollhouse.platform.settings import values as setting_values
+from tollhouse.platform.settings.config import InvalidSettingsError
 
 SETTING = "TOLLHOUSE_RAILS_FILE"
 NAME = re.compile(r"[a-z0-9_]{1,32}")

@@ -1,1 +1,4 @@
-"""Webhook settings, signing secrets, test events, and the history and redelivery of events."""
+"""Webhooks: events, their delivery, the addresses that merchants save, and the log of API requests.
+
+It imports `accounts` and what is below. Start with `events/record.py` and `events/delivery.py`.
+"""

@@ -1,11 +1,11 @@
 """What tests of the balance at the card provider look at."""
 
 from tests.cards.steps import Shop
-from tollhouse.cards import balance_transactions
 from tollhouse.kernel import clock
-from tollhouse.rail_balances import jobs, store
-from tollhouse.rail_balances.model import RailBalance, RailStatus
-from tollhouse.rails.stripe.cards import StripeCards
+from tollhouse.rails.balances import jobs, store
+from tollhouse.rails.balances.model import RailBalance, RailStatus
+from tollhouse.rails.cards import balance_transactions
+from tollhouse.rails.cards.stripe.cards import StripeCards
 
 BALANCES = """
     SELECT a.code, sum(CASE a.id WHEN p.debit_account_id THEN p.amount ELSE -p.amount END)::bigint AS minor

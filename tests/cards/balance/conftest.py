@@ -9,7 +9,7 @@ from tests.cards.conftest import run_service
 from tests.cards.provider import CardProvider
 from tests.cards.steps import Shop
 from tests.running import Service
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 @pytest.fixture(scope="package")

@@ -10,15 +10,15 @@ import pytest
 
 from tests.cards.balance.books import Books
 from tests.payments.bank import refund
-from tollhouse.cards import balance_store as store
-from tollhouse.cards import balance_transactions, jobs
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
-from tollhouse.ledger.model import JournalEntry, Posting, PostingType, Source, expense, rail
-from tollhouse.ledger.post import post_platform
-from tollhouse.rails.provider import RailUnavailableError
-from tollhouse.rails.stripe.cards import StripeCards
-from tollhouse.refunds.jobs import submit_refunds
+from tollhouse.kernel.rails.provider import RailUnavailableError
+from tollhouse.ledger.books.model import JournalEntry, Posting, PostingType, Source, expense, rail
+from tollhouse.ledger.books.post import post_platform
+from tollhouse.payments.refunds.jobs import submit_refunds
+from tollhouse.rails.cards import balance_store as store
+from tollhouse.rails.cards import balance_transactions, jobs
+from tollhouse.rails.cards.stripe.cards import StripeCards
 
 
 async def test_fees_and_payouts_are_posted_once(books: Books) -> None:

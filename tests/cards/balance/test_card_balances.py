@@ -9,14 +9,14 @@ from tests.console.commands import operator
 from tests.console.operator_pages import signed_in_operator
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import refund
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.cards import balance_transactions
-from tollhouse.console import rail_floats
+from tollhouse.accounts.approvals.model import OperatorContext
+from tollhouse.instance.monitoring.database_metrics import read_metrics
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.monitoring.database_metrics import read_metrics
-from tollhouse.rail_balances import jobs, store
-from tollhouse.refunds.jobs import submit_refunds
+from tollhouse.pages.console import rail_floats
+from tollhouse.payments.refunds.jobs import submit_refunds
+from tollhouse.rails.balances import jobs, store
+from tollhouse.rails.cards import balance_transactions
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 from tests.bank.camt import ACCOUNT
 from tests.bank.steps import Bank, bank_of
 from tests.running import Service, settings_for
-from tollhouse.platform import embedded
+from tollhouse.instance.database import embedded
 
 
 @pytest.fixture(scope="module")

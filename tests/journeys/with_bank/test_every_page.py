@@ -18,8 +18,8 @@ from tests.receiver import Receiver
 from tests.running import Service
 from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked
 from tollhouse.kernel import clock
-from tollhouse.rail_balances import store as rail_store
-from tollhouse.rail_balances.model import RailBalance
+from tollhouse.rails.balances import store as rail_store
+from tollhouse.rails.balances.model import RailBalance
 
 NOT_LINKED = {
     "/api/v2/oauth/authorize": "leads to the consent page",

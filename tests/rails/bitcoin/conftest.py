@@ -9,8 +9,9 @@ from tests.invariants import broken_invariants, last_id
 from tests.rails.bitcoin.core import Core, serving
 from tests.rails.bitcoin.paying import BitcoinPayer
 from tests.rails.bitcoin.receiving import BitcoinReceiver
-from tollhouse.chains import addresses, bitcoin_looks
 from tollhouse.http.services import Services
+from tollhouse.rails.bitcoin import looks as bitcoin_looks
+from tollhouse.rails.chains import addresses
 
 
 @pytest.fixture(autouse=True)

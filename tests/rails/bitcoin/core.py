@@ -17,8 +17,8 @@ from btclib.tx import OutPoint, Tx, TxIn, TxOut
 from msgspec import Struct
 
 from tests.rails.bitcoin.wallet import ACCOUNT, funding
-from tollhouse.rails.bitcoin import keys
-from tollhouse.rails.bitcoin.keys import AccountKey, Chain
+from tollhouse.rails.bitcoin.network import keys
+from tollhouse.rails.bitcoin.network.keys import AccountKey, Chain
 
 USER, PASSWORD = "tollhouse", "node-password"
 GENESIS_TIME: Final = 1_790_000_000

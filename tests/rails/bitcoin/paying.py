@@ -13,21 +13,19 @@ from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.receiving import METHOD, BitcoinReceiver
 from tests.rails.bitcoin.wallet import THEIRS, sign
 from tests.withdrawals.steps import review
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.catalogue import extension
-from tollhouse.chains import bitcoin_batches_store as batches_store
-from tollhouse.chains import bitcoin_payouts_jobs as payouts_jobs
-from tollhouse.chains import bitcoin_payouts_store as payouts_store
-from tollhouse.chains import health
-from tollhouse.chains.bitcoin_payouts_model import BatchTransaction, BitcoinBatch
-from tollhouse.console import bitcoin_payouts
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Services
+from tollhouse.instance.catalogue import extension
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.withdrawals import actions, jobs
-from tollhouse.withdrawals import store as withdrawal_store
-from tollhouse.withdrawals.model import Withdrawal
-from tollhouse.withdrawals.new_withdrawal import NewWithdrawal
+from tollhouse.rails import chain_health as health
+from tollhouse.rails.bitcoin import batches_store, payouts_jobs, payouts_store
+from tollhouse.rails.bitcoin import operator_payouts as bitcoin_payouts
+from tollhouse.rails.bitcoin.payouts_model import BatchTransaction, BitcoinBatch
+from tollhouse.transfers.withdrawals import actions, jobs
+from tollhouse.transfers.withdrawals import store as withdrawal_store
+from tollhouse.transfers.withdrawals.model import Withdrawal
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
 WITHDRAWAL_METHOD = """
 [withdrawal_methods."{name}:BTC"]

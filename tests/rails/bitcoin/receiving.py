@@ -10,17 +10,18 @@ from tests.cast import Actor
 from tests.chains.offering import Offering, address
 from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.wallet import FINGERPRINT, ZPUB
-from tollhouse.catalogue import extension
-from tollhouse.chains import health, jobs
 from tollhouse.http.services import Services
+from tollhouse.instance.catalogue import extension
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.rails.registry import Rails
-from tollhouse.rails.sandbox import SANDBOX
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.rails import chain_health as health
+from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import BitcoinSettings
-from tollhouse.transactions.model import Transaction
 
 METHOD = """
 [methods."{name}:BTC"]

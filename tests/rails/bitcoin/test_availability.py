@@ -9,9 +9,9 @@ from btclib_wallet.bip32 import derive, xpub_from_xprv
 from tests.rails.bitcoin.core import RefusedCallError, normal
 from tests.rails.bitcoin.receiving import PRICE, BitcoinReceiver
 from tests.rails.bitcoin.wallet import ACCOUNT, ROOT, THEIRS
-from tollhouse.console.rails import REASONS
-from tollhouse.payment_links.errors import MethodUnavailable
-from tollhouse.rails.bitcoin import keys
+from tollhouse.pages.console.rails import REASONS
+from tollhouse.payments.links.errors import MethodUnavailable
+from tollhouse.rails.bitcoin.network import keys
 
 OTHER_ZPUB = xpub_from_xprv(derive(ROOT, "m/84h/0h/1h"))
 

@@ -7,13 +7,13 @@ import pytest
 from tests.rails.bitcoin.paying import FINAL, BitcoinPayer
 from tests.rails.bitcoin.receiving import BitcoinReceiver
 from tests.rails.bitcoin.wallet import ACCOUNT, THEIRS
-from tollhouse.approvals.model import OperatorContext
-from tollhouse.console import rail_floats
+from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.rail_balances import jobs, store
-from tollhouse.rail_balances.model import RailBalance, RailStatus
-from tollhouse.rails.bitcoin import keys
+from tollhouse.pages.console import rail_floats
+from tollhouse.rails.balances import jobs, store
+from tollhouse.rails.balances.model import RailBalance, RailStatus
+from tollhouse.rails.bitcoin.network import keys
 
 HAS = 500_000
 """Satoshis of the payer's wallet."""

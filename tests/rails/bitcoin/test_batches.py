@@ -10,16 +10,16 @@ from btclib_wallet.psbt import Psbt
 from tests.invariants import broken_invariants
 from tests.rails.bitcoin.paying import FINAL, BitcoinPayer
 from tests.rails.bitcoin.wallet import THEIRS
-from tollhouse.approvals.model import OperatorRefusedError
-from tollhouse.bank import pauses
-from tollhouse.chains import bitcoin_payouts_jobs as payouts_jobs
-from tollhouse.console import bitcoin_payouts
-from tollhouse.console.bank_ports import BANK_PORTS
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.ids import new_id
-from tollhouse.rail_balances.invariants_store import I32_BITCOIN
-from tollhouse.rails.provider import PayoutOrder
+from tollhouse.kernel.rails.provider import PayoutOrder
+from tollhouse.rails.balances.invariants_store import I32_BITCOIN
+from tollhouse.rails.bank import pauses
+from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.bitcoin import operator_payouts as bitcoin_payouts
+from tollhouse.rails.bitcoin import payouts_jobs
 
 COINS = "SELECT txid, vout FROM bitcoin_batch_coins WHERE batch_id = $1 ORDER BY number"
 

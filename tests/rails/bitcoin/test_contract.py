@@ -15,21 +15,24 @@ from tests.rails.bitcoin.receiving import AGE_MAX_S, METHOD
 from tests.rails.bitcoin.wallet import FINGERPRINT, THEIRS, ZPUB
 from tests.rails.contract import RailContract
 from tests.running import CATALOGUE, Service
-from tollhouse.approvals.model import Reviewer
-from tollhouse.catalogue import extension
-from tollhouse.chains import addresses, bitcoin_looks, health, jobs
-from tollhouse.chains.bitcoin_payouts import BitcoinPayouts
+from tollhouse.accounts.approvals.model import Reviewer
 from tollhouse.http.services import Services
+from tollhouse.instance.catalogue import extension
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.outgoing import gate
-from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.rails.chain import PayoutsMeasured
-from tollhouse.rails.provider import Attempt, Observation
+from tollhouse.kernel.rails.chain import PayoutsMeasured
+from tollhouse.kernel.rails.provider import Attempt, Observation
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.payments.transactions.model import Transaction
+from tollhouse.rails import chain_health as health
+from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails.bitcoin import looks as bitcoin_looks
+from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.bitcoin.payouts import BitcoinPayouts
+from tollhouse.rails.chains import addresses
 from tollhouse.rails.settings import BitcoinSettings
-from tollhouse.transactions import store as transaction_store
-from tollhouse.transactions.model import Transaction
+from tollhouse.transfers.gate import gate
 
 CONFIRMATIONS = 3
 OBSERVED = """

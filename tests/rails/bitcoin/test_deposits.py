@@ -11,8 +11,9 @@ import msgspec
 
 from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.wallet import ACCOUNT, THEIRS
-from tollhouse.rails.bitcoin import keys
-from tollhouse.rails.bitcoin.deposits import (
+from tollhouse.rails.bitcoin.network import keys
+from tollhouse.rails.bitcoin.network.node import WalletEntries
+from tollhouse.rails.bitcoin.network.transfers import (
     RELISTED_BLOCKS,
     Confirmations,
     DepositOutput,
@@ -22,7 +23,6 @@ from tollhouse.rails.bitcoin.deposits import (
     unconfirmed,
     unlisted,
 )
-from tollhouse.rails.bitcoin.node import WalletEntries
 
 BLOCKS = int(os.environ.get("TOLLHOUSE_BITCOIN_BLOCKS", "300"))
 ADDRESSES = keys.addresses(ACCOUNT, keys.DEPOSITS, range(20))

@@ -6,8 +6,8 @@ from btclib_wallet import slip132
 from btclib_wallet.bip32 import derive, rootxprv_from_seed, xpub_from_xprv
 
 from tests.rails.bitcoin.wallet import ACCOUNT, FINGERPRINT, ROOT, THEIRS, ZPUB
-from tollhouse.rails.bitcoin import keys
-from tollhouse.rails.bitcoin.keys import InvalidKeyError, Network, parse_account
+from tollhouse.rails.bitcoin.network import keys
+from tollhouse.rails.bitcoin.network.keys import InvalidKeyError, Network, parse_account
 
 VECTOR_ZPUB = (
     "zpub6rFR7y4Q2AijBEqTUquhVz398htDFrtymD9xYYfG1m4wAcvPhXNfE3EfH1r1ADqtfSdVCToUG868RvUUkgDKf31mGDtKsAYz2oz2AGutZYs"

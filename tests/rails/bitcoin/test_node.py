@@ -7,9 +7,9 @@ import pytest
 
 from tests.rails.bitcoin.core import Core, serving
 from tests.rails.bitcoin.wallet import ACCOUNT, THEIRS, coin, sign
-from tollhouse.rails.bitcoin import keys
-from tollhouse.rails.bitcoin.node import BitcoinNode, satoshis
-from tollhouse.rails.bitcoin.psbt import Payment, draft, read_signed
+from tollhouse.rails.bitcoin.network import keys
+from tollhouse.rails.bitcoin.network.node import BitcoinNode, satoshis
+from tollhouse.rails.bitcoin.network.psbt import Payment, draft, read_signed
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, NodeUnreachableError
 
 DEPOSIT = keys.address(ACCOUNT, keys.DEPOSITS, 0)

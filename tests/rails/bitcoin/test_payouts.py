@@ -14,12 +14,12 @@ from tests.rails.bitcoin.paying import FINAL, BitcoinPayer
 from tests.rails.bitcoin.receiving import PRICE
 from tests.rails.bitcoin.wallet import ACCOUNT, FINGERPRINT, THEIRS, sign
 from tests.running import CATALOGUE
-from tollhouse.approvals.model import OperatorRefusedError, Reviewer
+from tollhouse.accounts.approvals.model import OperatorRefusedError, Reviewer
 from tollhouse.kernel import clock
-from tollhouse.platform.db import Tx
-from tollhouse.rails.bitcoin import keys
-from tollhouse.refunds import jobs as refund_jobs
-from tollhouse.refunds import review as reviewing
+from tollhouse.payments.refunds import jobs as refund_jobs
+from tollhouse.payments.refunds import review as reviewing
+from tollhouse.platform.database.pool import Tx
+from tollhouse.rails.bitcoin.network import keys
 
 OTHER = "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2"
 ACTIONS = "SELECT action FROM operator_actions WHERE subject_id = $1 ORDER BY at, id"

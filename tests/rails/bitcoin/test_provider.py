@@ -4,16 +4,16 @@ import msgspec
 import pytest
 
 from tests.rails.bitcoin.wallet import ACCOUNT, FINGERPRINT, THEIRS, ZPUB
-from tollhouse.checkout.payment_uri import payment_uri
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.platform.config import InvalidSettingsError
+from tollhouse.kernel.rails.chain import HEALTH_EXPIRES_AFTER, Measured
+from tollhouse.kernel.rails.provider import Attempt
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.pages.checkout.payment_uri import payment_uri
+from tollhouse.platform.settings.config import InvalidSettingsError
 from tollhouse.rails import settings
-from tollhouse.rails.bitcoin.keys import InvalidKeyError
-from tollhouse.rails.bitcoin.provider import BitcoinNetwork
-from tollhouse.rails.chain import HEALTH_EXPIRES_AFTER, Measured
-from tollhouse.rails.provider import Attempt
-from tollhouse.rails.registry import Rails
+from tollhouse.rails.bitcoin.network.keys import InvalidKeyError
+from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
 
 FILE = f"""
 [bitcoin]

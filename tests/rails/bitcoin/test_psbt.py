@@ -7,8 +7,16 @@ from btclib_wallet.psbt import Psbt, extract_tx, finalize
 from btclib_wallet.psbt_signer import SoftwareSigner
 
 from tests.rails.bitcoin.wallet import ACCOUNT, FINGERPRINT, ROOT, THEIRS, coin, sign
-from tollhouse.rails.bitcoin import keys
-from tollhouse.rails.bitcoin.psbt import REPLACEABLE, Payment, PsbtRefusedError, draft, dust_limit, read_signed, redraft
+from tollhouse.rails.bitcoin.network import keys
+from tollhouse.rails.bitcoin.network.psbt import (
+    REPLACEABLE,
+    Payment,
+    PsbtRefusedError,
+    draft,
+    dust_limit,
+    read_signed,
+    redraft,
+)
 
 RATE = 5_000
 PAYMENTS = [Payment(THEIRS, 150_000), Payment(THEIRS.upper(), 1_000)]

@@ -17,13 +17,13 @@ from tests.payments.bank import purse
 from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.receiving import PRICE, BitcoinReceiver
 from tests.rails.bitcoin.wallet import ACCOUNT, THEIRS
-from tollhouse.chains import store
-from tollhouse.chains.model import LEASE
-from tollhouse.environments import payment_settings
-from tollhouse.environments.payment_settings import Finality
+from tollhouse.accounts.environments import payment_settings
+from tollhouse.accounts.environments.payment_settings import Finality
 from tollhouse.kernel import clock
-from tollhouse.rails.bitcoin import keys
-from tollhouse.refunds import reversals
+from tollhouse.payments.refunds import reversals
+from tollhouse.rails.bitcoin.network import keys
+from tollhouse.rails.chains import store
+from tollhouse.rails.chains.model import LEASE
 
 BLOCKS = int(os.environ.get("TOLLHOUSE_BITCOIN_BLOCKS", "200"))
 DEPTH, RECENT = 4, 20

@@ -8,9 +8,9 @@ from btclib_wallet.bip32 import fingerprint, xpub_from_xprv
 from btclib_wallet.psbt import Psbt
 from btclib_wallet.psbt_signer import SoftwareSigner
 
-from tollhouse.rails.bitcoin import keys
-from tollhouse.rails.bitcoin.keys import AccountKey, Chain, parse_account
-from tollhouse.rails.bitcoin.psbt import Coin
+from tollhouse.rails.bitcoin.network import keys
+from tollhouse.rails.bitcoin.network.keys import AccountKey, Chain, parse_account
+from tollhouse.rails.bitcoin.network.psbt import Coin
 
 ROOT: Final = (
     "zprvAWgYBBk7JR8Gjrh4UJQ2uJdG1r3WNRRfURiABBE3RvMXYSrRJL62XuezvGdPvG6GFBZduosCc1YP5wixPox7zhZLfiUm8aunE96BBa4Kei5"

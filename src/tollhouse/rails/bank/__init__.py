@@ -1,1 +1,1 @@
-"""The bank transfer rail: payment references, files of payouts, and statements."""
+"""Euros by bank transfer: statements, matching, payouts in batches, and reconciliation."""

@@ -1,1 +1,1 @@
-"""The rail of Bitcoin, watch-only: deposits to addresses of an account key, payouts by PSBT. No private key is here."""
+"""Payments and payouts in bitcoin: watching, batches that are signed elsewhere, and their sending."""

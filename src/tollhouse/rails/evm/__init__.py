@@ -1,1 +1,1 @@
-"""The rail of an EVM network: deposits and payouts of its coin and of ERC-20 tokens, through an operator's node."""
+"""Payments and payouts on EVM networks: watching, payouts, sweeps, and the signer with its keys."""

@@ -1,24 +1,89 @@
-"""Balances of many addresses after one block."""
+"""What an EVM network has for us at one final block: in the wallet and at deposit addresses, and what is in flight.
 
-from collections.abc import Sequence
+The database is read in one snapshot. Its cursor says which block the ledger has reached; balances are those after that
+block, and transactions that the worker has not looked up yet are looked up here. So nothing has to stand still meanwhile.
+"""
 
-from tollhouse.rails.evm.erc20 import balance_call
-from tollhouse.rails.evm.node import HEX_DATA, QUANTITY, EvmNode, number_of
-from tollhouse.rails.json_rpc import NodeResponseError, RpcCall
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.rails.balances import CannotMeasureError, OutsideBalance, OutsideBalances
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.rails.evm import balances_store as store
+from tollhouse.rails.evm.balances_store import ChainBooks, DepositSums, PayoutSums
+from tollhouse.rails.evm.network import sending
+from tollhouse.rails.evm.network.balances import read_balances
+from tollhouse.rails.evm.network.node import EvmNode, number_of
+from tollhouse.rails.evm.network.provider import Asset, EvmNetwork
+from tollhouse.rails.evm.network.sending import SentReceipt
+from tollhouse.rails.settings import current_secret
+
+Receipts = dict[str, SentReceipt]
 
 
-async def read_balances(node: EvmNode, addresses: Sequence[str], contract: str | None, block_hash: str) -> list[int]:
-    """The units of each address, of the coin or of a token, after a block. Raises `NodeError`.
+async def read_books(tx: Tx, network: EvmNetwork) -> ChainBooks:
+    """What the database knows. Call it in a snapshot, with the ledger. Raises `CannotMeasureError`."""
+    books = await store.read_books(tx, network.name, network.mode)
+    if books is None:
+        raise CannotMeasureError("no block was read yet")
+    if network.pays_out and not books.has_wallet:
+        raise CannotMeasureError("the wallet that pays is not known yet")
+    return books
 
-    A node that no longer has the state of the block refuses, as does one that does not know the block.
-    """
-    at = {"blockHash": block_hash}
-    if contract is None:
-        found = await node.batch(QUANTITY, [RpcCall("eth_getBalance", (address, at)) for address in addresses])
-    else:
-        found = await node.batch(
-            HEX_DATA, [RpcCall("eth_call", (balance_call(contract, address), at)) for address in addresses]
-        )
-    if not all(one is not None and one != "0x" for one in found):
-        raise NodeResponseError("balances are missing")
-    return [number_of(one) for one in found if one is not None]
+
+async def measure(db: Pool, catalogue: Catalogue, network: EvmNetwork, books: ChainBooks) -> OutsideBalances:
+    """The balances after the block of the books. Raises `CannotMeasureError` and `NodeError`."""
+    url = current_secret(network.settings.node_url, network.settings.node_url_file)
+    if url is None:
+        raise CannotMeasureError("node_url is needed by the worker")
+    async with EvmNode(url) as node:
+        found = await sending.find_receipts(node, [one.tx_hash for one in books.open])
+        receipts = {one.transaction_hash: one for one in found if number_of(one.block_number) <= books.block.number}
+        balances = [
+            await _measure_asset(db, node, catalogue, network, books, receipts, asset) for asset in network.assets.values()
+        ]
+    return OutsideBalances(f"block {books.block.number}", tuple(balances))
+
+
+async def _measure_asset(
+    db: Pool, node: EvmNode, catalogue: Catalogue, network: EvmNetwork, books: ChainBooks, receipts: Receipts, asset: Asset
+) -> OutsideBalance:
+    decimals = catalogue.currencies[asset.currency].decimals
+    scale = max(decimals, asset.decimals)
+    unit, minor = 10 ** (scale - asset.decimals), 10 ** (scale - decimals)
+    places = {
+        "wallet": unit * sum(await read_balances(node, books.wallets, asset.contract, books.block.hash)),
+        "sweep_target": unit * sum(await read_balances(node, books.sweep_targets, asset.contract, books.block.hash)),
+        "deposit_addresses": unit * await _sum_deposit_addresses(db, node, network, books, asset),
+    }
+    deposits = books.deposits.get(asset.currency, DepositSums())
+    payouts = books.payouts.get(asset.currency, PayoutSums())
+    left_open = sum(
+        one.amount_units
+        for one in books.open
+        if one.currency == asset.currency and one.tx_hash in receipts and not receipts[one.tx_hash].was_reverted
+    )
+    in_flight = {
+        "deposits_not_credited": unit * deposits.not_credited_units,
+        "deposits_ignored": unit * deposits.ignored_units,
+        "deposits_lost": -minor * deposits.lost_minor,
+        "payouts": unit * (payouts.ahead_units - payouts.not_posted_units - left_open),
+        "rounding": unit * deposits.credited_units - minor * deposits.credited_minor,
+    }
+    if asset.contract is None:
+        fees, fees_open = books.fees, sum(one.fee_wei for one in receipts.values())
+        in_flight["network_fees"] = minor * fees.ahead_minor - unit * (fees.not_posted_wei + fees_open)
+        in_flight["rounding"] += minor * fees.paid_minor - unit * fees.paid_wei
+    return OutsideBalance(
+        currency=asset.currency,
+        decimals=scale,
+        places={place: units for place, units in places.items() if units},
+        in_flight={kind: units for kind, units in in_flight.items() if units},
+    )
+
+
+async def _sum_deposit_addresses(db: Pool, node: EvmNode, network: EvmNetwork, books: ChainBooks, asset: Asset) -> int:
+    """The units at deposit addresses. What a contract sent to an address that nobody has paid is not looked for."""
+    total, after, swept_until = 0, "", None if asset.contract is None else books.block.number
+    while addresses := await store.list_paid_addresses(db, network.name, network.mode, asset.currency, after, swept_until):
+        total += sum(await read_balances(node, addresses, asset.contract, books.block.hash))
+        after = addresses[-1]
+    return total

@@ -1,0 +1,16 @@
+"""The job that deletes old idempotency keys."""
+
+from datetime import timedelta
+
+from tollhouse.accounts.idempotency import store
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S
+from tollhouse.platform.database.cleanup import delete_in_batches
+
+RETENTION = timedelta(seconds=IDEMPOTENCY_KEPT_S)
+
+
+async def delete_old_keys(services: Services) -> None:
+    """Delete keys older than 30 days."""
+    await delete_in_batches(services.db, store.DELETE_OLD, clock.now() - RETENTION)

@@ -1,0 +1,6 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.accounts.idempotency import jobs
+from tollhouse.http.slice import HOURLY_S, Job, Slice
+
+SLICE = Slice(jobs=(Job(HOURLY_S, jobs.delete_old_keys),))

@@ -1,0 +1,49 @@
+"""The verification of email addresses by link. See `accounts.identity.verified` for what requires it."""
+
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.identity import users_store
+from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.identity.passwords import count_request
+from tollhouse.accounts.mail import links, outbox
+from tollhouse.accounts.mail import store as mail_store
+from tollhouse.accounts.mail.links import LinkOwner, MailLinkExpired
+from tollhouse.accounts.mail.model import Email
+from tollhouse.http.preferences import language_of
+from tollhouse.http.request import Request
+from tollhouse.http.services import Work
+
+
+async def send_link(request: Request, person: Person) -> None:
+    """Send a new verification link, unless the address is verified. Raises `RateLimited`."""
+    if person.verified:
+        return
+    await count_request(request, "verify", str(person.user_id))
+    async with request.services.db.transaction() as tx:
+        await outbox.enqueue(tx, Email("verify", person.email, language_of(request), person.user_id), request.now)
+
+
+async def find_owner(request: Request, secret: str) -> LinkOwner:
+    """The user of a verification link that is active or has verified the address. Raises `MailLinkExpired`."""
+    owner = await links.find_owner(request, "verify", secret)
+    if not owner.active and not owner.verified:
+        raise MailLinkExpired
+    return owner
+
+
+async def verify(request: Request, secret: str) -> str:
+    """Verify the address and return it; verified already, it is returned too. Raises `MailLinkExpired`."""
+    owner = await links.find_owner(request, "verify", secret)
+    if owner.verified:
+        return owner.email
+
+    async def action(work: Work) -> bool:
+        if await mail_store.use_link(work.tx, "verify", owner.mail_id, request.now) != owner.user_id:
+            return False
+        await users_store.verify_email(work.tx, owner.user_id, request.now)
+        by = request.actor_of("person", owner.user_id)
+        await record.event_of_user(work, owner.user_id, "address.verified", by)
+        return True
+
+    if not await request.transact(action) and not (await links.find_owner(request, "verify", secret)).verified:
+        raise MailLinkExpired
+    return owner.email

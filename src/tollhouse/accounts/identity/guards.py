@@ -1,0 +1,260 @@
+"""The guards of operations: an API credential with a scope, a session, or public access."""
+
+from tollhouse.accounts.identity import modes, operators, stepup, store
+from tollhouse.accounts.identity.model import (
+    AccountSuspended,
+    ApplicationRequired,
+    Caller,
+    ConfidentialClientRequired,
+    InvalidApiKey,
+    InvalidToken,
+    MissingScope,
+    NoCredential,
+    Person,
+    SignInFirst,
+    TestModeOnly,
+)
+from tollhouse.accounts.identity.return_paths import DASHBOARD
+from tollhouse.accounts.identity.sessions import current_person
+from tollhouse.accounts.identity.throttle import RequestMeter
+from tollhouse.http import cookies
+from tollhouse.http.request import ErrorLayout, Request
+from tollhouse.kernel import scopes, tokens
+from tollhouse.kernel.actor import Actor
+from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest, MisdirectedRequest
+
+REQUESTS = RequestMeter()
+
+
+class CredentialGuard:
+    """An API key or an access token with one of the scopes; any credential if none is named."""
+
+    def __init__(self, *any_of: str) -> None:
+        required = scopes.parse(any_of)
+        if required is None:
+            raise ValueError(f"{any_of} names no scope")
+        self._any_of = any_of
+        self._required = required
+        self.label = " or ".join(any_of) or "any credential"
+
+    async def admit(self, request: Request) -> Caller:
+        """Authentication 401, then rate limit 429, then suspension 403, then scope 403."""
+        caller, suspension = await _authenticate(request)
+        request.caller = caller
+        request.actor = _actor_of(request, caller)
+        _count_request(request, caller)
+        if suspension is not None:
+            raise suspension
+        if self._required and not self._required & caller.scopes:
+            raise MissingScope(self._any_of[0])
+        return caller
+
+    async def record_use(self, request: Request, caller: Caller) -> None:
+        """Record the last use, at most once a minute."""
+        if caller.use_is_stale:
+            await store.record_use(request.services.db, caller, request.now)
+
+
+class TestCredentialGuard(CredentialGuard):
+    """A credential of the test environment, for the simulator."""
+
+    async def admit(self, request: Request) -> Caller:
+        """As `CredentialGuard`, then 403 for a live credential."""
+        caller = await super().admit(request)
+        if caller.env.livemode:
+            raise TestModeOnly
+        return caller
+
+
+class ApplicationGuard(CredentialGuard):
+    """An access token. `confidential` excludes public clients, whose tokens are on devices of their users."""
+
+    def __init__(self, *any_of: str, confidential: bool = False) -> None:
+        super().__init__(*any_of)
+        self.confidential = confidential
+
+    async def admit(self, request: Request) -> Caller:
+        """As `CredentialGuard`, then 403 for an API key and, if `confidential`, for a public client."""
+        caller = await super().admit(request)
+        if caller.client_id is None:
+            raise ApplicationRequired
+        if self.confidential and caller.client_is_public:
+            raise ConfidentialClientRequired
+        return caller
+
+
+class SessionGuard:
+    """A user with a session. A `page` redirects others to sign-in; JSON answers 401.
+
+    Users of a suspended merchant can only read, except where `while_suspended`: ending sessions, revoking keys and grants,
+    changing password or second factor.
+    """
+
+    def __init__(self, *, page: bool, while_suspended: bool = False) -> None:
+        self._page = page
+        self.while_suspended = while_suspended
+        self.label = "session, suspended too" if while_suspended else "session"
+
+    async def admit(self, request: Request) -> Person:
+        """Host 421, session 401 (or 303), then cross-origin 403, then suspension 403; the content type comes later (415)."""
+        cookies.require_own_host(request)
+        person = await current_person(request)
+        if person is None:
+            if self._page:
+                raise SignInFirst(DASHBOARD.sign_in_path(request))
+            raise AuthenticationRequired
+        cookies.require_same_origin(request)
+        if person.suspended and not self.while_suspended and request.method not in cookies.SAFE:
+            raise AccountSuspended
+        if self._page:
+            await _show_navigation(request, person)
+        return person
+
+    async def reauthenticate(self, request: Request, caller: Person) -> Person:
+        """The user, recently authenticated; otherwise 403 for JSON, and the confirmation page for pages."""
+        if self._page:
+            return await stepup.reauthenticate(request, caller)
+        stepup.require_recent(caller, request.now)
+        return caller
+
+    async def record_use(self, request: Request, caller: Person) -> None:
+        """Remember the mode of the page. Sessions record their last use themselves."""
+        if self._page:
+            await modes.remember_mode(request, caller)
+
+
+class PublicGuard:
+    """No authentication. `own_forms` refuses forms of other sites; `cookie` does so for requests with a session cookie.
+
+    `home` is where error pages lead: nowhere for customers, who have no account here.
+    """
+
+    def __init__(
+        self, label: str = "anyone", *, own_forms: bool = False, cookie: bool = False, home: str = ErrorLayout().home
+    ) -> None:
+        self.label = label
+        self._error_layout = ErrorLayout(home=home)
+        self._own_forms = own_forms
+        self._cookie = cookie
+
+    async def admit(self, request: Request) -> None:
+        """Check host and origin where cookies are used."""
+        request.error_layout = self._error_layout
+        if self._own_forms or self._cookie:
+            cookies.require_own_host(request)
+        if self._own_forms or (self._cookie and cookies.session_id(request) is not None):
+            cookies.require_same_origin(request)
+
+    async def record_use(self, request: Request, caller: None) -> None:
+        """There is no credential."""
+
+
+class MeteredGuard(PublicGuard):
+    """No authentication, for pages that cost processor time: at most so many requests of a network in a minute."""
+
+    def __init__(self, per_min: int) -> None:
+        super().__init__(f"anyone, {per_min} a minute")
+        self._per_min = per_min
+        self._requests = RequestMeter(places=4_096)
+
+    async def admit(self, request: Request) -> None:
+        """As `PublicGuard`, then 429."""
+        await super().admit(request)
+        if request.services.settings.rate_limits:
+            self._requests.count_network(request.address, self._per_min, request.now)
+
+
+def scope(*any_of: str) -> CredentialGuard:
+    """A credential with one of these scopes; the first one is named by `missing_scope`."""
+    return CredentialGuard(*any_of)
+
+
+any_credential = CredentialGuard()
+signed_in = SessionGuard(page=False)
+signed_in_page = SessionGuard(page=True)
+signed_in_while_suspended = SessionGuard(page=False, while_suspended=True)
+signed_in_page_while_suspended = SessionGuard(page=True, while_suspended=True)
+anyone = PublicGuard()
+"""No cookie is used: metadata, permissions, health, the checkout page."""
+anyone_with_cookie = PublicGuard(cookie=True)
+"""JSON sign-up, sign-in and sign-out: a request with a session cookie must come from our own pages."""
+visitor = PublicGuard(own_forms=True)
+"""Forms of pages for users without a session."""
+payer = PublicGuard(home="")
+"""The checkout: customers, who have no account."""
+payer_form = PublicGuard(own_forms=True, home="")
+"""Forms of the checkout."""
+client = PublicGuard("client authentication")
+"""The token and revocation endpoints, which authenticate the client themselves, in the order of the protocol."""
+
+
+async def recognize(request: Request) -> None:
+    """Keep the navigation on the error page of an unknown address, if the browser has a session."""
+    try:
+        cookies.require_own_host(request)
+    except MisdirectedRequest:
+        return
+    operator = await operators.current_operator(request)
+    if operator is not None:
+        operators.show_navigation(request, operator)
+        return
+    person = await current_person(request)
+    if person is not None:
+        await _show_navigation(request, person)
+
+
+async def current_reader(request: Request) -> Person | None:
+    """The user who reads a public page; None without a session, and at an address that cookies are not for."""
+    try:
+        cookies.require_own_host(request)
+    except MisdirectedRequest:
+        return None
+    return await current_person(request)
+
+
+async def _show_navigation(request: Request, person: Person) -> None:
+    """Set the mode of the page, and the navigation of its errors."""
+    request.mode = await modes.mode_of(request, person)
+    request.error_layout = ErrorLayout("http/shell.html", values={"person": person, "here": ""})
+
+
+def _actor_of(request: Request, caller: Caller) -> Actor:
+    if caller.client_id is not None:
+        return request.actor_of("application", caller.client_id)
+    return request.actor_of("api_key", caller.api_key_id) if caller.api_key_id is not None else request.actor
+
+
+def _count_request(request: Request, caller: Caller) -> None:
+    settings = request.services.settings
+    credential = caller.grant_id or caller.api_key_id
+    if settings.rate_limits and settings.rate_api_per_min and credential is not None:
+        REQUESTS.count(credential, settings.rate_api_per_min, request.now)
+
+
+async def _authenticate(request: Request) -> tuple[Caller, store.Suspension | None]:
+    bearer = request.headers.getlist("authorization")
+    keys = request.headers.getlist("x-api-key")
+    if len(bearer) > 1 or len(keys) > 1 or (bearer and keys):
+        raise InvalidRequest("Send one credential: an API key or an Authorization header, once.")
+    if keys:
+        prefix = tokens.LIVE_API_KEY_PREFIX if keys[0].startswith(tokens.LIVE_API_KEY_PREFIX) else tokens.TEST_API_KEY_PREFIX
+        found = (
+            await store.find_by_api_key(request.services.db, tokens.digest(keys[0]), request.now)
+            if tokens.is_well_formed(prefix, keys[0])
+            else None
+        )
+        if found is None:
+            raise InvalidApiKey
+        return found
+    scheme, _, token = bearer[0].partition(" ") if bearer else ("", "", "")
+    if scheme.lower() != "bearer":
+        raise NoCredential
+    token = token.strip(" ")
+    found = (
+        await store.find_by_access_token(request.services.db, tokens.digest(token), request.now)
+        if tokens.is_well_formed(tokens.ACCESS_TOKEN_PREFIX, token)
+        else None
+    )
+    if found is None:
+        raise InvalidToken
+    return found

@@ -1,0 +1,36 @@
+"""The jobs that delete expired sessions, devices and failed attempts.
+
+Expiry is checked when a row is used; the jobs only bound the size of the tables.
+"""
+
+from datetime import timedelta
+
+from tollhouse.accounts.identity import cleaning_store
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.limits import KNOWN_DEVICE_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
+from tollhouse.platform.database.cleanup import delete_in_batches
+
+
+async def delete_sessions(services: Services) -> None:
+    """Delete idle sessions. An ended or expired session is no longer used, so it becomes idle too."""
+    await _delete(services, cleaning_store.DELETE_SESSIONS, SESSION_IDLE_S)
+
+
+async def delete_operator_sessions(services: Services) -> None:
+    """Delete idle sessions of operators."""
+    await _delete(services, cleaning_store.DELETE_OPERATOR_SESSIONS, OPERATOR_SESSION_IDLE_S)
+
+
+async def delete_devices(services: Services) -> None:
+    """Delete devices without a recent sign-in."""
+    await _delete(services, cleaning_store.DELETE_DEVICES, KNOWN_DEVICE_S)
+
+
+async def delete_failures(services: Services) -> None:
+    """Delete failed attempts that no longer count."""
+    await _delete(services, cleaning_store.DELETE_FAILURES, 0)
+
+
+async def _delete(services: Services, statement: str, age_s: int) -> None:
+    await delete_in_batches(services.db, statement, clock.now() - timedelta(seconds=age_s))

@@ -1,0 +1,236 @@
+"""Two-factor authentication: TOTP codes of an authenticator app (RFC 6238), and ten backup codes.
+
+The codes of an account are verified one after another, behind a row lock: each code is accepted once, and each
+failure counts before the next attempt.
+"""
+
+import hmac
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from secrets import choice
+from uuid import UUID
+
+import pyotp
+from msgspec import Struct
+from pyotp.totp import TOTP
+
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.identity import second_factor_store as store
+from tollhouse.accounts.identity import throttle
+from tollhouse.accounts.identity.credentials import failure_limits_of
+from tollhouse.accounts.identity.throttle import RateLimited
+from tollhouse.http.request import Request
+from tollhouse.http.services import Work
+from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.limits import BACKUP_CODES, CODE_PERIOD_S, ENROLMENT_S
+from tollhouse.kernel.tokens import digest
+from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
+from tollhouse.platform.log.events import log
+
+ISSUER = "Tollhouse"
+STEPS = (0, -1, 1)
+"""The current time step, and one before and after it for clock differences."""
+CODE_CHARS = 6
+BACKUP_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+BACKUP_GROUPS, GROUP_CHARS = 4, 4
+"""16 characters hold 79 random bits: no slow hash is needed."""
+ENROLMENT_LIFETIME = timedelta(seconds=ENROLMENT_S)
+Action = Callable[[Work], Awaitable[object]]
+
+
+class Enrolment(Struct, frozen=True):
+    """The secret for an authenticator app: an `otpauth:` URI for the QR code, and the key to type."""
+
+    uri: str
+    key: str
+
+
+class FactorState(Struct, frozen=True):
+    """When two-factor authentication was turned on, and how many backup codes are unused."""
+
+    on_since: datetime
+    codes_left: int
+
+
+class SecondFactorRequired(ApiError):
+    """401: the password is right, and the account needs a code."""
+
+    code, status = "second_factor_required", 401
+    message = "This account uses two-factor authentication. Send the code too."
+
+    def __init__(self, holder_id: UUID) -> None:
+        self.holder_id = holder_id
+        super().__init__()
+
+
+class InvalidCode(ApiError):
+    """401: the code is wrong, expired or used."""
+
+    code, status, message = "invalid_code", 401, "This code is incorrect, has expired, or was already used."
+
+
+class SecondFactorChanged(ApiError):
+    """409: two-factor authentication was turned on or off concurrently."""
+
+    code, status = "second_factor_changed", 409
+    message = "Two-factor authentication was changed in the meantime. This request changed nothing."
+
+
+async def state(db: Pool, holder_id: UUID) -> FactorState | None:
+    """The state of the account's second factor; None if it has none."""
+    row = await store.state(db, holder_id)
+    return None if row is None else FactorState(row["confirmed_at"], row["codes_left"])
+
+
+async def enrol(request: Request, holder_id: UUID) -> None:
+    """Create a secret, which `confirm` activates. Raises `SecondFactorChanged` if one is active."""
+    secret = request.services.keys.encrypt(pyotp.random_base32().encode(), _bound_to(holder_id))
+    if not await request.services.db.transact(lambda tx: store.enrol(tx, holder_id, secret, request.now)):
+        raise SecondFactorChanged
+
+
+async def enrolment(request: Request, holder_id: UUID, email: str) -> Enrolment | None:
+    """The pending secret; None if there is none."""
+    pending = await store.pending_secret(request.services.db, holder_id, request.now - ENROLMENT_LIFETIME)
+    secret = None if pending is None else _decrypt(request.services.keys, holder_id, pending)
+    if secret is None:
+        return None
+    key = " ".join(secret[at : at + GROUP_CHARS] for at in range(0, len(secret), GROUP_CHARS))
+    return Enrolment(TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER), key)
+
+
+async def confirm(request: Request, holder_id: UUID, code: str, also: Action) -> list[str]:
+    """Activate the pending secret with its first code, and run `also`; the backup codes, shown once.
+
+    Raises `InvalidCode`, `RateLimited`, and `SecondFactorChanged` if no secret is pending.
+    """
+    codes = _new_backup_codes()
+
+    async def action(work: Work) -> None:
+        await store.confirm(work.tx, holder_id, request.now)
+        await store.replace_codes(work.tx, holder_id, [_hash(code) for code in codes])
+        await _record_event(work, request, holder_id, "second_factor.on")
+        await also(work)
+
+    await _use_code(request, holder_id, code, action, is_pending=True)
+    return codes
+
+
+async def verify_code(request: Request, holder_id: UUID, code: str) -> None:
+    """Use a code. Raises what `confirm` raises; `SecondFactorChanged` if two-factor authentication is off."""
+
+    async def nothing_more(_: Work) -> None:
+        pass
+
+    await _use_code(request, holder_id, code, nothing_more)
+
+
+async def renew_backup_codes(request: Request, holder_id: UUID, code: str) -> list[str]:
+    """Replace all backup codes. Raises what `confirm` raises."""
+    codes = _new_backup_codes()
+
+    async def action(work: Work) -> None:
+        await store.replace_codes(work.tx, holder_id, [_hash(code) for code in codes])
+        await _record_event(work, request, holder_id, "second_factor.codes_renewed")
+
+    await _use_code(request, holder_id, code, action)
+    return codes
+
+
+async def turn_off(request: Request, holder_id: UUID, code: str, also: Action) -> None:
+    """Remove the second factor and run `also`. Raises what `confirm` raises."""
+
+    async def action(work: Work) -> None:
+        await store.remove(work.tx, holder_id)
+        await _record_event(work, request, holder_id, "second_factor.off")
+        await also(work)
+
+    await _use_code(request, holder_id, code, action)
+
+
+def rotate(keys: KeyRing, holder_id: UUID, secret: Encrypted) -> Encrypted:
+    """The secret, encrypted under the first key of the ring. Raises `DecryptionError`."""
+    return keys.encrypt(keys.open(secret, _bound_to(holder_id)), _bound_to(holder_id))
+
+
+def step_of(totp: TOTP, code: str, now: datetime) -> int | None:
+    """The time step of this code among the accepted ones; None if it belongs to none."""
+    current = int(now.timestamp()) // CODE_PERIOD_S
+    steps = (current + step for step in STEPS)
+    return next((step for step in steps if hmac.compare_digest(totp.generate_otp(step).encode(), code.encode())), None)
+
+
+async def _use_code(request: Request, holder_id: UUID, code: str, action: Action, *, is_pending: bool = False) -> None:
+    """Use the code and run the action in one transaction. A failure is counted and committed too."""
+    failure_limits = failure_limits_of(request, "code", str(holder_id))
+
+    async def verify_and_act(work: Work) -> ApiError | None:
+        row = await store.lock(work.tx, holder_id)
+        secret = store.encrypted(row)
+        if row is None or secret is None or _is_pending(row, request.now) is not is_pending:
+            return SecondFactorChanged()
+        wait = await throttle.retry_after(work.tx, failure_limits, request.now)
+        if wait is not None:
+            return RateLimited(wait)
+        if not await _is_valid(work.tx, request, holder_id, secret, code):
+            wait = await throttle.record_failure(work.tx, failure_limits, request.now)
+            await _record_event(work, request, holder_id, "second_factor.refused")
+            return InvalidCode() if wait is None else RateLimited(wait)
+        await action(work)
+        return None
+
+    error = await request.transact(verify_and_act)
+    if error is not None:
+        raise error
+
+
+async def _record_event(work: Work, request: Request, holder_id: UUID, event_type: AuditEventType) -> None:
+    await record.event_of_user(work, holder_id, event_type, request.actor_of("person", holder_id))
+
+
+def _is_pending(row: Row, now: datetime) -> bool | None:
+    """Whether the secret waits for its first code; None if the enrolment has expired."""
+    if row["confirmed_at"] is not None:
+        return False
+    return True if row["created_at"] > now - ENROLMENT_LIFETIME else None
+
+
+async def _is_valid(tx: Tx, request: Request, holder_id: UUID, encrypted: Encrypted, code: str) -> bool:
+    normalized = _normalize(code)
+    if len(normalized) != CODE_CHARS:
+        return await store.use_backup_code(tx, holder_id, digest(normalized), request.now)
+    secret = _decrypt(request.services.keys, holder_id, encrypted)
+    step = None if secret is None else step_of(TOTP(secret), normalized, request.now)
+    return step is not None and await store.use_step(tx, holder_id, step)
+
+
+def _decrypt(keys: KeyRing, holder_id: UUID, encrypted: Encrypted) -> str | None:
+    """The secret; None if its key is lost, so that only backup codes work."""
+    try:
+        return keys.open(encrypted, _bound_to(holder_id)).decode()
+    except DecryptionError as error:
+        log.error("second_factor_not_decrypted", holder_id=str(holder_id), detail=str(error))
+        return None
+
+
+def _new_backup_codes() -> list[str]:
+    groups = [
+        ["".join(choice(BACKUP_ALPHABET) for _ in range(GROUP_CHARS)) for _ in range(BACKUP_GROUPS)]
+        for _ in range(BACKUP_CODES)
+    ]
+    return ["-".join(group) for group in groups]
+
+
+def _hash(code: str) -> bytes:
+    return digest(_normalize(code))
+
+
+def _normalize(code: str) -> str:
+    """The code in lower case without spaces and dashes."""
+    return "".join(code.split()).replace("-", "").lower()
+
+
+def _bound_to(holder_id: UUID) -> str:
+    return f"second-factor/{holder_id}"

@@ -1,0 +1,164 @@
+"""Every SQL statement about the sessions of users."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.accounts.identity.model import Person
+from tollhouse.kernel.ids import MerchantId, Mode, UserId
+from tollhouse.kernel.limits import ACTIVITY_EVERY_S, SESSION_IDLE_S
+from tollhouse.platform.database.pool import Pool, Row, Tx
+
+PERSON = """
+    SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
+           m.suspended_at, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
+           u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode, s.public_id,
+           coalesce(s.proved_at, s.created_at) AS authenticated_at, d.live_disputes, d.test_disputes
+    FROM sessions s
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE c.mode = 'live') AS live_disputes,
+               count(*) FILTER (WHERE c.mode = 'test') AS test_disputes
+        FROM chargebacks c
+        WHERE c.merchant_id = (SELECT merchant_id FROM users WHERE id = s.user_id) AND c.status = 'open'
+          AND c.response = 'needed'
+          AND (c.respond_by IS NULL OR c.respond_by > time_of_environment(c.merchant_id, c.mode, $2))
+    ) d
+    JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
+    WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
+"""
+RECORD_SEEN = "UPDATE sessions SET last_seen_at = $2, address = $4 WHERE id_hash = $1 AND last_seen_at < $3"
+# Locks the user: a concurrent change of the password is either seen here or waits.
+INSERT = """
+    INSERT INTO sessions (id_hash, user_id, created_at, last_seen_at, expires_at, user_agent, address)
+    SELECT $1, u.id, $3, $3, $4, $5, $6 FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
+"""
+ROTATE = "UPDATE sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
+LIST_ACTIVE = """
+    SELECT public_id, id_hash, user_agent, address, created_at, last_seen_at FROM sessions
+    WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND last_seen_at > $3
+    ORDER BY last_seen_at DESC, public_id LIMIT $4
+"""
+# Revoking the session waits until this transaction ends, and then sees what it wrote.
+LOCK = "SELECT true FROM sessions WHERE id_hash = $1 AND ended_at IS NULL FOR SHARE"
+REVOKE = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL RETURNING user_id"
+REVOKE_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = $2 AND ended_at IS NULL"
+REVOKE_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
+REVOKE_ALL = "UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"
+FIND_BY_EMAIL = "SELECT id, merchant_id, email, language, password_hash FROM users WHERE email_key = $1"
+SET_LANGUAGE = "UPDATE users SET language = $2 WHERE id = $1 AND language <> $2"
+SET_MODE = "UPDATE users SET dashboard_mode = $2 WHERE id = $1 AND dashboard_mode IS DISTINCT FROM $2"
+HAS_LIVE_PAYMENTS = """
+    SELECT true FROM transactions WHERE merchant_id = $1 AND mode = 'live' AND succeeded_at IS NOT NULL LIMIT 1
+"""
+
+ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
+IDLE = timedelta(seconds=SESSION_IDLE_S)
+
+
+class ActiveSession(Struct, frozen=True):
+    """An active session and the browser that opened it."""
+
+    public_id: UUID
+    id_hash: bytes
+    user_agent: str | None
+    address: str | None
+    created_at: datetime
+    last_seen_at: datetime
+
+
+async def find_person(db: Pool, id_hash: bytes, address: str, now: datetime) -> Person | None:
+    """The user of an active session; None if it is unknown, ended, idle or expired. Records the last use."""
+    row = await db.fetchrow(PERSON, id_hash, now, now - IDLE)
+    if row is None:
+        return None
+    if row["last_seen_at"] <= now - ACTIVITY_INTERVAL:
+        await db.execute(RECORD_SEEN, id_hash, now, now - ACTIVITY_INTERVAL, address)
+    return Person(
+        UserId(row["user_id"]),
+        row["email"],
+        MerchantId(row["merchant_id"]),
+        row["business_name"],
+        row["suspended_at"] is not None,
+        row["public_id"],
+        id_hash,
+        row["user_created_at"],
+        row["merchant_created_at"],
+        row["authenticated_at"],
+        row["time_zone"],
+        row["language"],
+        row["verified"],
+        row["dashboard_mode"],
+        row["live_disputes"],
+        row["test_disputes"],
+    )
+
+
+async def insert(
+    tx: Tx,
+    id_hash: bytes,
+    user_id: UUID,
+    password_hash: str,
+    now: datetime,
+    expires_at: datetime,
+    user_agent: str | None,
+    address: str,
+) -> bool:
+    """Insert a session; False if the user no longer has this password."""
+    return await tx.execute(INSERT, id_hash, user_id, now, expires_at, user_agent, address, password_hash) == 1
+
+
+async def rotate_secret(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime) -> bool:
+    """Replace the secret of a session authenticated now; False if it ended or was rotated concurrently."""
+    return await db.execute(ROTATE, id_hash, new_hash, now) == 1
+
+
+async def lock(tx: Tx, id_hash: bytes) -> bool:
+    """Lock the session against revocation; False if it has ended."""
+    return bool(await tx.fetchval(LOCK, id_hash))
+
+
+async def list_active(db: Pool, user_id: UserId, now: datetime, limit: int) -> list[ActiveSession]:
+    """The active sessions of a user, most recently used first."""
+    return [ActiveSession(**row) for row in await db.fetch(LIST_ACTIVE, user_id, now, now - IDLE, limit)]
+
+
+async def revoke(tx: Tx, id_hash: bytes, now: datetime) -> UUID | None:
+    """End a session; its user, or None if it was not active."""
+    user_id: UUID | None = await tx.fetchval(REVOKE, id_hash, now)
+    return user_id
+
+
+async def revoke_one(tx: Tx, user_id: UserId, public_id: UUID, now: datetime) -> bool:
+    """End one session of this user; False if the user has no such active session."""
+    return await tx.execute(REVOKE_ONE, user_id, public_id, now) == 1
+
+
+async def revoke_others(tx: Tx, user_id: UserId, id_hash: bytes, now: datetime) -> int:
+    """End every session of this user except one; how many were active."""
+    return await tx.execute(REVOKE_OTHERS, user_id, id_hash, now)
+
+
+async def revoke_all(tx: Tx, user_id: UUID, now: datetime) -> None:
+    """End every session of this user."""
+    await tx.execute(REVOKE_ALL, user_id, now)
+
+
+async def set_language(db: Pool, user_id: UserId, language: str) -> None:
+    """Set the language of emails to this user."""
+    await db.execute(SET_LANGUAGE, user_id, language)
+
+
+async def set_mode(db: Pool, user_id: UserId, mode: Mode) -> None:
+    """Set the mode of the last page that this user opened."""
+    await db.execute(SET_MODE, user_id, mode)
+
+
+async def has_live_payments(db: Pool, merchant_id: MerchantId) -> bool:
+    """Whether a live payment of the merchant has succeeded."""
+    return await db.fetchrow(HAS_LIVE_PAYMENTS, merchant_id) is not None
+
+
+async def find_by_email(db: Pool | Tx, email_key: str) -> Row | None:
+    """The user with this `email_key`, with `password_hash`, for reauthentication."""
+    return await db.fetchrow(FIND_BY_EMAIL, email_key)

@@ -1,0 +1,170 @@
+"""Recent authentication of users: changes of money, secrets and account protection need the password again after 15 minutes.
+
+JSON is refused until `POST /api/v2/merchant/session/confirm`. A page redirects to the confirmation page; a submitted form is
+answered with a page that asks for the password and carries the form's fields.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.identity import second_factor, sessions, sessions_store
+from tollhouse.accounts.identity.credentials import verify_password
+from tollhouse.accounts.identity.model import InvalidCredentials, Operator, Person, RecentAuthenticationRequired, SignInFirst
+from tollhouse.accounts.identity.return_paths import DASHBOARD, ReturnPaths, address_of
+from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorRequired
+from tollhouse.http.cookies import SAFE
+from tollhouse.http.forms import Form
+from tollhouse.http.request import Request
+from tollhouse.http.responses import ErrorPage, page
+from tollhouse.kernel.errors import ApiError, AuthenticationRequired
+from tollhouse.kernel.limits import RECENT_AUTHENTICATION_S
+
+RECENT = timedelta(seconds=RECENT_AUTHENTICATION_S)
+PASSWORD_FIELD, CODE_FIELD = "stepup_password", "stepup_code"
+TEMPLATE = "identity/stepup.html"
+PATH = "/stepup"
+
+
+class ReauthenticationRedirect(ApiError):
+    """303 to the confirmation page, which then opens the page `to`, or the page `cancel` if it is left."""
+
+    code, status, message = RecentAuthenticationRequired.code, 303, RecentAuthenticationRequired.message
+
+    def __init__(self, to: str, cancel: str, path: str = PATH) -> None:
+        super().__init__(headers={"Location": f"{path}?{urlencode(_page_parameters(to, cancel))}"})
+
+
+class ReauthenticationPage(ErrorPage):
+    """403: nothing was changed yet. The page asks for the password and carries the submitted fields."""
+
+    code, status, message = RecentAuthenticationRequired.code, 403, RecentAuthenticationRequired.message
+
+
+def is_recent(caller: Person | Operator, now: datetime) -> bool:
+    """Whether the caller signed in or confirmed the password within the last 15 minutes."""
+    return now < caller.authenticated_at + RECENT
+
+
+def require_recent(person: Person, now: datetime) -> None:
+    """Raises `RecentAuthenticationRequired`."""
+    if not is_recent(person, now):
+        raise RecentAuthenticationRequired
+
+
+async def confirm(request: Request, person: Person, password: str, code: str | None) -> Person:
+    """Verify password and second factor; the user, authenticated now, with a new session secret.
+
+    Raises what sign-in raises, and `AuthenticationRequired` if the session has ended.
+    """
+    try:
+        await verify_password(request, "step-up", person.email, password, sessions_store.find_by_email)
+    except InvalidCredentials:
+        await request.transact(lambda work: record.event(work, person.merchant_id, "proof.refused"))
+        raise
+    if await second_factor.state(request.services.db, person.user_id) is not None:
+        if code is None:
+            raise SecondFactorRequired(person.user_id)
+        await second_factor.verify_code(request, person.user_id, code)
+    confirmed = await sessions.rotate_secret(request, person)
+    if confirmed is None:
+        raise AuthenticationRequired
+    return confirmed
+
+
+async def confirm_by_form(request: Request, person: Person, form: Form) -> Person:
+    """`confirm` with the fields of a page's form."""
+    try:
+        return await confirm(request, person, form.one(PASSWORD_FIELD) or "", form.one(CODE_FIELD) or "")
+    except InvalidCode:
+        # When a form is submitted twice, the first request has used the code.
+        current = await sessions.current_person(request)
+        if current is None or not is_recent(current, request.now):
+            raise
+        return current
+
+
+async def reauthenticate(request: Request, person: Person, *, allow_external_redirect: bool = False) -> Person:
+    """On a page: the user, recently authenticated; otherwise a redirect (GET) or a page that carries the form (403).
+
+    `allow_external_redirect`: the form's response may redirect to another site.
+    """
+    if is_recent(person, request.now):
+        return person
+    if request.method in SAFE:
+        raise ReauthenticationRedirect(address_of(request), DASHBOARD.cancel_path(request))
+    form = request.form()
+    error: ApiError | None = None
+    if form.one(PASSWORD_FIELD) is not None:
+        try:
+            return await confirm_by_form(request, person, form)
+        except AuthenticationRequired:
+            raise SignInFirst(DASHBOARD.sign_in_path(request)) from None
+        except ApiError as cause:
+            error = cause
+    context = await _context(
+        request, person, request.path, carried_fields(form), error, cancel_path=DASHBOARD.cancel_path(request)
+    )
+    raise ReauthenticationPage(
+        TEMPLATE, None if error is None else error.headers, allow_external_redirect=allow_external_redirect, **context
+    )
+
+
+async def confirmation_page(request: Request, person: Person, form: Form, error: ApiError | None = None) -> Response:
+    """The page that asks for the password and then opens the page `to` of this form."""
+    fields = page_fields(DASHBOARD, form)
+    context = await _context(request, person, PATH, fields, error, cancel_path=DASHBOARD.read_cancel(form))
+    return render(request, context, error)
+
+
+def page_fields(paths: ReturnPaths, form: Form) -> list[tuple[str, str]]:
+    """The parameters `to` and `cancel` of the confirmation page."""
+    return _page_parameters(paths.read(form), paths.read_cancel(form))
+
+
+def _page_parameters(to: str, cancel: str) -> list[tuple[str, str]]:
+    return [("to", to)] if cancel == to else [("to", to), ("cancel", cancel)]
+
+
+def carried_fields(form: Form) -> list[tuple[str, str]]:
+    """The fields of the submitted form without password and code."""
+    return [(name, value) for name, value in form.pairs if name not in {PASSWORD_FIELD, CODE_FIELD}]
+
+
+def template_context(
+    email: str, action: str, fields: list[tuple[str, str]], error: ApiError | None, *, with_code: bool, cancel_path: str
+) -> dict[str, Any]:
+    """The context of the template. `action` is where its form is sent, with hidden `fields`."""
+    message = "" if error is None else error.message
+    return {
+        "email": email,
+        "action": action,
+        "fields": fields,
+        "message": "Incorrect password." if isinstance(error, InvalidCredentials) else message,
+        "with_code": with_code,
+        "carries_form": not action.endswith(PATH),
+        "cancel_path": cancel_path,
+    }
+
+
+def render(request: Request, context: dict[str, Any], error: ApiError | None) -> Response:
+    """The confirmation page, with the status and headers of the error."""
+    response = page(request, TEMPLATE, 200 if error is None else error.status, **context)
+    response.headers.update({} if error is None else error.headers)
+    return response
+
+
+async def _context(
+    request: Request,
+    person: Person,
+    action: str,
+    fields: list[tuple[str, str]],
+    error: ApiError | None,
+    *,
+    cancel_path: str,
+) -> dict[str, Any]:
+    with_code = await second_factor.state(request.services.db, person.user_id) is not None
+    return template_context(person.email, action, fields, error, with_code=with_code, cancel_path=cancel_path)

@@ -1,0 +1,106 @@
+"""Every SQL statement about API credentials. Each check is one indexed statement, for all that arrive at the same time."""
+
+from datetime import datetime, timedelta
+
+from tollhouse.accounts.identity.model import AccountSuspended, ApplicationSuspended, Caller
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId
+from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.platform.database.batched_store import for_many
+from tollhouse.platform.database.pool import Pool, Row, Tx
+
+# The bounds of expires_at prune the partitions. With `+ interval` they do so when the statement is executed, not when it is
+# planned: otherwise the plan for these values always looks cheaper than the generic one, and each check is planned anew.
+BEARER = """
+    SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
+           c.client_type, m.business_name, m.suspended_at, a.last_used_at,
+           c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended
+    FROM oauth_access_tokens t
+    JOIN oauth_grants g ON g.id = t.grant_id
+    JOIN oauth_clients c ON c.id = g.client_id
+    JOIN merchants m ON m.id = g.merchant_id
+    JOIN merchants o ON o.id = c.merchant_id
+    LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
+    WHERE t.token_hash = $1
+      AND t.expires_at > $2::timestamptz + interval '0 s' AND t.expires_at <= $2::timestamptz + $3::interval
+      AND g.revoked_at IS NULL AND g.expires_at > $2 AND g.grant_epoch = c.grant_epoch AND c.status = 'enabled'
+"""
+API_KEY = """
+    SELECT k.id, k.scope_mask, k.mode, k.merchant_id, m.business_name, m.suspended_at, a.last_used_at
+    FROM api_keys k
+    JOIN merchants m ON m.id = k.merchant_id
+    LEFT JOIN api_key_activity a ON a.api_key_id = k.id
+    WHERE k.key_hash = $1 AND k.revoked_at IS NULL
+"""
+BEARERS = for_many(BEARER, "bytea")
+API_KEYS = for_many(API_KEY, "bytea")
+# The WHERE clause makes parallel requests safe; `use_is_stale` keeps the row lock off the hot path.
+RECORD_GRANT_USE = """
+    INSERT INTO oauth_grant_activity AS a (grant_id, last_used_at) VALUES ($1, $2)
+    ON CONFLICT (grant_id) DO UPDATE SET last_used_at = excluded.last_used_at
+    WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
+"""
+RECORD_API_KEY_USE = """
+    INSERT INTO api_key_activity AS a (api_key_id, last_used_at) VALUES ($1, $2)
+    ON CONFLICT (api_key_id) DO UPDATE SET last_used_at = excluded.last_used_at
+    WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
+"""
+HAS_VERIFIED_USER = "SELECT true FROM users WHERE merchant_id = $1 AND verified_at IS NOT NULL LIMIT 1"
+
+Suspension = type[AccountSuspended | ApplicationSuspended]
+ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
+HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
+"""The latest expiry of a valid token, with a minute for clock differences."""
+
+
+async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
+    """The caller of an access token, and the error if it is suspended; None if the token is not valid."""
+    row = await db.fetchrow_in_batch(BEARERS, (token_hash,), now, HORIZON)
+    if row is None:
+        return None
+    caller = Caller(
+        MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        row["business_name"],
+        Scopes(row["scope_mask"]),
+        client_id=ClientId(row["client_id"]),
+        grant_id=GrantId(row["grant_id"]),
+        client_is_public=row["client_type"] == "public",
+        use_is_stale=_is_stale(row, now),
+    )
+    if row["suspended_at"] is not None:
+        return caller, AccountSuspended
+    return caller, ApplicationSuspended if row["application_suspended"] else None
+
+
+async def find_by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
+    """The caller of an API key, and the error if it is suspended; None if the key is not valid."""
+    row = await db.fetchrow_in_batch(API_KEYS, (key_hash,))
+    if row is None:
+        return None
+    caller = Caller(
+        MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
+        row["business_name"],
+        Scopes(row["scope_mask"]),
+        api_key_id=ApiKeyId(row["id"]),
+        use_is_stale=_is_stale(row, now),
+    )
+    return caller, AccountSuspended if row["suspended_at"] is not None else None
+
+
+async def has_verified_user(db: Pool | Tx, merchant_id: MerchantId) -> bool:
+    """Whether any user of this merchant has a verified email address."""
+    return await db.fetchrow(HAS_VERIFIED_USER, merchant_id) is not None
+
+
+async def record_use(db: Pool, caller: Caller, now: datetime) -> None:
+    """Record a successful use, at most once a minute."""
+    if caller.grant_id is not None:
+        await db.execute(RECORD_GRANT_USE, caller.grant_id, now)
+    elif caller.api_key_id is not None:
+        await db.execute(RECORD_API_KEY_USE, caller.api_key_id, now)
+
+
+def _is_stale(row: Row, now: datetime) -> bool:
+    last: datetime | None = row["last_used_at"]
+    return last is None or last <= now - ACTIVITY_INTERVAL

@@ -1,0 +1,147 @@
+"""Every SQL statement about users: their accounts, devices, passwords and verified addresses."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.kernel.ids import MerchantId, UserId
+from tollhouse.platform.database.pool import Pool, Row, Tx
+
+INSERT = """
+    INSERT INTO users (id, merchant_id, email, email_key, password_hash, created_at, language)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (email_key) DO NOTHING
+"""
+FIND_BY_EMAIL = """
+    SELECT u.id, u.email, u.password_hash, u.created_at, u.language, u.merchant_id, m.business_name,
+           m.suspended_at, m.created_at AS merchant_created_at
+    FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.email_key = $1
+"""
+GET = """
+    SELECT u.id, u.email, u.password_hash, u.password_changed_at, u.created_at, u.language, u.merchant_id, m.business_name,
+           m.suspended_at, m.created_at AS merchant_created_at
+    FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.id = $1
+"""
+# Two statements, since the second is rarely needed; of two concurrent sign-ins, one inserts the device.
+RECORD_DEVICE_SEEN = "UPDATE known_devices SET last_seen_at = $3 WHERE user_id = $1 AND device_hash = $2"
+INSERT_DEVICE = """
+    INSERT INTO known_devices (user_id, device_hash, last_seen_at) VALUES ($1, $2, $3)
+    ON CONFLICT (user_id, device_hash) DO NOTHING
+"""
+# Serializes changes of the password: the second of two sees the first one's result.
+LOCK = """
+    SELECT id, merchant_id, email, language, password_hash, password_changed_at, verified_at FROM users
+    WHERE id = $1 FOR UPDATE
+"""
+# Using the link also verifies the address.
+RESET = """
+    UPDATE users SET password_hash = $2, password_changed_at = $3, password_reset_at = $3,
+        verified_at = coalesce(verified_at, $3)
+    WHERE id = $1
+"""
+CHANGE = """
+    UPDATE users SET password_hash = $2, password_changed_at = $3
+    WHERE id = $1 AND password_changed_at IS NOT DISTINCT FROM $4
+"""
+CHANGED_AT = "SELECT password_changed_at FROM users WHERE id = $1"
+# Codes first: the grant of a code that is exchanged concurrently is visible to the next statement.
+OF_MERCHANT = "SELECT id, email, language FROM users WHERE merchant_id = $1 ORDER BY id"
+# Without those who turned the topic off.
+TO_NOTIFY = """
+    SELECT id, email, language FROM users WHERE merchant_id = $1 AND NOT $2 = ANY(muted_topics) ORDER BY id
+"""
+MUTED_TOPICS = "SELECT muted_topics FROM users WHERE id = $1"
+SET_MUTED_TOPICS = "UPDATE users SET muted_topics = $2 WHERE id = $1"
+DELETE_CODES = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL"
+REVOKE_GRANTS = """
+    UPDATE oauth_grants g SET revoked_at = $2, revoked_because = 'password_reset'
+    FROM oauth_clients c
+    WHERE c.id = g.client_id AND g.merchant_id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
+      AND g.expires_at > $2
+    RETURNING g.client_id, c.name, g.mode
+"""
+VERIFY_EMAIL = "UPDATE users SET verified_at = $2 WHERE id = $1 AND verified_at IS NULL"
+
+
+async def insert(
+    tx: Tx,
+    user_id: UserId,
+    merchant_id: MerchantId,
+    *,
+    email: str,
+    key: str,
+    password_hash: str,
+    language: str,
+    now: datetime,
+) -> bool:
+    """Insert a user; False if the email has an account."""
+    return await tx.execute(INSERT, user_id, merchant_id, email, key, password_hash, now, language) == 1
+
+
+async def find_by_email(db: Pool, email_key: str) -> Row | None:
+    """The user and merchant of this `email_key`."""
+    return await db.fetchrow(FIND_BY_EMAIL, email_key)
+
+
+async def get(db: Pool, user_id: UUID) -> Row | None:
+    """The user and merchant of this ID."""
+    return await db.fetchrow(GET, user_id)
+
+
+async def record_device(tx: Tx, user_id: UUID, device_hash: bytes, now: datetime) -> bool:
+    """Record the use of a device; True if it is new for the user."""
+    if await tx.execute(RECORD_DEVICE_SEEN, user_id, device_hash, now):
+        return False
+    return await tx.execute(INSERT_DEVICE, user_id, device_hash, now) == 1
+
+
+async def lock(tx: Tx, user_id: UUID) -> Row | None:
+    """Lock the user and return the row."""
+    return await tx.fetchrow(LOCK, user_id)
+
+
+async def reset_password(tx: Tx, user_id: UUID, password_hash: str, now: datetime) -> None:
+    """Set a new password after the use of a reset link."""
+    await tx.execute(RESET, user_id, password_hash, now)
+
+
+async def list_of_merchant(tx: Tx, merchant_id: MerchantId) -> list[Row]:
+    """The users of a merchant: `id`, `email` and `language`."""
+    return await tx.fetch(OF_MERCHANT, merchant_id)
+
+
+async def change_password(tx: Tx, user_id: UUID, password_hash: str, now: datetime, seen: datetime | None) -> bool:
+    """Set a new password; False if the current one is not of `seen`."""
+    return await tx.execute(CHANGE, user_id, password_hash, now, seen) == 1
+
+
+async def password_changed_at(db: Pool, user_id: UUID) -> datetime | None:
+    """When the password was last changed; None for the password of sign-up."""
+    [row] = await db.fetch(CHANGED_AT, user_id)
+    return row["password_changed_at"]
+
+
+async def verify_email(tx: Tx, user_id: UUID, now: datetime) -> None:
+    """Mark the email address as verified; the first time counts."""
+    await tx.execute(VERIFY_EMAIL, user_id, now)
+
+
+async def revoke_grants(tx: Tx, merchant_id: UUID, now: datetime) -> list[Row]:
+    """Revoke every grant of the merchant and delete unused codes; the revoked grants."""
+    await tx.execute(DELETE_CODES, merchant_id)
+    return await tx.fetch(REVOKE_GRANTS, merchant_id, now)
+
+
+async def list_to_notify(tx: Tx, merchant_id: MerchantId, topic: str) -> list[Row]:
+    """The users of a merchant who did not turn this topic off."""
+    return await tx.fetch(TO_NOTIFY, merchant_id, topic)
+
+
+async def muted_topics(db: Pool, user_id: UserId) -> frozenset[str]:
+    """The topics that a user turned off."""
+    row = await db.fetchrow(MUTED_TOPICS, user_id)
+    return frozenset() if row is None else frozenset(row["muted_topics"])
+
+
+async def set_muted_topics(tx: Tx, user_id: UserId, topics: list[str]) -> None:
+    """Turn these topics off and all others on."""
+    await tx.execute(SET_MUTED_TOPICS, user_id, topics)

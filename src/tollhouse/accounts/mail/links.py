@@ -1,0 +1,65 @@
+"""The links of emails: the ID of the email and a MAC over it. The secret is not stored, not even as a digest."""
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import NamedTuple
+from uuid import UUID
+
+from tollhouse.accounts.mail import store
+from tollhouse.accounts.mail.model import LinkKind
+from tollhouse.http.request import Request
+from tollhouse.kernel.errors import ApiError
+from tollhouse.platform.encryption import MAC_BYTES, KeyRing
+
+PURPOSE = b"mail link:"
+ID_BYTES = 16
+SECRET_CHARS = (ID_BYTES + MAC_BYTES) // 3 * 4
+
+
+class MailLinkExpired(ApiError):
+    """410: the link is unknown, used or expired."""
+
+    code, status = "link_over", 410
+    message = "This link is invalid, was already used, or has expired. Request a new one."
+
+
+class LinkOwner(NamedTuple):
+    """The user of a link. `active`: the link can be used; `verified`: it was used and the address is verified."""
+
+    mail_id: UUID
+    user_id: UUID
+    email: str
+    active: bool
+    verified: bool
+
+
+def link_secret(keys: KeyRing, kind: LinkKind, mail_id: UUID) -> str:
+    """The secret at the end of the email's link."""
+    return urlsafe_b64encode(mail_id.bytes + keys.mac(_mac_input(kind, mail_id))).decode()
+
+
+def parse_link_secret(keys: KeyRing, kind: LinkKind, secret: str) -> UUID | None:
+    """The email of a link secret; None if its MAC or form is wrong."""
+    if len(secret) != SECRET_CHARS or not secret.isascii():
+        return None
+    try:
+        raw = urlsafe_b64decode(secret)
+    except binascii.Error:
+        return None
+    if len(raw) != ID_BYTES + MAC_BYTES:
+        return None
+    mail_id = UUID(bytes=raw[:ID_BYTES])
+    return mail_id if keys.verify_mac(_mac_input(kind, mail_id), raw[ID_BYTES:]) else None
+
+
+async def find_owner(request: Request, kind: LinkKind, secret: str) -> LinkOwner:
+    """The user of a link, used or not. Raises `MailLinkExpired` if there is none."""
+    mail_id = parse_link_secret(request.services.keys, kind, secret)
+    row = None if mail_id is None else await store.find_link_owner(request.services.db, kind, mail_id, request.now)
+    if mail_id is None or row is None:
+        raise MailLinkExpired
+    return LinkOwner(mail_id, row["user_id"], row["email"], row["active"], row["verified"])
+
+
+def _mac_input(kind: LinkKind, mail_id: UUID) -> bytes:
+    return PURPOSE + f"{kind}.{mail_id.hex}".encode()

@@ -1,0 +1,188 @@
+"""The actions on a merchant account: sign-up, API keys, business settings."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.changes import Changes, changes, new_values
+from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.environments import projects
+from tollhouse.accounts.identity import sessions, sessions_store, throttle, users_store
+from tollhouse.accounts.identity.credentials import SPAN, email_key
+from tollhouse.accounts.identity.known_devices import remember_device
+from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.identity.throttle import SHORTEST, ErrorDelay, FailureLimit, RateLimited
+from tollhouse.accounts.identity.user_agents import device_hash
+from tollhouse.accounts.identity.verified import require_verified_email
+from tollhouse.accounts.mail import outbox
+from tollhouse.accounts.mail.model import Email
+from tollhouse.accounts.merchants import business_store, store
+from tollhouse.accounts.merchants.model import (
+    ApiKeyView,
+    Business,
+    EmailTaken,
+    MerchantView,
+    NewApiKey,
+    NewApiKeyView,
+    SessionView,
+    SignUp,
+    SignupClosed,
+    UserView,
+)
+from tollhouse.http.preferences import language_of
+from tollhouse.http.request import Request
+from tollhouse.http.services import Work
+from tollhouse.kernel import tokens
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import AuthenticationRequired, NotFound, TemporarilyUnavailable, ValidationFailed
+from tollhouse.kernel.ids import MerchantId, Mode, UserId, new_id
+from tollhouse.platform.database.pool import Row
+from tollhouse.platform.passwords import SIGN_UP, hash_password
+
+HINT_CHARS = 4
+ERROR_DELAY = ErrorDelay(SHORTEST, 500)
+
+
+async def sign_up(request: Request, new: SignUp) -> tuple[SessionView, str]:
+    """Create a merchant with its first user, a test project and a session; the session's secret is for the cookie."""
+    if not request.services.settings.signup_open:
+        raise SignupClosed
+    if field_errors := new.field_errors():
+        raise ValidationFailed(*field_errors)
+    password_hash = await _hash_within_limits(request, new.password)
+    merchant_id, user_id = MerchantId(new_id()), UserId(new_id())
+    name, email = new.business_name.strip(), new.email.strip()
+
+    async def action(work: Work) -> str:
+        await store.insert_merchant(work.tx, merchant_id, name, request.now)
+        if not await users_store.insert(
+            work.tx,
+            user_id,
+            merchant_id,
+            email=email,
+            key=email_key(email),
+            password_hash=password_hash,
+            language=language_of(request),
+            now=request.now,
+        ):
+            raise EmailTaken
+        by = request.actor_of("person", user_id)
+        await record.event(work, merchant_id, "account.opened", name=email, by=by)
+        await projects.open_first(work.tx, MerchantEnv(merchant_id, "test"), request.now)
+        await users_store.record_device(work.tx, user_id, device_hash(request), request.now)
+        await outbox.enqueue(work.tx, Email("verify", email, language_of(request), user_id), request.now)
+        return await sessions.open_session(work, request, user_id, password_hash)
+
+    secret = await request.transact(action)
+    remember_device(request, "sign-in", email_key(email))
+    merchant = MerchantView(merchant_id, name, "active", stamp(request.now))
+    return SessionView(merchant, UserView(user_id, email, stamp(request.now))), secret
+
+
+def session_view(person: Person) -> SessionView:
+    """The session of a user who is signed in."""
+    return _session_view(
+        person.merchant_id,
+        person.business_name,
+        person.merchant_created_at,
+        UserView(person.user_id, person.email, stamp(person.user_created_at)),
+        suspended=person.suspended,
+    )
+
+
+def new_session_view(user: Row) -> SessionView:
+    """The session of a user who has just signed in."""
+    return _session_view(
+        user["merchant_id"],
+        user["business_name"],
+        user["merchant_created_at"],
+        UserView(user["id"], user["email"], stamp(user["created_at"])),
+        suspended=user["suspended_at"] is not None,
+    )
+
+
+async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKeyView:
+    """Create an API key; its secret is returned only here.
+
+    Raises `ValidationFailed`, `EmailUnverified`, and `AuthenticationRequired` if the session has ended.
+    """
+    field_errors, allowed = new.field_errors(), new.allowed_scopes()
+    if field_errors or allowed is None:
+        raise ValidationFailed(*field_errors)
+    await require_verified_email(work.tx, work.services.settings, MerchantEnv(person.merchant_id, new.mode), person)
+    if not await sessions_store.lock(work.tx, person.session_hash):
+        raise AuthenticationRequired
+    # Nothing below this line may refuse.
+    secret = tokens.mint(tokens.LIVE_API_KEY_PREFIX if new.mode == "live" else tokens.TEST_API_KEY_PREFIX)
+    view = NewApiKeyView(
+        api_key_id=new_id(),
+        name=new.name.strip(),
+        mode=new.mode,
+        livemode=new.mode == "live",
+        scopes=allowed.names(),
+        hint=secret[-HINT_CHARS:],
+        status="active",
+        created_at=stamp(work.now),
+        last_used_at=None,
+        api_key=secret,
+    )
+    await store.insert_api_key(work.tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), work.now)
+    await _record_key_event(work, person, view, "api_key.made", new_values(scopes=view.scopes))
+    return view
+
+
+async def revoke_api_key(work: Work, person: Person, api_key_id: UUID, mode: Mode | None = None) -> ApiKeyView:
+    """Revoke a key, of this `mode` if given. Revoking it again has no effect. Raises `NotFound`."""
+    key = await store.get_api_key(work.tx, person.merchant_id, api_key_id)
+    if key is None or mode not in {None, key.mode}:
+        raise NotFound
+    revoked = await store.revoke_api_key(work.tx, person.merchant_id, api_key_id, work.now)
+    if revoked is None:
+        return await store.get_api_key(work.tx, person.merchant_id, api_key_id) or key
+    await _record_key_event(work, person, revoked, "api_key.revoked")
+    return revoked
+
+
+async def change_business(work: Work, person: Person, new: Business, seen: Business) -> Business:
+    """Save the business settings if they still are as `seen`; the current settings."""
+    if not await business_store.update(work.tx, person.merchant_id, new, seen):
+        return await business_store.get(work.tx, person.merchant_id)
+    await record.event(work, person.merchant_id, "settings.business_saved", changed=changes(seen, new))
+    return new
+
+
+async def _record_key_event(
+    work: Work, person: Person, key: ApiKeyView, event_type: AuditEventType, changed: Changes | None = None
+) -> None:
+    env = MerchantEnv(person.merchant_id, key.mode)
+    name = f"{key.name} …{key.hint}"
+    await record.event(work, env, event_type, subject=key.api_key_id, name=name, changed=changed)
+
+
+def _session_view(
+    merchant_id: UUID, business_name: str, created_at: datetime, user: UserView, *, suspended: bool
+) -> SessionView:
+    status = "suspended" if suspended else "active"
+    return SessionView(MerchantView(merchant_id, business_name, status, stamp(created_at)), user)
+
+
+async def _hash_within_limits(request: Request, password: str) -> str:
+    """Raises `RateLimited` and `TemporarilyUnavailable`, after a delay that slows down floods and immediate retries."""
+    settings = request.services.settings
+    try:
+        SIGN_UP.ensure_capacity(settings.password_queue)
+        await _count_sign_up(request)
+        return await hash_password(password, SIGN_UP, settings.password_queue, paced=settings.rate_limits)
+    except (RateLimited, TemporarilyUnavailable):
+        if settings.rate_limits:
+            await ERROR_DELAY.wait()
+        raise
+
+
+async def _count_sign_up(request: Request) -> None:
+    """Count a sign-up from this address, before the password is hashed. Raises `RateLimited`."""
+    settings = request.services.settings
+    limit = settings.rate_signup_address_per_15_min * settings.rate_limits
+    limits = (FailureLimit("sign-up from", throttle.network_of(request.address), limit, SPAN),)
+    await throttle.count_attempt(request.services.db, limits, request.now)

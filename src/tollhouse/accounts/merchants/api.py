@@ -1,0 +1,127 @@
+"""Sign-up, sign-in, API keys and the account, as JSON."""
+
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.accounts.identity import sessions, stepup
+from tollhouse.accounts.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
+from tollhouse.accounts.identity.model import Caller, InvalidCredentials, Person
+from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
+from tollhouse.accounts.identity.sign_in import sign_in as sign_in_user
+from tollhouse.accounts.identity.throttle import RateLimited
+from tollhouse.accounts.identity.verified import EmailUnverified
+from tollhouse.accounts.merchants import actions, store
+from tollhouse.accounts.merchants.model import (
+    AccountView,
+    ApiKeyList,
+    ApiKeyView,
+    Confirmation,
+    EmailTaken,
+    NewApiKey,
+    NewApiKeyView,
+    SessionView,
+    SignIn,
+    SignUp,
+    SignupClosed,
+)
+from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import json_response
+from tollhouse.http.services import Work
+from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.platform.database.pool import Pool
+
+DASHBOARD_OPERATIONS = Operations(DASHBOARD)
+INTEGRATION_OPERATIONS = Operations(INTEGRATION)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/signup",
+    guard=anyone_with_cookie,
+    status=201,
+    errors=(SignupClosed, EmailTaken, ValidationFailed, RateLimited),
+    responses=SessionView,
+)
+async def sign_up(request: Request, body: SignUp) -> Response:
+    """Sign up. Creates a merchant account and opens a session."""
+    view, secret = await actions.sign_up(request, body)
+    return sessions.set_cookie(request, json_response(view, 201), secret)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/login",
+    guard=anyone_with_cookie,
+    errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
+    responses=SessionView,
+)
+async def sign_in(request: Request, body: SignIn) -> Response:
+    """Sign in. Opens a session."""
+    user, secret = await sign_in_user(request, body.email, body.password, body.code)
+    return sessions.set_cookie(request, json_response(actions.new_session_view(user)), secret)
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/logout", guard=anyone_with_cookie, status=204)
+async def sign_out(request: Request) -> Response:
+    """Sign out. Ends the session, if there is one."""
+    return await sessions.sign_out(request, Response(status_code=204))
+
+
+@DASHBOARD_OPERATIONS.add("GET", "/session", guard=signed_in)
+async def who_is_signed_in(caller: Person) -> SessionView:
+    """Retrieve the session. It has the merchant and the user."""
+    return actions.session_view(caller)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/session/confirm",
+    guard=signed_in_while_suspended,
+    errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
+)
+async def confirm_session(request: Request, caller: Person, body: Confirmation) -> SessionView:
+    """Confirm the password. Applies for the next 15 minutes. The session cookie is replaced."""
+    return actions.session_view(await stepup.confirm(request, caller, body.password, body.code))
+
+
+@DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)
+async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
+    """List API keys. Newest first, with revoked ones."""
+    return ApiKeyList(await store.list_api_keys(db, caller.merchant_id))
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/api-keys",
+    guard=signed_in,
+    status=201,
+    errors=(ValidationFailed, EmailUnverified),
+    recent_authentication="live",
+)
+async def make_api_key(caller: Person, body: NewApiKey, work: Work) -> NewApiKeyView:
+    """Create an API key. The response contains the key, which is not shown again."""
+    return await actions.create_api_key(work, caller, body)
+
+
+@DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, errors=(NotFound,))
+async def revoke_api_key(caller: Person, api_key_id: UUID, work: Work) -> ApiKeyView:
+    """Revoke an API key. This is permanent."""
+    return await actions.revoke_api_key(work, caller, api_key_id)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/account", guard=scope("account:read"))
+async def account(caller: Caller) -> AccountView:
+    """Retrieve the merchant account."""
+    return AccountView(
+        merchant_id=caller.env.merchant_id,
+        business_name=caller.business_name,
+        mode=caller.env.mode,
+        livemode=caller.env.livemode,
+        api_key_id=caller.api_key_id,
+        scopes=caller.scopes.names(),
+        active=True,
+        oauth_client_id=caller.client_id,
+        oauth_grant_id=caller.grant_id,
+    )

@@ -1,0 +1,176 @@
+"""The request bodies and views of merchants, users and API keys, and their rules."""
+
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.accounts.environments.legal_details import LegalDetails
+from tollhouse.accounts.identity.credentials import email_errors, password_errors
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.kernel import limits, messages, scopes, zones
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.kernel.examples import example
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
+from tollhouse.kernel.names import is_readable
+from tollhouse.kernel.scopes import Scopes
+
+
+class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of sign-up."""
+
+    email: str
+    password: Annotated[str, example("a long password")]
+    business_name: str
+
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
+        """The errors of every invalid field."""
+        return self.field_errors()
+
+    def field_errors(self) -> list[FieldError]:
+        """The errors of every invalid field."""
+        return [
+            *email_errors("email", self.email),
+            *password_errors("password", self.password),
+            *name_errors("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX),
+        ]
+
+
+class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of sign-in. `code` is needed if the account has a second factor."""
+
+    email: str
+    password: Annotated[str, example("a long password")]
+    code: str | None = None
+
+
+class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a confirmation. `code` is needed if the account has a second factor."""
+
+    password: Annotated[str, example("a long password")]
+    code: str | None = None
+
+
+class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a new API key. `scopes` defaults to all but `offline_access`."""
+
+    name: Annotated[str, example("Till")]
+    mode: Mode
+    scopes: Annotated[list[str] | None, example(["payments:read", "payments:write"])] = None
+
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
+        """The errors of every invalid field."""
+        return self.field_errors()
+
+    def field_errors(self) -> list[FieldError]:
+        """The errors of every invalid field."""
+        field_errors = name_errors("name", self.name, limits.KEY_NAME_CHARS_MAX)
+        if self.allowed_scopes() is None:
+            field_errors.append(FieldError("scopes", "invalid_scope", messages.NO_OFFLINE_SCOPE))
+        return field_errors
+
+    def allowed_scopes(self) -> Scopes | None:
+        """The scopes of the key; None if they are not valid."""
+        allowed = scopes.API if self.scopes is None else scopes.parse(self.scopes)
+        return allowed if allowed and allowed.within(scopes.API) else None
+
+
+class MerchantView(Struct, frozen=True):
+    """A merchant, in responses of the dashboard API."""
+
+    merchant_id: UUID
+    business_name: str
+    status: Literal["active", "suspended"]
+    created_at: Timestamp
+
+
+class UserView(Struct, frozen=True):
+    """A user of a merchant."""
+
+    user_id: UUID
+    email: str
+    created_at: Timestamp
+
+
+class SessionView(Struct, frozen=True):
+    """The merchant and user of a session."""
+
+    merchant: MerchantView
+    user: UserView
+
+
+class ApiKeyView(Struct, frozen=True, kw_only=True):
+    """An API key, without the key itself."""
+
+    api_key_id: UUID
+    name: Annotated[str, example("Till")]
+    mode: Mode
+    livemode: bool
+    scopes: list[str]
+    hint: Annotated[str, example("th_test_…x9Fq")]
+    status: Literal["active", "revoked"]
+    created_at: Timestamp
+    last_used_at: Timestamp | None
+
+
+class NewApiKeyView(ApiKeyView, frozen=True, kw_only=True):
+    """A new API key. `api_key` is returned only once."""
+
+    api_key: Annotated[str, example("th_test_… (shown once)")]
+
+
+class ApiKeyList(Struct, frozen=True):
+    """All keys of the merchant, newest first, revoked ones included."""
+
+    api_keys: list[ApiKeyView]
+
+
+class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The account in the integration API. The last two members are set for applications only."""
+
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    livemode: bool
+    api_key_id: ApiKeyId | None
+    scopes: list[str]
+    active: bool
+    oauth_client_id: ClientId | None = None
+    oauth_grant_id: GrantId | None = None
+
+
+class Business(Struct, frozen=True):
+    """The business settings: the name, the time zone of the dashboard, and the legal details for receipts."""
+
+    business_name: str
+    time_zone: str
+    legal: LegalDetails = LegalDetails()
+
+    def field_errors(self) -> list[FieldError]:
+        """The errors of every invalid field."""
+        field_errors = name_errors("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
+        if self.time_zone not in zones.names():
+            field_errors.append(FieldError("time_zone", "invalid_value", messages.A_TIME_ZONE))
+        return [*field_errors, *self.legal.field_errors()]
+
+
+class EmailTaken(ApiError):
+    """409: an account with this email exists."""
+
+    code, status, message = "email_taken", 409, "An account with this email address already exists. Sign in instead."
+
+
+class SignupClosed(ApiError):
+    """403: sign-up is closed on this server."""
+
+    code, status, message = "signup_closed", 403, "Sign-up is closed on this server."
+
+
+def name_errors(field: str, name: str, chars_max: int) -> list[FieldError]:
+    """The errors of a name: its length, and control characters."""
+    if not len(name.strip()) >= 1 or len(name) > chars_max:
+        return [FieldError(field, "invalid_length", messages.characters(1, chars_max))]
+    if not is_readable(name):
+        return [FieldError(field, "invalid_characters", messages.NO_CONTROLS)]
+    return []

@@ -1,0 +1,99 @@
+"""Reading and saving the settings of an environment."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.changes import changes
+from tollhouse.accounts.environments import logos_store, payment_settings, settings_store
+from tollhouse.accounts.environments.logos_model import digest_of, shown_url
+from tollhouse.accounts.environments.payment_settings import MethodChoice, PaymentSettings
+from tollhouse.accounts.settings.model import NewSettings, SettingsChanged, SettingsView
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import messages
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.methods import Method
+from tollhouse.kernel.clock import stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.platform.database.pool import Pool, Tx
+
+
+async def get(services: Services, env: MerchantEnv) -> SettingsView:
+    """The current settings."""
+    return await _view(services.db, env, await payment_settings.of(services.db, env), services)
+
+
+async def save(work: Work, env: MerchantEnv, new: NewSettings) -> SettingsView:
+    """Replace the settings. Raises `ValidationFailed`, and `SettingsChanged` for a stale version."""
+    if field_errors := new.field_errors(env, work.services.catalogue, work.services.settings.base_url):
+        raise ValidationFailed(*field_errors)
+    before = await payment_settings.of(work.tx, env)
+    saved = await replace(work, env, before, new.settings(work.services.settings.base_url))
+    return await _view(work.tx, env, saved, work.services)
+
+
+async def replace(work: Work, env: MerchantEnv, before: PaymentSettings, new: PaymentSettings) -> PaymentSettings:
+    """Replace settings, and delete logos that become unused.
+
+    Raises `SettingsChanged`, and `ValidationFailed` for a logo that the merchant has not uploaded.
+    """
+    is_other_logo = new.branding.logo_url != before.branding.logo_url
+    if is_other_logo:
+        await logos_store.lock_merchant(work.tx, env.merchant_id)
+    saved = await payment_settings.save(work.tx, env, new, work.now)
+    if saved is None:
+        raise SettingsChanged((await payment_settings.of(work.tx, env)).version)
+    if is_other_logo:
+        digest = digest_of(new.branding.logo_url)
+        if digest is not None and not await logos_store.owns(work.tx, env.merchant_id, digest):
+            raise ValidationFailed(FieldError("branding.logo_url", "unknown_logo", messages.AN_UPLOADED_LOGO))
+        await logos_store.delete_unused(work.tx, env.merchant_id)
+    await record.event(
+        work,
+        env,
+        "settings.payments_saved",
+        changed=changes(
+            _audited_fields(before, env, work.services.catalogue), _audited_fields(saved, env, work.services.catalogue)
+        ),
+    )
+    return saved
+
+
+async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, services: Services) -> SettingsView:
+    has_secret = await settings_store.has_signing_secret(db, env)
+    methods = _methods_of(env, services.catalogue)
+    logo_url = shown_url(settings.branding.logo_url, services.settings.base_url)
+    return SettingsView(
+        default_currency=settings.default_currency,
+        payment_methods=[MethodChoice(method.method_id, settings.offers(method.method_id)) for method in methods],
+        link_expiry_minutes=settings.link_expiry_minutes,
+        underpayment_tolerance_bps=settings.underpayment_tolerance_bps,
+        overpayment=settings.overpayment,
+        late_payments=settings.late_payments,
+        late_monitoring_days=settings.late_monitoring_days,
+        success_url=settings.success_url,
+        cancel_url=settings.cancel_url,
+        branding=msgspec.structs.replace(settings.branding, logo_url=logo_url),
+        confirmations=settings.confirmations,
+        additional_currencies=list(settings.additional_currencies),
+        settlement=settings.settlement,
+        version=settings.version,
+        updated_at=stamp_or_none(settings.updated_at),
+        supported_payment_methods=[method.method_id for method in methods],
+        webhook_signing_secret_configured=has_secret,
+        mode=env.mode,
+        livemode=env.livemode,
+    )
+
+
+def _methods_of(env: MerchantEnv, catalogue: Catalogue) -> list[Method]:
+    return [method for method in catalogue.methods.values() if (method.rail == "sandbox") != env.livemode]
+
+
+def _audited_fields(settings: PaymentSettings, env: MerchantEnv, catalogue: Catalogue) -> Mapping[str, object]:
+    """The fields whose changes the audit log shows; the offered methods as one list."""
+    fields = msgspec.structs.asdict(settings)
+    offered = [method.method_id for method in _methods_of(env, catalogue) if settings.offers(method.method_id)]
+    return {name: fields[name] for name in fields if name not in {"version", "updated_at"}} | {"payment_methods": offered}

@@ -1,0 +1,8 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.accounts.settings import api, logo_pages, projects_api
+from tollhouse.http.slice import Slice
+
+SLICE = Slice(
+    operations=(*api.INTEGRATION_OPERATIONS, *projects_api.DASHBOARD_OPERATIONS, *logo_pages.OPERATIONS),
+)

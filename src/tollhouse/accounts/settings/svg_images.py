@@ -1,0 +1,169 @@
+"""Sanitizing SVG images: what only draws is copied into a new document, everything else is left out."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from lxml import etree
+
+from tollhouse.accounts.settings import stylesheets
+from tollhouse.accounts.settings.stylesheets import Stylesheet
+from tollhouse.platform.xml import Element, parse_xml
+
+SVG = "http://www.w3.org/2000/svg"
+HREFS = ("href", "{http://www.w3.org/1999/xlink}href")
+SHAPES = frozenset({"path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text"})
+TEXTS = frozenset({"text", "tspan"})
+GRADIENTS = frozenset({"linearGradient", "radialGradient"})
+ELEMENTS = SHAPES | TEXTS | GRADIENTS | {"svg", "g", "defs", "symbol", "switch", "use", "stop", "clipPath", "mask"}
+"""No scripts, styles, links, images, animations, filters, patterns or foreign elements."""
+ATTRIBUTES = frozenset({
+    "clipPathUnits", "cx", "cy", "d", "dx", "dy", "fr", "fx", "fy", "gradientTransform", "gradientUnits",
+    "height", "id", "lengthAdjust", "maskContentUnits", "maskUnits", "offset", "pathLength", "points",
+    "preserveAspectRatio", "r", "rotate", "rx", "ry", "spreadMethod", "textLength", "transform", "viewBox",
+    "width", "x", "x1", "x2", "y", "y1", "y2",
+})  # fmt: skip
+ID = re.compile(r"[A-Za-z_][\w.:-]{0,99}", re.ASCII)
+LENGTH = re.compile(r"\+?(\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(?:px)?", re.ASCII)
+DOCTYPE = re.compile(r"<!DOCTYPE[^<>\[]{0,500}>")
+"""A document type without declarations of its own."""
+DEPTH_MAX = 60
+DRAWN_MAX = 20_000
+"""How much may be drawn, directly and by reference: elements, and each 64 characters of their attributes."""
+WEIGHT_CHARS = 64
+COPIED_CHARS_MAX = 512 * 1024
+"""Styles are copied to each element that they apply to."""
+CONTENT_BYTES_MAX = 1024 * 1024
+"""As the constraint of the table says too: a copied character can have six bytes."""
+
+
+class UnreadableSvgError(ValueError):
+    """Not a well-formed SVG document, or one that draws nothing, refers to itself or draws too much."""
+
+
+def sanitize(raw: bytes, box: tuple[int, int]) -> tuple[bytes, int, int]:
+    """The sanitized document, and its width and height when it is fitted into a box. Raises `UnreadableSvgError`."""
+    source = _parse(raw)
+    sheet = Stylesheet("".join(one.text or "" for one in source.iter(f"{{{SVG}}}style")))
+    copy = etree.fromstring(f'<svg xmlns="{SVG}"/>')
+    _Copier(sheet).copy(source, copy, 0)
+    if next(copy.iter(*(f"{{{SVG}}}{name}" for name in SHAPES)), None) is None:
+        raise UnreadableSvgError
+    _require_bounded(copy)
+    width, height = _fit(copy, box)
+    content = etree.tostring(copy, encoding="utf-8")
+    if len(content) > CONTENT_BYTES_MAX:
+        raise UnreadableSvgError
+    return content, width, height
+
+
+def _parse(raw: bytes) -> Element:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadableSvgError from None
+    text = DOCTYPE.sub("", text, count=1)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text or "\0" in text:
+        raise UnreadableSvgError
+    try:
+        root = parse_xml(text.encode(), "utf-8")
+    except (etree.XMLSyntaxError, ValueError):
+        raise UnreadableSvgError from None
+    if root.tag != f"{{{SVG}}}svg":
+        raise UnreadableSvgError
+    return root
+
+
+class _Copier:
+    """Copies the attributes, texts and elements that are allowed. Raises `UnreadableSvgError` where it becomes too much."""
+
+    def __init__(self, sheet: Stylesheet) -> None:
+        self._sheet = sheet
+        self._chars_left = COPIED_CHARS_MAX
+
+    def copy(self, source: Element, target: Element, depth: int) -> None:
+        """Fill the target, an empty element of the same name."""
+        name = etree.QName(source).localname
+        for attribute, value in _attributes(source, name, self._sheet):
+            self._chars_left -= len(attribute) + len(value)
+            target.set(attribute, value)
+        if depth > DEPTH_MAX or self._chars_left < 0:
+            raise UnreadableSvgError
+        if name in TEXTS:
+            target.text = source.text
+        for child in source:
+            if (local := _local_name(child)) in ELEMENTS:
+                below = etree.SubElement(target, f"{{{SVG}}}{local}")
+                below.tail = child.tail if name in TEXTS else None
+                self.copy(child, below, depth + 1)
+
+
+def _local_name(element: Element) -> str:
+    """Empty for an element of another namespace."""
+    name = etree.QName(element)
+    return name.localname if name.namespace == SVG else ""
+
+
+def _attributes(source: Element, name: str, sheet: Stylesheet) -> Iterator[tuple[str, str]]:
+    """The allowed attributes; the styles that apply are among them, as attributes."""
+    kept = {str(key): str(value) for key, value in source.attrib.items()}
+    plain = {key: value for key, value in kept.items() if key in stylesheets.PROPERTIES}
+    plain |= sheet.styles_of(name, kept.get("class", "").split(), kept.get("id", ""))
+    plain |= dict(stylesheets.declarations(kept.get("style", "")))
+    for key, value in plain.items():
+        if stylesheets.is_safe(value):
+            yield key, value
+    for key in sorted(ATTRIBUTES & kept.keys()):
+        if stylesheets.is_safe(kept[key]) and "url(" not in kept[key] and (key != "id" or ID.fullmatch(kept[key])):
+            yield key, kept[key]
+    for key in HREFS:
+        target = kept.get(key, "")
+        if (name == "use" or name in GRADIENTS) and target.startswith("#") and ID.fullmatch(target[1:]):
+            yield "href", target
+            return
+
+
+def _require_bounded(root: Element) -> None:
+    """Raise `UnreadableSvgError` if the document refers to itself, or draws too much by reference."""
+    by_id = {str(one.get("id")): one for one in reversed(list(root.iter())) if one.get("id")}
+    known: dict[Element, int] = {}
+
+    def drawn(element: Element, depth: int) -> int:
+        if element in known:
+            return known[element]
+        if depth > DEPTH_MAX:  # also a circle
+            raise UnreadableSvgError
+        values = [str(value) for value in element.attrib.values()]
+        names = [found for value in values for found in stylesheets.references(value)]
+        names += [str(element.get("href"))[1:]] if element.get("href") else []
+        parts = [*element, *(by_id[name] for name in names if name in by_id)]
+        total = 1 + sum(map(len, values)) // WEIGHT_CHARS + sum(drawn(one, depth + 1) for one in parts)
+        if total > DRAWN_MAX:
+            raise UnreadableSvgError
+        known[element] = total
+        return total
+
+    drawn(root, 0)
+
+
+def _fit(root: Element, box: tuple[int, int]) -> tuple[int, int]:
+    """Set the size of the image to the largest one within the box, and the view box if it has none."""
+    view = (root.get("viewBox") or "").replace(",", " ").split()
+    width, height = _length(root.get("width")), _length(root.get("height"))
+    if len(view) == 4:  # noqa: PLR2004 - x, y, width and height
+        width, height = _length(view[2]), _length(view[3])
+    elif width and height:
+        root.set("viewBox", f"0 0 {width:f} {height:f}")
+    if not width or not height:
+        raise UnreadableSvgError
+    scale = min(box[0] / width, box[1] / height)
+    fitted = max(1, round(width * scale)), max(1, round(height * scale))
+    root.set("width", str(fitted[0]))
+    root.set("height", str(fitted[1]))
+    return fitted
+
+
+def _length(text: str | None) -> Decimal:
+    """A length in pixels; 0 if it is missing, has another unit or is not positive."""
+    found = LENGTH.fullmatch((text or "").strip())
+    return Decimal(found[1]) if found else Decimal(0)

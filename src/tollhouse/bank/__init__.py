@@ -1,1 +1,0 @@
-"""The operator's bank account: imported statements and exported payouts."""

@@ -1,1 +1,0 @@
-"""Rails of block chains: what they keep in the database and what their worker does."""

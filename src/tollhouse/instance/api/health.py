@@ -1,0 +1,46 @@
+"""Liveness (without database) and readiness probes."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from tollhouse.accounts.identity.guards import anyone
+from tollhouse.http.operations import Operations, Surface
+from tollhouse.http.services import Services
+from tollhouse.instance.api.health_store import ReadinessParts, read_parts
+from tollhouse.kernel.examples import example
+from tollhouse.platform.log.events import lost_lines
+from tollhouse.platform.server.health import require_ready
+
+OPERATIONS = Operations(Surface("health", "", cors=False, html=False))
+
+
+class Liveness(Struct, frozen=True):
+    """The response of the liveness probe."""
+
+    status: Literal["ok"]
+
+
+class Readiness(Struct, frozen=True):
+    """The response of the readiness probe. `log_lines_lost` counts since the process started."""
+
+    status: Literal["ok"]
+    log_lines_lost: Annotated[int, example(0)]
+    parts: ReadinessParts
+
+
+@OPERATIONS.add("GET", "/healthz", guard=anyone)
+async def alive() -> Liveness:
+    """Check liveness. Returns 200 while the process responds."""
+    return Liveness("ok")
+
+
+@OPERATIONS.add("GET", "/readyz", guard=anyone)
+async def ready(services: Services, now: datetime) -> Readiness:
+    """Check readiness. Returns 200 while the database responds too and has at least this version's schema, else 503.
+
+    `parts` says more, and does not change the status: a web process takes requests while no worker runs.
+    """
+    await require_ready(services.db)
+    return Readiness("ok", lost_lines(), await read_parts(services.db, services.keys, now, services.settings.data_dir))

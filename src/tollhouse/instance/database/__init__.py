@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL: its cluster, configuration, data folder and upgrades."""

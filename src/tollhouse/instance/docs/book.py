@@ -1,0 +1,83 @@
+"""The chapters of the documentation: Markdown files of `docs/`, rendered to HTML once."""
+
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from msgspec import Struct, structs
+
+from tollhouse.instance.docs import markdown
+from tollhouse.instance.docs.markdown import Heading
+
+FOLDER = Path(__file__).parent / "chapters"
+"""Links to `docs` and the changelog in a checkout; a wheel contains the files."""
+EXAMPLE_URL = "http://localhost:8000"
+"""The address in examples: that of `tollhouse serve` without settings."""
+START: Mapping[str, str] = {
+    "quickstart": "Accept a test payment and receive a verified webhook",
+    "authentication": "API keys, access tokens, scopes and the two environments",
+    "test-mode": "Simulate payments, failures, deliveries and time",
+    "go-live": "The checklist for accepting real payments",
+}
+GUIDES: Mapping[str, str] = {
+    "payments": "States of payments, settings, refunds and chargebacks",
+    "withdrawals": "Pay out a balance: fees, limits, review and states",
+    "conversions": "Convert a balance to another currency, once or by rule",
+    "balance-payments": "Charge connected merchants from their balance",
+    "fulfillments": "Order in-game currency, or deliver it from a game server",
+    "oauth": "Get permissions from merchants and call the API for them",
+    "oauth-reference": "Every OAuth error and limit",
+    "webhooks": "Receive, verify and process events",
+    "webhook-reference": "Headers, event types, statuses, retries and limits",
+    "idempotency": "Retry requests without repeating their effect",
+    "lists": "Pagination, filters, numbers and times",
+    "errors": "The error format, common errors and retries",
+    "changelog": "New features, changes and fixes",
+}
+CHAPTERS: Mapping[str, str] = {**START, **GUIDES}
+"""The chapters in order, with a summary of each."""
+
+
+class Chapter(Struct, frozen=True):
+    """A page that is written in Markdown. `opening` is the text before its first section, without markup."""
+
+    name: str
+    title: str
+    about: str
+    markdown: str
+    opening: str
+    html: str
+    headings: tuple[Heading, ...]
+
+    @property
+    def path(self) -> str:
+        """The path of its page."""
+        return f"/docs/{self.name}"
+
+
+@cache
+def chapters() -> Mapping[str, Chapter]:
+    """All chapters in order."""
+    found = {name: file_of(name) for name in CHAPTERS}
+    return {name: read(name, CHAPTERS[name], path.read_text("utf-8")) for name, path in found.items() if path.is_file()}
+
+
+def at_address(chapter: Chapter, base_url: str) -> Chapter:
+    """The chapter with this server's address instead of the one that examples name."""
+    return structs.replace(
+        chapter,
+        markdown=chapter.markdown.replace(EXAMPLE_URL, base_url),
+        html=chapter.html.replace(EXAMPLE_URL, escape(base_url)),
+    )
+
+
+def file_of(name: str) -> Path:
+    """The file of a chapter."""
+    return FOLDER / f"{name}.md"
+
+
+def read(name: str, about: str, text: str) -> Chapter:
+    """Render a chapter."""
+    rendered = markdown.render(text, CHAPTERS.__contains__)
+    return Chapter(name, rendered.title, about, text, rendered.opening, rendered.html, rendered.headings)

@@ -1,0 +1,177 @@
+"""Code samples of the API reference, in cURL, Python and PHP."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+from urllib.parse import quote, urlencode
+
+from msgspec import Struct
+
+from tollhouse.instance.docs.code import Sample
+from tollhouse.instance.docs.entries import Json, ReferenceEntry
+
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+KEY = "Idempotency-Key"
+OWN_KEY = "order-1001"
+LINE_CHARS = 60
+NOTES = {
+    "api_key": "Set `KEY` to an API key of the environment.",
+    "session": "[Sign in](/docs/api/sign_in.md) to get a session.",
+    "client": "Set `CLIENT_ID` and `CLIENT_SECRET`. Public applications send `client_id` in the form instead.",
+}
+"""How to get the credential of an example, by security scheme."""
+PHP_SPECIAL = re.compile(r'["\\$]')
+PLACE = re.compile(r"\{(\w+)\}")
+
+
+class SampleCall(Struct, frozen=True):
+    """A request with its example body; `credential` is the name of a security scheme."""
+
+    method: str
+    url: str
+    credential: str
+    key: str
+    media_type: str
+    body: Any
+
+
+def samples_of(entry: ReferenceEntry, document: Json) -> tuple[Sample, ...]:
+    """The example request of an operation in every language."""
+    call = _call_of(document["servers"][0]["url"], entry)
+    return (
+        Sample("cURL", "sh", in_curl(call)),
+        Sample("Python", "python", in_python(call)),
+        Sample("PHP", "php", in_php(call)),
+    )
+
+
+def note_on(shown: Json) -> str:
+    """How to get the credential of the example request; empty if it needs none."""
+    return NOTES.get(_credential_of(shown), "")
+
+
+def _call_of(base_url: str, entry: ReferenceEntry) -> SampleCall:
+    shown = entry.shown
+    named = {one["name"]: one for one in shown["parameters"]}
+    filled = PLACE.sub(lambda match: quote(str(named[match[1]]["example"]), safe=""), entry.path)
+    required = {
+        name: one["schema"].get("enum", [f"<{name}>"])[-1]
+        for name, one in named.items()
+        if one["in"] == "query" and one["required"]
+    }
+    query = f"?{urlencode(required, safe='<>')}" if required else ""
+    content = shown.get("requestBody", {}).get("content", {})
+    media_type, body = next(((kind, one["example"]) for kind, one in content.items()), ("", None))
+    key = OWN_KEY if KEY in named else ""
+    return SampleCall(entry.method, f"{base_url}{filled}{query}", _credential_of(shown), key, media_type, body)
+
+
+def _credential_of(shown: Json) -> str:
+    """The first security scheme of an operation; empty without one."""
+    return next((name for alternative in shown["security"] for name in alternative), "")
+
+
+def in_curl(call: SampleCall) -> str:
+    """The request as a curl command."""
+    method = "" if call.method == ("GET" if call.body is None else "POST") else f" -X {call.method}"
+    address = f'"{call.url}"' if any(char in call.url for char in "?<&") else call.url
+    return " \\\n  ".join([f"curl{method} {address}", *_curl_headers(call), *_curl_body(call)])
+
+
+def in_python(call: SampleCall) -> str:
+    """The request as Python, with the package requests."""
+    arguments: list[str] = [f'    "{call.url}",']
+    headers = [f'"{name}": {value}' for name, value in _python_headers(call)]
+    if headers:
+        arguments.append(f"    headers={{{', '.join(headers)}}},")
+    if call.credential == "session":
+        arguments.append('    cookies={"tollhouse_session": session},')
+    if call.credential == "client":
+        arguments.append("    auth=(client_id, client_secret),")
+    if call.body is not None:
+        arguments.append(f"    {'json' if call.media_type == JSON else 'data'}={_literal(call.body)},")
+    lines = ["import requests", "", f"response = requests.{call.method.lower()}(", *arguments, "    timeout=10,", ")"]
+    return "\n".join([*lines, "response.raise_for_status()"])
+
+
+def in_php(call: SampleCall) -> str:
+    """The request as PHP, with its extension curl."""
+    options = ["CURLOPT_RETURNTRANSFER => true"]
+    if call.method != ("GET" if call.body is None else "POST"):
+        options.append(f'CURLOPT_CUSTOMREQUEST => "{call.method}"')
+    if headers := [*_php_headers(call)]:
+        options.append("CURLOPT_HTTPHEADER => [" + ", ".join(headers) + "]")
+    if call.credential == "session":
+        options.append('CURLOPT_COOKIE => "tollhouse_session=$session"')
+    if call.credential == "client":
+        options.append('CURLOPT_USERPWD => "$client_id:$client_secret"')
+    if call.body is not None:
+        encode = "json_encode" if call.media_type == JSON else "http_build_query"
+        options.append(f"CURLOPT_POSTFIELDS => {encode}({_php_literal(call.body)})")
+    lines = [f"$curl = curl_init({_php_literal(call.url)});", "curl_setopt_array($curl, ["]
+    lines += [f"    {option}," for option in [*options, "CURLOPT_TIMEOUT => 10"]]
+    return "\n".join([*lines, "]);", "$response = json_decode(curl_exec($curl), true);"])
+
+
+def _curl_headers(call: SampleCall) -> Iterator[str]:
+    if call.credential == "api_key":
+        yield '-H "X-API-Key: $KEY"'
+    elif call.credential == "session":
+        yield "-b session.txt"
+    elif call.credential == "client":
+        yield '-u "$CLIENT_ID:$CLIENT_SECRET"'
+    if call.key:
+        yield f'-H "{KEY}: {call.key}"'
+
+
+def _curl_body(call: SampleCall) -> Iterator[str]:
+    if call.media_type == FORM:
+        for name, value in call.body.items():
+            yield f"--data-urlencode '{name}={value}'"
+    elif call.body is not None:
+        yield f'-H "Content-Type: {JSON}"'
+        line = json.dumps(call.body, ensure_ascii=False)
+        yield f"-d '{line if len(line) <= LINE_CHARS else json.dumps(call.body, ensure_ascii=False, indent=4)}'"
+
+
+def _python_headers(call: SampleCall) -> Iterator[tuple[str, str]]:
+    if call.credential == "api_key":
+        yield "X-API-Key", "key"
+    if call.key:
+        yield KEY, f'"{call.key}"'
+
+
+def _php_headers(call: SampleCall) -> Iterator[str]:
+    if call.credential == "api_key":
+        yield '"X-API-Key: $key"'
+    if call.key:
+        yield f'"{KEY}: {call.key}"'
+    if call.media_type == JSON:
+        yield f'"Content-Type: {JSON}"'
+
+
+def _php_literal(value: Any, *, lines: bool = True) -> str:
+    """A value as a PHP literal; members of the outermost object on separate lines."""
+    if isinstance(value, dict):
+        members = cast("Json", value).items()
+        pairs = [f"{_php_literal(name)} => {_php_literal(one, lines=False)}" for name, one in members]
+        if not pairs:
+            return "new stdClass()"
+        return "[\n        " + ",\n        ".join(pairs) + ",\n    ]" if lines else "[" + ", ".join(pairs) + "]"
+    if isinstance(value, list):
+        return "[" + ", ".join(_php_literal(one, lines=False) for one in cast("list[Any]", value)) + "]"
+    if isinstance(value, str):
+        return '"' + PHP_SPECIAL.sub(r"\\\g<0>", value) + '"'
+    return json.dumps(value)
+
+
+def _literal(value: Any, *, lines: bool = True) -> str:
+    """A value as a Python literal; members of the outermost object on separate lines."""
+    if isinstance(value, dict):
+        members = cast("Json", value).items()
+        pairs = [f"{_literal(name)}: {_literal(one, lines=False)}" for name, one in members]
+        return "{\n        " + ",\n        ".join(pairs) + ",\n    }" if lines and pairs else "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_literal(one, lines=False) for one in cast("list[Any]", value)) + "]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)

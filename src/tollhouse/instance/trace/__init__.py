@@ -1,0 +1,1 @@
+"""The story of a payment, from the request to the attempts of its webhooks."""

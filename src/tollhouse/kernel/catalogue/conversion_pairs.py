@@ -1,0 +1,47 @@
+"""Conversion pairs and their terms, and the sandbox's prices."""
+
+import tomllib
+from collections.abc import Mapping
+from fractions import Fraction
+from importlib import resources
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from tollhouse.kernel.money import MINOR_MAX
+
+Limit = Annotated[int, Meta(ge=1, le=MINOR_MAX)]
+
+
+class ConversionPair(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The terms of one direction. Limits are in the source currency; prices older than `maximum_age_s` are not used."""
+
+    pair_id: str
+    enabled: bool = True
+    minimum_minor: Limit = 1
+    maximum_minor: Limit | None = None
+    fee_basis_points: Annotated[int, Meta(ge=0, le=9_999)] = 0
+    maximum_age_s: Annotated[int, Meta(ge=1)] = 3_600
+
+    @property
+    def from_currency(self) -> str:
+        """The source currency."""
+        return self.pair_id.partition(":")[0]
+
+    @property
+    def to_currency(self) -> str:
+        """The target currency."""
+        return self.pair_id.partition(":")[2]
+
+
+def sandbox_price(code: str) -> Fraction:
+    """The test-mode price of one euro in this currency."""
+    return SANDBOX_PRICES.get(code, Fraction(1))
+
+
+def _read() -> dict[str, Fraction]:
+    text = (resources.files("tollhouse.kernel.catalogue") / "data" / "conversions.toml").read_text("utf-8")
+    return {code: Fraction(price) for code, price in tomllib.loads(text)["sandbox_prices"].items()}
+
+
+SANDBOX_PRICES: Mapping[str, Fraction] = _read()

@@ -1,0 +1,1 @@
+"""What a rail is: the interface that each one implements, and the registry of those that are configured."""

@@ -1,0 +1,1 @@
+"""The double-entry ledger: accounts, postings, holds, balances, and the invariants that must always hold."""

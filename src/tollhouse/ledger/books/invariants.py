@@ -1,0 +1,10 @@
+"""The invariants of the ledger, run by tests and `tollhouse check`."""
+
+from tollhouse.ledger.books.invariants_store import INVARIANTS
+from tollhouse.platform.database import invariants
+from tollhouse.platform.database.pool import Tx
+
+
+async def broken(tx: Tx) -> list[str]:
+    """A line for each violation; empty if there is none. Read it in one snapshot."""
+    return await invariants.find_all_violations(tx, INVARIANTS)

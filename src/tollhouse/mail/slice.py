@@ -1,6 +1,0 @@
-"""What this package registers: see `http.slice`."""
-
-from tollhouse.http.slice import HOURLY_S, Job, Slice
-from tollhouse.mail import jobs
-
-SLICE = Slice(jobs=(Job(1, jobs.send_due), Job(HOURLY_S, jobs.delete_emails)))

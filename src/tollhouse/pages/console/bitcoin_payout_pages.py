@@ -1,0 +1,200 @@
+"""The operators' pages about payouts in bitcoin: export, sign elsewhere, import; replace, cancel, refuse."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from starlette.responses import Response
+
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.accounts.identity.model import Operator
+from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import formats_of, see_other
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.limits import BODY_BYTES_MAX
+from tollhouse.kernel.text import Translatable
+from tollhouse.pages.console import store
+from tollhouse.pages.console.layout import ActionQuery, find_action, read_payout_and_reason, read_reason, render
+from tollhouse.rails.bitcoin import operator_payouts as bitcoin_payouts
+from tollhouse.rails.bitcoin.network.provider import CURRENCY
+from tollhouse.rails.bitcoin.network.psbt import PSBT_BYTES_MAX
+
+OPERATIONS = Operations(PAGES)
+PATH = "/operator/bitcoin-payouts"
+UPLOAD_BYTES_MAX = PSBT_BYTES_MAX + BODY_BYTES_MAX
+"""More than a transaction may have, so that a file that is slightly too large gets an error on the page."""
+
+
+@OPERATIONS.add("GET", "/operator/bitcoin-payouts", guard=operator_page)
+async def payouts(request: Request, caller: Operator, query: ActionQuery) -> Response:
+    """Payouts that have not ended, with a form to export those that wait, and the batches."""
+    return await _payouts(request, caller, done=query.action)
+
+
+@OPERATIONS.add("POST", "/operator/bitcoin-payouts/export", guard=operator_page)
+async def export(request: Request, caller: Operator) -> Response:
+    """Put the selected payouts into a batch."""
+    form, context = request.form(), OperatorContext(caller.email, request.now)
+    payout_ids = [payout_id for text in form.all("payout") if (payout_id := parse_id(text)) is not None]
+    rate_text = (form.one("fee_rate") or "").strip()
+    try:
+        network = bitcoin_payouts.find_network(request.services, form.one("rail") or None)
+        rate = bitcoin_payouts.read_rate(rate_text) if rate_text else None
+        done = await request.transact(lambda work: bitcoin_payouts.export(work, network, payout_ids, rate, context))
+    except OperatorRefusedError as refused:
+        return await _payouts(request, caller, 409, message=refused.notice, fee_rate=rate_text, selected=payout_ids)
+    return see_other(f"{PATH}/{done.subject_id}?action={done.action_id}")
+
+
+@OPERATIONS.add("POST", "/operator/bitcoin-payouts/refuse", guard=operator_page)
+async def refuse(request: Request, caller: Operator) -> Response:
+    """Refuse a payout that waits. The money is returned to the merchant."""
+    payout_id, reason, field_errors = read_payout_and_reason(request, "refused")
+    if field_errors or payout_id is None:
+        return await _payouts(request, caller, 422, chosen=payout_id, reason=reason, field_errors=field_errors)
+    context = OperatorContext(caller.email, request.now, reason)
+    try:
+        done = await request.transact(lambda work: bitcoin_payouts.refuse(work, payout_id, context))
+    except OperatorRefusedError as refused:
+        return await _payouts(request, caller, 409, message=refused.notice, chosen=payout_id, reason=reason)
+    return see_other(f"{PATH}?action={done.action_id}")
+
+
+@OPERATIONS.add("GET", "/operator/bitcoin-payouts/{batch_id}", guard=operator_page)
+async def batch(request: Request, caller: Operator, batch_id: UUID, query: ActionQuery) -> Response:
+    """One batch with its receivers, its file, and what can be done with it."""
+    return await _batch(request, caller, batch_id, done=query.action)
+
+
+@OPERATIONS.add("GET", "/operator/bitcoin-payouts/{batch_id}/file", guard=operator_page)
+async def batch_file(request: Request, caller: Operator, batch_id: UUID) -> Response:
+    """The newest draft of a batch as a PSBT, to sign it elsewhere."""
+    try:
+        psbt = await bitcoin_payouts.read_file(request.services, batch_id)
+    except OperatorRefusedError as refused:
+        return await _batch(request, caller, batch_id, 409, message=refused.notice)
+    headers = {"Content-Disposition": f'attachment; filename="{batch_id}.psbt"'}
+    return Response(psbt, media_type="text/plain", headers=headers)
+
+
+@OPERATIONS.add("POST", "/operator/bitcoin-payouts/{batch_id}/import", guard=operator_page, body_bytes_max=UPLOAD_BYTES_MAX)
+async def import_signed(request: Request, caller: Operator, batch_id: UUID) -> Response:
+    """Import the signed transaction of a batch."""
+    returned = request.file("signed")
+    if not returned:
+        return await _batch(request, caller, batch_id, 422, field_errors={"signed": "Choose a file."})
+    context = OperatorContext(caller.email, request.now)
+    try:
+        done = await bitcoin_payouts.import_signed(request.services, batch_id, returned, context)
+    except OperatorRefusedError as refused:
+        return await _batch(request, caller, batch_id, 422, field_errors={"signed": refused.message})
+    return see_other(f"{PATH}/{batch_id}?action={done.action_id}")
+
+
+@OPERATIONS.add("POST", "/operator/bitcoin-payouts/{batch_id}/replace", guard=operator_page)
+async def replace(request: Request, caller: Operator, batch_id: UUID) -> Response:
+    """Have a transaction with a higher fee drafted that replaces that of a batch."""
+    rate_text, context = (request.form().one("fee_rate") or "").strip(), OperatorContext(caller.email, request.now)
+    try:
+        rate = bitcoin_payouts.read_rate(rate_text) if rate_text else None
+        done = await request.transact(lambda work: bitcoin_payouts.replace(work, batch_id, rate, context))
+    except OperatorRefusedError as refused:
+        return await _batch(request, caller, batch_id, 422, field_errors={"fee_rate": refused.message}, fee_rate=rate_text)
+    return see_other(f"{PATH}/{batch_id}?action={done.action_id}")
+
+
+@OPERATIONS.add("POST", "/operator/bitcoin-payouts/{batch_id}/cancel", guard=operator_page)
+async def cancel(request: Request, caller: Operator, batch_id: UUID) -> Response:
+    """Cancel a batch that is not signed, or whose coins were spent otherwise."""
+    reason, error = read_reason(request)
+    if error:
+        return await _batch(request, caller, batch_id, 422, field_errors={"reason": error}, reason=reason)
+    context = OperatorContext(caller.email, request.now, reason)
+    try:
+        done = await request.transact(lambda work: bitcoin_payouts.cancel(work, batch_id, context))
+    except OperatorRefusedError as refused:
+        return await _batch(request, caller, batch_id, 409, message=refused.notice, reason=reason)
+    return see_other(f"{PATH}/{batch_id}?action={done.action_id}")
+
+
+async def _payouts(
+    request: Request,
+    caller: Operator,
+    status: int = 200,
+    *,
+    done: str = "",
+    message: Translatable = "",
+    selected: list[UUID] | None = None,
+    fee_rate: str = "",
+    chosen: UUID | None = None,
+    reason: str = "",
+    field_errors: Mapping[str, Translatable] | None = None,
+) -> Response:
+    """The list. `selected` is the selection of a failed export; None selects all."""
+    services, context = request.services, OperatorContext(caller.email, request.now)
+    found = await bitcoin_payouts.list_open(services)
+    leaving = await bitcoin_payouts.list_all_exportable(services, context)
+    exportable = {one.id for one in leaving}
+    action = None if (action_id := parse_id(done)) is None else await store.action(services.db, action_id)
+    return await render(
+        request,
+        caller,
+        "bitcoin_payouts",
+        status,
+        here="rails",
+        payouts=found,
+        exportable=exportable,
+        pending=services.catalogue.format_amount(sum(one.amount_minor for one in leaving), CURRENCY),
+        currency=CURRENCY,
+        selected=selected,
+        rails=[(name, name) for name in sorted({one.rail for one in found if one.id in exportable})],
+        refusable=[
+            (str(one.id), f"{formats_of(request).money(one.amount, one.currency)}, {one.address}")
+            for one in found
+            if one.status == "waiting"
+        ],
+        batches=await bitcoin_payouts.list_batches(services),
+        fee_rate=fee_rate,
+        chosen="" if chosen is None else str(chosen),
+        reason=reason,
+        field_errors=field_errors or {},
+        message=message,
+        history=[] if action is None or action.action.action != "payout_refused" else [action],
+        done=done,
+    )
+
+
+async def _batch(
+    request: Request,
+    caller: Operator,
+    batch_id: UUID,
+    status: int = 200,
+    *,
+    done: str = "",
+    message: Translatable = "",
+    fee_rate: str = "",
+    reason: str = "",
+    field_errors: Mapping[str, Translatable] | None = None,
+) -> Response:
+    found = await bitcoin_payouts.find_batch(request.services, batch_id)
+    if found is None:
+        raise NotFound
+    return await render(
+        request,
+        caller,
+        "bitcoin_batch",
+        status,
+        here="rails",
+        batch=found.summary,
+        outputs=found.outputs,
+        can_sign=found.summary.is_open and found.summary.drafts > 0,
+        can_cancel=found.summary.is_cancelable,
+        fee_rate=fee_rate,
+        reason=reason,
+        field_errors=field_errors or {},
+        message=message,
+        history=await find_action(request, done, batch_id),
+        done=done,
+    )

@@ -1,0 +1,287 @@
+"""The operators' review queues of withdrawals and of refunds to an account other than the payer's."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, Literal, get_args
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.accounts.approvals.model import (
+    OperatorAction,
+    OperatorContext,
+    OperatorRefusedError,
+    Reviewer,
+    SubjectNotFoundError,
+)
+from tollhouse.accounts.identity.model import Operator
+from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageQuery, page_links
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.http.schema_fields import describe
+from tollhouse.http.services import Services
+from tollhouse.kernel.bank_codes import parse_iban, read_address
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import InvalidRequest, NotFound
+from tollhouse.kernel.text import Translatable
+from tollhouse.pages.console import reviews, store
+from tollhouse.pages.console.layout import ROOT, ActionQuery, read_reason, render
+from tollhouse.payments.refunds import review_store as refund_review_store
+from tollhouse.payments.refunds import store as refund_store
+from tollhouse.rails.bank.files.batch import missing_details
+from tollhouse.rails.bank.files.transfer import NAME
+from tollhouse.transfers.gate import limits
+from tollhouse.transfers.gate import store as outgoing_store
+from tollhouse.transfers.withdrawals import review_store
+from tollhouse.transfers.withdrawals.model import WithdrawalStatus
+
+OPERATIONS = Operations(PAGES)
+ACTIONS_SHOWN = 50
+ReviewStatus = Literal["required", "approved", "rejected"]
+Decide = Callable[[Services, reviews.Kind, UUID, OperatorContext, int], Awaitable[OperatorAction]]
+
+
+class WithdrawalQueueQuery(PageQuery, frozen=True):
+    """The status of the withdrawals; by default those pending review."""
+
+    status: Literal["pending_review", "approved", "processing", "completed", "failed", "canceled"] = "pending_review"
+
+
+class RefundsQuery(PageQuery, frozen=True):
+    """The review status of the refunds; by default those that require review."""
+
+    review: ReviewStatus = "required"
+
+
+class ReviewedTransfer(Struct, frozen=True, kw_only=True):
+    """A withdrawal or refund in review. `values` are those its own template shows."""
+
+    env: MerchantEnv
+    version: int
+    approvals: tuple[str, ...]
+    approvals_needed: int
+    can_approve: bool
+    can_reject: bool
+    values: dict[str, Any]
+
+
+class Queue(Struct, frozen=True):
+    """A review queue. `name` is its path segment, its entry in the menu and its template."""
+
+    name: str
+    kind: reviews.Kind
+    load: Callable[[Services, UUID, datetime], Awaitable[ReviewedTransfer | None]]
+
+
+async def _load_withdrawal(services: Services, withdrawal_id: UUID, now: datetime) -> ReviewedTransfer:
+    found = await review_store.get(services.db, withdrawal_id)
+    return ReviewedTransfer(
+        env=found.env,
+        version=found.version,
+        approvals=found.approvals,
+        approvals_needed=await _approvals_needed(services, withdrawal_id, found.rail, found.currency, now),
+        can_approve=found.status == "pending_review",
+        can_reject=found.cancelable,
+        values={
+            "withdrawal": found,
+            "provider_fields": describe(found.provider_fields),
+            "missing_details": _missing_details(found.rail, found.receiver, found.provider_fields),
+        },
+    )
+
+
+async def _approvals_needed(services: Services, transfer_id: UUID, rail: str, currency: str, now: datetime) -> int:
+    """With what else the merchant withdraws, and by the present threshold of the method."""
+    method = limits.method_of(rail, currency, services.catalogue)
+    above_minor = None if method is None else method.second_operator_above_minor
+    return await outgoing_store.approvals_needed(services.db, transfer_id, now, above_minor)
+
+
+def _missing_details(rail: str, receiver: str, fields: Mapping[str, Any] | None = None) -> str | None:
+    """What a bank can reject a transfer to this receiver for, by the provider fields; None if nothing is missing."""
+    iban = parse_iban(receiver) if rail == NAME else None
+    if iban is None:
+        return None
+    given = fields or {}
+    return missing_details(iban, given.get("bic"), read_address(given.get("address")))
+
+
+async def _load_refund(services: Services, refund_id: UUID, now: datetime) -> ReviewedTransfer | None:
+    db = services.db
+    owner = await refund_store.find_by_id(db, refund_id)
+    if owner is None:
+        return None
+    env, _ = owner
+    found, transfer = await refund_store.get(db, env, refund_id), await outgoing_store.get(db, refund_id)
+    if found is None or transfer is None:
+        return None
+    return ReviewedTransfer(
+        env=env,
+        version=found.version,
+        approvals=transfer.approvals.given,
+        approvals_needed=await _approvals_needed(services, refund_id, transfer.rail, transfer.currency, now),
+        can_approve=found.status == "pending" and transfer.review == "required",
+        can_reject=found.status == "pending" and not transfer.released_at,
+        values={
+            "refund": found,
+            "transfer": transfer,
+            "missing_details": _missing_details(transfer.rail, transfer.receiver),
+        },
+    )
+
+
+WITHDRAWALS = Queue("withdrawals", reviews.WITHDRAWALS, _load_withdrawal)
+REFUNDS = Queue("refunds", reviews.REFUNDS, _load_refund)
+
+
+@OPERATIONS.add("GET", "/operator/withdrawals", guard=operator_page)
+async def withdrawals(request: Request, caller: Operator, query: WithdrawalQueueQuery) -> Response:
+    """Withdrawals of all merchants, oldest first."""
+    rows, more = query.cut(
+        await review_store.list_queue(
+            request.services.db, query.status, query.fetch, request.services.catalogue, query.offset
+        )
+    )
+    return await render(
+        request,
+        caller,
+        "reviews",
+        here=WITHDRAWALS.name,
+        rows=[(row.withdrawal_id, row) for row in rows],
+        filter_name="status",
+        selected=query.status,
+        statuses=get_args(WithdrawalStatus),
+        single_operator=not request.services.settings.two_operators,
+        page_links=page_links(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/operator/refunds", guard=operator_page)
+async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Response:
+    """Refunds of all merchants to an account other than the payer's, oldest first."""
+    rows, more = query.cut(
+        await refund_review_store.list_queue(
+            request.services.db, query.review, query.fetch, request.services.catalogue, query.offset
+        )
+    )
+    return await render(
+        request,
+        caller,
+        "reviews",
+        here=REFUNDS.name,
+        rows=[(row.refund_id, row) for row in rows],
+        filter_name="review",
+        selected=query.review,
+        statuses=get_args(ReviewStatus),
+        single_operator=not request.services.settings.two_operators,
+        page_links=page_links(query, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/operator/withdrawals/{withdrawal_id}", guard=operator_page)
+async def withdrawal(request: Request, caller: Operator, withdrawal_id: UUID, query: ActionQuery) -> Response:
+    """One withdrawal, with the forms that approve and reject it."""
+    return await _show(request, caller, WITHDRAWALS, withdrawal_id, done=query.action)
+
+
+@OPERATIONS.add("GET", "/operator/refunds/{refund_id}", guard=operator_page)
+async def refund(request: Request, caller: Operator, refund_id: UUID, query: ActionQuery) -> Response:
+    """One refund, with the forms that approve and reject it."""
+    return await _show(request, caller, REFUNDS, refund_id, done=query.action)
+
+
+@OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/approve", guard=operator_page)
+async def approve_withdrawal(request: Request, caller: Operator, withdrawal_id: UUID) -> Response:
+    """Approve a withdrawal, alone or as the first of two operators."""
+    return await _approve(request, caller, WITHDRAWALS, withdrawal_id)
+
+
+@OPERATIONS.add("POST", "/operator/refunds/{refund_id}/approve", guard=operator_page)
+async def approve_refund(request: Request, caller: Operator, refund_id: UUID) -> Response:
+    """Approve a refund, alone or as the first of two operators."""
+    return await _approve(request, caller, REFUNDS, refund_id)
+
+
+@OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/reject", guard=operator_page)
+async def reject_withdrawal(request: Request, caller: Operator, withdrawal_id: UUID) -> Response:
+    """Reject a withdrawal; its merchant gets the money back and sees the reason."""
+    return await _reject(request, caller, WITHDRAWALS, withdrawal_id)
+
+
+@OPERATIONS.add("POST", "/operator/refunds/{refund_id}/reject", guard=operator_page)
+async def reject_refund(request: Request, caller: Operator, refund_id: UUID) -> Response:
+    """Reject a refund; its merchant gets the money back and sees the reason."""
+    return await _reject(request, caller, REFUNDS, refund_id)
+
+
+async def _approve(request: Request, caller: Operator, queue: Queue, subject_id: UUID) -> Response:
+    remark, error = read_reason(request, "remark")
+    if error and remark:
+        return await _show(request, caller, queue, subject_id, 422, remark=remark, field_errors={"remark": error})
+    return await _decide(request, caller, queue, subject_id, reviews.approve, remark or None)
+
+
+async def _reject(request: Request, caller: Operator, queue: Queue, subject_id: UUID) -> Response:
+    reason, error = read_reason(request)
+    if error:
+        return await _show(request, caller, queue, subject_id, 422, reason=reason, field_errors={"reason": error})
+    return await _decide(request, caller, queue, subject_id, reviews.reject, reason)
+
+
+async def _decide(
+    request: Request, caller: Operator, queue: Queue, subject_id: UUID, decide: Decide, reason: str | None
+) -> Response:
+    seen = request.form().one("seen") or ""
+    if not (seen.isascii() and seen.isdigit()):
+        raise InvalidRequest("The form field `seen` must be the version of the withdrawal or refund.")
+    context = OperatorContext(caller.email, request.now, reason)
+    try:
+        action = await decide(request.services, queue.kind, subject_id, context, int(seen))
+    except SubjectNotFoundError:
+        raise NotFound from None
+    except OperatorRefusedError as error:
+        return await _show(request, caller, queue, subject_id, 409, message=error.notice)
+    return see_other(f"{ROOT}/{queue.name}/{subject_id}?action={action.action_id}")
+
+
+async def _show(
+    request: Request,
+    caller: Operator,
+    queue: Queue,
+    subject_id: UUID,
+    status: int = 200,
+    *,
+    done: str = "",
+    message: Translatable = "",
+    remark: str = "",
+    reason: str = "",
+    field_errors: Mapping[str, Translatable] | None = None,
+) -> Response:
+    db = request.services.db
+    subject = await queue.load(request.services, subject_id, request.now)
+    merchant = None if subject is None else await store.merchant(db, subject.env.merchant_id)
+    if subject is None or merchant is None:
+        raise NotFound
+    return await render(
+        request,
+        caller,
+        queue.kind.name,
+        status,
+        here=queue.name,
+        subject=subject,
+        path=f"{ROOT}/{queue.name}/{subject_id}",
+        merchant=merchant,
+        amount=request.services.catalogue.format_amount,
+        history=await store.actions_about(db, subject.env.merchant_id, subject_id, ACTIONS_SHOWN),
+        approved_by_me=Reviewer(caller.email).is_among(subject.approvals),
+        single_operator=not request.services.settings.two_operators,
+        done=done,
+        message=message,
+        remark=remark,
+        reason=reason,
+        field_errors=field_errors or {},
+        **subject.values,
+    )

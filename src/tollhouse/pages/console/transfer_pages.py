@@ -1,0 +1,182 @@
+"""The operators' page about bank transfers that were applied to no payment or payout, and its export as CSV."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, date, datetime
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct
+from starlette.responses import Response
+
+from tollhouse.accounts.identity.model import Operator
+from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.csv_table import download, file_name, lines
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import PageLinks, PageQuery, filters_of, page_links
+from tollhouse.http.request import Request
+from tollhouse.http.services import Services
+from tollhouse.kernel import messages
+from tollhouse.kernel.clock import parse_date
+from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.limits import DEEP_ROWS_MAX
+from tollhouse.kernel.text import Translatable
+from tollhouse.pages.console.layout import render
+from tollhouse.rails.bank import messages_store, transfers_store
+from tollhouse.rails.bank.suggestions import Suggestion, suggest
+from tollhouse.rails.bank.transfers_store import FoundTransfer, TransferFilter, TransferSort
+from tollhouse.rails.bank.upload_jobs import ANNOUNCED_FOR
+
+OPERATIONS = Operations(PAGES)
+ANNOUNCED_SHOWN = 50
+ROWS_AT_ONCE = 500
+HEADER = (
+    "transfer_id",
+    "booked_on",
+    "age_days",
+    "direction",
+    "currency",
+    "amount",
+    "counterparty",
+    "iban",
+    "bic",
+    "remittance_information",
+    "end_to_end_id",
+    "result",
+    "reason",
+    "reference",
+    "suggested_reference",
+    "suggestion_reason",
+)
+
+
+class TransfersQuery(PageQuery, frozen=True):
+    """The filters and the order of the list; by default the transfers that wait for a decision, oldest first.
+
+    `after`: the ID of the transfer before the page, for pages that are too far behind for a number.
+    """
+
+    outcome: Literal["unmatched", "dismissed", "fee", "written_off"] = "unmatched"
+    side: Literal["", "credit", "debit"] = ""
+    search: Annotated[str, Meta(max_length=100)] = ""
+    since: str = msgspec.field(name="from", default="")
+    until: str = msgspec.field(name="to", default="")
+    sort: TransferSort = "oldest"
+    after: str = ""
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether any filter beside the result is set."""
+        return bool(self.side or self.search or self.since or self.until)
+
+    def matching(self) -> tuple[TransferFilter, dict[str, Translatable]]:
+        """The filter, and the errors of its fields."""
+        days = {"from": self.since, "to": self.until}
+        read = {name: parse_date(text) for name, text in days.items() if text}
+        field_errors: dict[str, Translatable] = {name: messages.A_DAY for name, day in read.items() if day is None}
+        search = self.search.strip() or None
+        return TransferFilter(self.outcome, self.side or None, read.get("from"), read.get("to"), search), field_errors
+
+    @property
+    def deepest(self) -> int:
+        """The last page that is found by its number."""
+        return DEEP_ROWS_MAX // self.limit
+
+    def links(self, shown: Sequence[FoundTransfer], *, more: bool) -> PageLinks:
+        """The links to the neighboring pages, with the same filters."""
+        links = page_links(self, more=more)
+        if self.page > self.deepest:
+            links = PageLinks(self.page, "?" + urlencode(filters_of(self) | {"page": self.deepest}), links.older)
+        if more and self.page >= self.deepest:
+            links = PageLinks(self.page, links.newer, f"{links.older}&after={shown[-1].id}")
+        return links
+
+
+class ShownRow(Struct, frozen=True):
+    """A transfer of the list, how many days ago it was booked, and the most likely payment if it waits for one."""
+
+    transfer: FoundTransfer
+    age_days: int
+    suggestion: Suggestion | None
+
+
+@OPERATIONS.add("GET", "/operator/transfers", guard=operator_page)
+async def transfers(request: Request, caller: Operator, query: TransfersQuery) -> Response:
+    """Transfers that are unmatched, or about which operators decided so, with their sums."""
+    services = request.services
+    matching, field_errors = query.matching()
+    found = [] if field_errors else await _page_of(services, matching, query)
+    rows, more = query.cut(found)
+    return await render(
+        request,
+        caller,
+        "transfers",
+        422 if field_errors else 200,
+        here="transfers",
+        rows=[row async for row in _shown(services, rows, request.now)],
+        sums=[] if field_errors else await transfers_store.sum_transfers(services.db, services.catalogue, matching),
+        query=query,
+        file="/operator/transfers.csv?" + urlencode(filters_of(query)),
+        field_errors=field_errors,
+        page_links=query.links(rows, more=more),
+        announced=[]
+        if query.is_filtered or query.outcome != "unmatched" or query.page > 1
+        else await messages_store.list_announced(
+            services.db, request.now - ANNOUNCED_FOR, ANNOUNCED_SHOWN, services.catalogue
+        ),
+    )
+
+
+@OPERATIONS.add("GET", "/operator/transfers.csv", guard=operator_page)
+async def transfers_csv(request: Request, query: TransfersQuery) -> Response:
+    """All transfers of the list as CSV."""
+    matching, field_errors = query.matching()
+    if field_errors:
+        raise ValidationFailed(*(FieldError(name, "invalid_value", message) for name, message in field_errors.items()))
+    parts = _as_csv(request.services, matching, query.sort, request.now)
+    return download(file_name(f"transfers-{query.outcome}", request.now), parts)
+
+
+async def _page_of(services: Services, matching: TransferFilter, query: TransfersQuery) -> list[FoundTransfer]:
+    after = parse_id(query.after) if query.page > query.deepest else None
+    if query.page > query.deepest and after is None:
+        return []
+    offset = 0 if after is not None else query.offset
+    return await transfers_store.list_transfers(
+        services.db, services.catalogue, matching, query.sort, query.fetch, after=after, offset=offset
+    )
+
+
+async def _shown(services: Services, found: Sequence[FoundTransfer], now: datetime) -> AsyncIterator[ShownRow]:
+    today = now.astimezone(UTC).date()
+    for one in found:
+        may_pay = one.outcome == "unmatched" and one.side == "credit"
+        suggested = await suggest(services.db, one, services.catalogue) if may_pay else []
+        yield ShownRow(one, _age_days(one.booked_on, today), suggested[0] if suggested else None)
+
+
+def _age_days(booked_on: date, today: date) -> int:
+    return max((today - booked_on).days, 0)
+
+
+async def _as_csv(services: Services, matching: TransferFilter, sort: TransferSort, now: datetime) -> AsyncIterator[str]:
+    """A header line, and a line for each transfer. Amounts are negative if they were sent."""
+    yield lines([HEADER])
+    after: UUID | None = None
+    while found := await transfers_store.list_transfers(
+        services.db, services.catalogue, matching, sort, ROWS_AT_ONCE, after=after
+    ):
+        yield lines([_cells(row) async for row in _shown(services, found, now)])
+        after = found[-1].id
+
+
+def _cells(row: ShownRow) -> list[str]:
+    one, suggestion = row.transfer, row.suggestion
+    return [
+        *(str(one.id), str(one.booked_on), str(row.age_days), one.side, one.currency, one.signed),
+        *(text or "" for text in (one.other_name, one.other_iban, one.other_bic, one.words, one.end_to_end_id)),
+        *(one.outcome, one.reason, one.reference or ""),
+        *(("", "") if suggestion is None else (suggestion.payment.reference, " ".join(suggestion.reasons))),
+    ]

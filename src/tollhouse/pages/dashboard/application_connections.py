@@ -1,0 +1,112 @@
+"""Pages of an application's connections for its owner: list, details, disconnect."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
+from tollhouse.accounts.identity.model import Person
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import LongPageQuery
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_ROWS_MAX
+from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.oauth import connections, connections_store
+from tollhouse.oauth.model import ApplicationRevoked, ClientView
+from tollhouse.pages.dashboard.application_tabs import confirmation_errors, get_client, tab_page, unconfirmed_page
+
+OPERATIONS = Operations(PAGES)
+
+
+class ConnectionsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?page=` of the list, and `?done=` of the flash message."""
+
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = CONNECTIONS_PER_PAGE
+    done: str = ""
+
+
+FIRST_PAGE = ConnectionsPageQuery()
+
+
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections", guard=signed_in_page)
+async def list_page(request: Request, caller: Person, client_id: str, query: ConnectionsPageQuery) -> Response:
+    """The merchants that are or were connected, newest first, 100 per page."""
+    client = await get_client(request, caller, client_id)
+    return await _list_page(request, caller, client, query=query)
+
+
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections/{grant_id}", guard=signed_in_page)
+async def details(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
+    """A connection: environment, permissions, disconnect."""
+    return await _details(request, caller, client_id, grant_id)
+
+
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/connections/{grant_id}/disconnect", guard=signed_in_page_while_suspended
+)
+async def disconnect(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
+    """Disconnect one merchant. A repeated request succeeds."""
+    try:
+        await request.transact(lambda work: connections.disconnect_one(work, caller.merchant_id, client_id, grant_id))
+    except ApplicationRevoked as error:
+        return await _details(request, caller, client_id, grant_id, error)
+    return see_other(f"/developers/apps/{client_id}/connections/{grant_id}?done=disconnected")
+
+
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/connections/disconnect", guard=signed_in_page_while_suspended)
+async def disconnect_all(request: Request, caller: Person, client_id: str) -> Response:
+    """Disconnect all merchants, confirmed by the application's name."""
+    client = await get_client(request, caller, client_id)
+    if field_errors := confirmation_errors(request.form(), client):
+        return await _list_page(request, caller, client, field_errors)
+    try:
+        await request.transact(lambda work: connections.disconnect_all(work, caller.merchant_id, client_id))
+    except ApplicationRevoked as error:
+        return await _list_page(request, caller, await get_client(request, caller, client_id), error=error)
+    return see_other(f"/developers/apps/{client_id}/connections?done=all")
+
+
+async def _list_page(
+    request: Request,
+    person: Person,
+    client: ClientView,
+    field_errors: dict[str, str] | None = None,
+    *,
+    error: ApplicationRevoked | None = None,
+    query: ConnectionsPageQuery = FIRST_PAGE,
+) -> Response:
+    found = await connections_store.list_connections(
+        request.services.db, person.merchant_id, client.client_id, query.window, request.now
+    )
+    rows, more = query.cut(found)
+    links = msgspec.structs.replace(query, done="").links([position for _, position in rows], more=more)
+    context: dict[str, Any] = {"connections": [connection for connection, _ in rows], "page_links": links}
+    if field_errors:
+        return unconfirmed_page(request, person, client, "connections", field_errors, **context)
+    return tab_page(request, person, client, "connections", error=error, field_errors={}, **context)
+
+
+async def _details(
+    request: Request, person: Person, client_id: str, grant_id: UUID, error: ApplicationRevoked | None = None
+) -> Response:
+    client = await get_client(request, person, client_id)
+    connection = await connections_store.find_connection(
+        request.services.db, person.merchant_id, client_id, grant_id, request.now
+    )
+    if connection is None:
+        raise NotFound
+    return tab_page(
+        request,
+        person,
+        client,
+        "connections",
+        error=error,
+        template="dashboard/applications/app_connection.html",
+        connection=connection,
+        permissions=PERMISSIONS,
+    )

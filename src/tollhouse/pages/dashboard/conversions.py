@@ -1,0 +1,215 @@
+"""Dashboard pages of conversions: list, details, and the form for a new conversion.
+
+The confirmation names a quote, and a quote is used once, so a form that is sent twice converts once.
+"""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.accounts.identity.guards import signed_in_page
+from tollhouse.accounts.identity.model import Person
+from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.paging import LongPageQuery
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.currencies import Currency
+from tollhouse.kernel.catalogue.typed_amounts import amount_texts, read_amount
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.text import Text
+from tollhouse.ledger.books.model import BalanceLimitExceeded, InsufficientFunds
+from tollhouse.ledger.books.store import list_balances
+from tollhouse.pages.dashboard.conversion_summary import summarize
+from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
+from tollhouse.transfers.conversions import actions, store
+from tollhouse.transfers.conversions.errors import PairUnavailable
+from tollhouse.transfers.conversions.new_conversion import NewConversion, NewConversionQuote
+from tollhouse.transfers.conversions.store import ConversionsQuery
+from tollhouse.transfers.conversions.views import conversion_quote_view, conversion_view
+from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum, QuoteAlreadyUsed, QuoteExpired
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("from_currency", "to_currency", "amount", "to_amount", "external_id", "webhook_url")
+AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, InsufficientFunds, BalanceLimitExceeded)
+QUOTE_RENEWED = "The quote has expired. Review the new amounts before you confirm."
+
+
+class ConversionsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?currency=&page=` of the list. The currency matches either of the two; empty is no filter."""
+
+    currency: str = ""
+
+
+class TypedConversion(Struct, frozen=True, forbid_unknown_fields=True):
+    """The query of the form: its script requests the summary of what is being typed."""
+
+    from_currency: str = ""
+    to_currency: str = ""
+    amount: str = ""
+    to_amount: str = ""
+
+
+class ConversionForm(Struct, frozen=True):
+    """The values of the form: the amount to convert, or the amount to receive."""
+
+    values: dict[str, str]
+
+    def new_quote(self, currencies: Mapping[str, Currency]) -> NewConversionQuote:
+        """The quote to create."""
+        given, got = self.values["from_currency"], self.values["to_currency"]
+        return NewConversionQuote(
+            from_currency=given,
+            to_currency=got,
+            amount=read_amount(self.values["amount"], currencies.get(given)) or None,
+            to_amount=read_amount(self.values["to_amount"], currencies.get(got)) or None,
+        )
+
+    def new_conversion(self, quote_id: UUID) -> NewConversion:
+        """The conversion to create."""
+        external_id, webhook_url = self.values["external_id"] or None, self.values["webhook_url"] or None
+        return NewConversion(quote_id=quote_id, external_id=external_id, webhook_url=webhook_url)
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions", guard=signed_in_page)
+async def list_page(request: Request, caller: Person, mode: str, query: ConversionsPageQuery) -> Response:
+    """The list of conversions, newest first."""
+    env = caller.env(mode)
+    filters = ConversionsQuery(currency=query.currency or None)
+    found, more = query.cut(await store.list_conversions(request.services.db, env, filters, query.window))
+    return page(
+        request,
+        "dashboard/conversions/list.html",
+        person=caller,
+        mode=env.mode,
+        here="conversions",
+        conversions=[conversion_view(one, request.services.catalogue) for one in found],
+        query=query,
+        saved=await load_saved_filters(request, caller, env, "conversions", query),
+        currencies=currency_options(request.services.catalogue),
+        page_links=query.links(found, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions/new", guard=signed_in_page)
+async def fill_in(request: Request, caller: Person, mode: str, query: TypedConversion) -> Response:
+    """The form for a new conversion."""
+    return await _form(request, caller, caller.env(mode), _parse_form(Form(list(msgspec.structs.asdict(query).items()))))
+
+
+@OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page, recent_authentication="live")
+async def review(request: Request, caller: Person, mode: str) -> Response:
+    """The amounts to confirm, or the form with its errors."""
+    env = caller.env(mode)
+    form = _parse_form(request.form())
+    if request.form().one("change"):
+        return await _form(request, caller, env, form)
+    return await _review(request, caller, env, form)
+
+
+@OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page, recent_authentication="live")
+async def confirm(request: Request, caller: Person, mode: str) -> Response:
+    """Convert as quoted."""
+    env, services = caller.env(mode), request.services
+    form = _parse_form(request.form())
+    quote_id = parse_id(request.form().one("quote_id") or "")
+    if quote_id is None:
+        return await _review(request, caller, env, form)
+    new = form.new_conversion(quote_id)
+    try:
+        created_id = (await request.transact(lambda work: actions.convert(work, env, new))).id
+    except ApiError as error:
+        # Whatever the error is, an earlier request may have created the conversion.
+        created_id = await store.id_by_quote(services.db, env, quote_id)
+        if created_id is None and isinstance(error, QuoteExpired | QuoteAlreadyUsed | NotFound):
+            return await _review(request, caller, env, form, QUOTE_RENEWED)
+        if created_id is None:
+            return await _form(request, caller, env, form, _form_errors(error, form, request.services.catalogue))
+    return see_other(f"/{env.mode}/conversions/{created_id}")
+
+
+@OPERATIONS.add("GET", "/{mode}/conversions/{conversion_id}", guard=signed_in_page)
+async def details(request: Request, caller: Person, mode: str, conversion_id: UUID) -> Response:
+    """A conversion: amounts, fee, rate."""
+    env = caller.env(mode)
+    found = await store.get(request.services.db, env, conversion_id)
+    return page(
+        request,
+        "dashboard/conversions/one.html",
+        person=caller,
+        mode=env.mode,
+        here="conversions",
+        conversion=conversion_view(found, request.services.catalogue),
+    )
+
+
+def _parse_form(posted: Form) -> ConversionForm:
+    return ConversionForm({name: posted.one(name) or "" for name in FIELDS})
+
+
+def currency_options(catalogue: Catalogue) -> list[tuple[str, Text]]:
+    """The currencies that can be converted."""
+    return [(one.code, one.label) for one in catalogue.currencies.values() if one.operations.conversions]
+
+
+async def _review(request: Request, person: Person, env: MerchantEnv, form: ConversionForm, message: str = "") -> Response:
+    catalogue = request.services.catalogue
+    try:
+        new = form.new_quote(catalogue.currencies)
+        quote = await request.services.db.transact(
+            lambda tx: actions.quote(tx, env, new, request.now, catalogue, check_funds=True)
+        )
+    except ApiError as error:
+        return await _form(request, person, env, form, _form_errors(error, form, request.services.catalogue))
+    return page(
+        request,
+        "dashboard/conversions/review.html",
+        409 if message else 200,
+        person=person,
+        mode=env.mode,
+        here="conversions",
+        quote=conversion_quote_view(quote, catalogue),
+        now=stamp(quote.expires_at - actions.QUOTE_VALID_FOR),
+        values=form.values,
+        message=message,
+    )
+
+
+async def _form(
+    request: Request, person: Person, env: MerchantEnv, form: ConversionForm, form_errors: FormErrors = NO_ERRORS
+) -> Response:
+    db, catalogue = request.services.db, request.services.catalogue
+    available = {one.currency: one.available_minor for one in await list_balances(db, env) if one.available_minor > 0}
+    return page(
+        request,
+        "dashboard/conversions/new.html",
+        form_errors.status,
+        person=person,
+        mode=env.mode,
+        here="conversions",
+        currencies=currency_options(catalogue),
+        available=[(catalogue.format_amount(minor, code), code) for code, minor in available.items()],
+        summary=await summarize(db, env, form.new_quote(catalogue.currencies), available, request.now, catalogue),
+        values=form.values,
+        form_errors=form_errors,
+    )
+
+
+def _form_errors(error: ApiError, form: ConversionForm, catalogue: Catalogue) -> FormErrors:
+    at = ""
+    if isinstance(error, AMOUNT_ERRORS):
+        at = "amount" if form.values["amount"] else "to_amount"
+    elif isinstance(error, PairUnavailable):
+        at = "to_currency"
+    given, got = (catalogue.currencies.get(form.values[name]) for name in ("from_currency", "to_currency"))
+    texts = amount_texts(given, amount=form.values["amount"])
+    texts |= amount_texts(got, to_amount=form.values["to_amount"])
+    return form_errors_of(error, FIELDS, at, {("amount", "invalid_value"): "Enter one of the two amounts."} | texts)

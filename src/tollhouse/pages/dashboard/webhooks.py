@@ -1,0 +1,218 @@
+"""The webhook pages of the dashboard: signing secret, delivery, test events, and the event history."""
+
+from uuid import UUID
+
+import msgspec
+from starlette.responses import Response
+
+from tollhouse.accounts.identity.guards import signed_in_page
+from tollhouse.accounts.identity.model import Person
+from tollhouse.http.form_errors import by_field
+from tollhouse.http.forms import flash_message
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.pages.dashboard.event_subjects import subject_of
+from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
+from tollhouse.platform.database.pool import Pool
+from tollhouse.webhooks.endpoints import actions, labels, store
+from tollhouse.webhooks.endpoints.model import (
+    EventsPageQuery,
+    WebhookDeliveryDisabled,
+    WebhookDestinationMissing,
+    WebhookEvent,
+    WebhookSecretMissing,
+)
+from tollhouse.webhooks.endpoints.store import EventFilter
+from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.webhooks.request_log import store as request_store
+from tollhouse.webhooks.request_log.model import CausingRequest
+from tollhouse.webhooks.request_log.retention import kept_since
+
+OPERATIONS = Operations(PAGES)
+EXCHANGES_SHOWN = 20
+NOTICES = {
+    "saved": "Signing secret activated. It signs all deliveries from now on.",
+    "expired": "There is no secret to activate. A generated secret expires after an hour. Generate a new one.",
+    "on": "Delivery turned on.",
+    "off": "Delivery turned off. Pending events were canceled.",
+}
+ADVICE = {
+    WebhookDeliveryDisabled.code: "Turn on delivery on the Webhooks page, then resend the event.",
+    WebhookDestinationMissing.code: "The request had no webhook_url, and there is no saved URL.",
+    WebhookSecretMissing.code: "Activate a signing secret on the Webhooks page. Events are never sent unsigned.",
+}
+
+
+@OPERATIONS.add("GET", "/{mode}/developers/webhooks", guard=signed_in_page)
+async def settings(request: Request, caller: Person, mode: str) -> Response:
+    """Show the signing secret, delivery, the test form and the saved URL."""
+    done = flash_message(request.query)
+    return await _settings(request, caller, caller.env(mode), notice=NOTICES.get(done, ""))
+
+
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret", guard=signed_in_page, recent_authentication="live")
+async def generate_secret(request: Request, caller: Person, mode: str) -> Response:
+    """Generate a secret and show it once. It must be activated."""
+    env = caller.env(mode)
+    secret = await request.transact(lambda work: actions.generate_secret(work, env))
+    return await _settings(request, caller, env, secret=secret)
+
+
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret/activate", guard=signed_in_page, recent_authentication="live")
+async def save_secret(request: Request, caller: Person, mode: str) -> Response:
+    """Activate the pending secret and enable delivery."""
+    env = caller.env(mode)
+    is_pending = (await actions.get_secret_state(request.services.db, env, request.now)).pending
+    if is_pending:
+        await request.transact(lambda work: actions.activate_secret(work, env))
+    return see_other(f"/{env.mode}/developers/webhooks?done={'saved' if is_pending else 'expired'}")
+
+
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/on", guard=signed_in_page)
+async def enable_delivery(request: Request, caller: Person, mode: str) -> Response:
+    """Enable delivery."""
+    env = caller.env(mode)
+    await request.transact(lambda work: actions.enable_delivery(work, env))
+    return see_other(f"/{env.mode}/developers/webhooks?done=on")
+
+
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/off", guard=signed_in_page)
+async def disable_delivery(request: Request, caller: Person, mode: str) -> Response:
+    """Disable delivery."""
+    env = caller.env(mode)
+    await request.transact(lambda work: actions.disable_delivery(work, env))
+    return see_other(f"/{env.mode}/developers/webhooks?done=off")
+
+
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/test", guard=signed_in_page)
+async def send_test(request: Request, caller: Person, mode: str) -> Response:
+    """Send a test event and show it."""
+    env = caller.env(mode)
+    url, event_type = request.form().one("url") or "", request.form().one("type") or TEST_EVENT
+    try:
+        event = await request.transact(lambda work: actions.send_test(work, env, url, event_type))
+    except ApiError as error:
+        return await _settings(request, caller, env, url=url, event_type=event_type, error=error)
+    return see_other(f"/{env.mode}/developers/events/{event.id}")
+
+
+@OPERATIONS.add("GET", "/{mode}/developers/events", guard=signed_in_page)
+async def events(request: Request, caller: Person, mode: str, query: EventsPageQuery) -> Response:
+    """List events, newest first, filtered by status and type."""
+    env = caller.env(mode)
+    db = request.services.db
+    found = await (store.list_filtered_events(db, env, query) if query.filters else _newest(db, env, query))
+    shown, more = query.cut(found)
+    return page(
+        request,
+        "dashboard/webhooks/events.html",
+        person=caller,
+        mode=env.mode,
+        here="events",
+        events=[(one, subject_of(one)) for one in shown],
+        query=query,
+        saved=await load_saved_filters(request, caller, env, "developers/events", query),
+        searched=store.SEARCHED_EVENTS_MAX if store.is_search_bounded(query) else 0,
+        statuses=[(status, status) for status in labels.STATUSES],
+        types=[(name, name) for name in (*EVENT_TYPES, TEST_EVENT)],
+        page_links=query.links(shown, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/{mode}/developers/events/{event_id}", guard=signed_in_page)
+async def event(request: Request, caller: Person, mode: str, event_id: UUID) -> Response:
+    """Show an event: payload, attempts, next attempt."""
+    return await _event(request, caller, caller.env(mode), event_id)
+
+
+@OPERATIONS.add("POST", "/{mode}/developers/events/{event_id}/redeliver", guard=signed_in_page)
+async def redeliver(request: Request, caller: Person, mode: str, event_id: UUID) -> Response:
+    """Redeliver an event."""
+    env = caller.env(mode)
+    try:
+        await request.transact(lambda work: actions.redeliver_unless_due(work, env, event_id))
+    except NotFound:
+        raise
+    except ApiError as error:
+        return await _event(request, caller, env, event_id, error=error)
+    return see_other(f"/{env.mode}/developers/events/{event_id}")
+
+
+async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
+    return await store.list_events(db, env, EventFilter(), query.window)
+
+
+async def _settings(
+    request: Request,
+    person: Person,
+    env: MerchantEnv,
+    *,
+    notice: str = "",
+    secret: str = "",
+    url: str = "",
+    event_type: str = TEST_EVENT,
+    error: ApiError | None = None,
+) -> Response:
+    services = request.services
+    response = page(
+        request,
+        "dashboard/webhooks/settings.html",
+        error.status if error else 200,
+        person=person,
+        mode=env.mode,
+        here="webhooks",
+        done=notice,
+        secret=secret,
+        state=await actions.get_secret_state(services.db, env, request.now),
+        is_delivery_enabled=await store.is_delivery_enabled(services.db, env),
+        compatible=services.settings.deprecated_webhooks,
+        saved=await actions.get_configuration(services.db, env, services),
+        source_ip=services.settings.webhook_source_ip,
+        url=url,
+        event_type=event_type,
+        test_types=[(one, one) for one in actions.test_types(env)],
+        message=error.message if error else "",
+        field_errors=by_field(error),
+    )
+    response.headers.update(error.headers if error else {})
+    return response
+
+
+async def _event(
+    request: Request, person: Person, env: MerchantEnv, event_id: UUID, *, error: ApiError | None = None
+) -> Response:
+    found, history = await actions.get_event(request.services.db, env, event_id)
+    return page(
+        request,
+        "dashboard/webhooks/event.html",
+        error.status if error else 200,
+        person=person,
+        mode=env.mode,
+        here="events",
+        event=found,
+        subject=subject_of(found).link,
+        cause=await _cause(request, env, found),
+        payload=msgspec.json.format(found.payload).decode(),
+        meaning=labels.describe_status(found.status, found.destination_url),
+        tries=sum(attempt.trigger == "automatic" for attempt in history),
+        tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
+        attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in history],
+        exchanges={
+            one.attempt: one for one in await store.list_exchanges(request.services.db, env, event_id, EXCHANGES_SHOWN)
+        },
+        due=found.next_attempt_at is not None and found.next_attempt_at <= request.now,
+        message=error.message if error else "",
+        advice=ADVICE.get(error.code, "") if error else "",
+    )
+
+
+async def _cause(request: Request, env: MerchantEnv, event: WebhookEvent) -> CausingRequest | None:
+    """The API request that caused the event, as long as the log has it."""
+    if event.request_id is None:
+        return None
+    return await request_store.get_cause(
+        request.services.db, env, event.request_id, kept_since(request.services, request.now)
+    )

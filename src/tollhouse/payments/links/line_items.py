@@ -1,0 +1,72 @@
+"""What a payment link sells, line by line: the request and its validation."""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+from msgspec import Struct
+
+from tollhouse.http.bodies import documented
+from tollhouse.kernel import messages
+from tollhouse.kernel.catalogue.amounts import AmountOrZero, amount_error, minor_of
+from tollhouse.kernel.catalogue.currencies import Currency
+from tollhouse.kernel.errors import FieldError
+from tollhouse.kernel.examples import example
+from tollhouse.kernel.limits import LINE_ITEM_QUANTITY_MAX, LINE_ITEMS_MAX, LINK_NAME_CHARS_MAX
+from tollhouse.kernel.money import MINOR_MAX
+from tollhouse.kernel.names import is_readable
+from tollhouse.payments.links.model import LineItem
+
+FIELD = "line_items"
+ANOTHER_SUM = "The line items must add up to the amount. Omit the amount, and it is their sum."
+NO_SUM = "The line items must add up to an amount above zero that a payment can have."
+
+
+class LineItemRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A line of what is sold: its name, how many, and the price of one in the link's currency, with its taxes."""
+
+    name: Annotated[str, documented(minLength=1, maxLength=LINK_NAME_CHARS_MAX), example("Espresso")]
+    quantity: Annotated[int, documented(minimum=1, maximum=LINE_ITEM_QUANTITY_MAX), example(2)] = 1
+    unit_amount: Annotated[AmountOrZero, example("2.10")]
+
+
+def line_item_errors(
+    items: Sequence[LineItemRequest], currency: Currency | None, amount_minor: int | None, *, has_amount: bool
+) -> Iterator[FieldError]:
+    """Yield every invalid field of the items. `has_amount`: the request has an amount; it is None if that is invalid."""
+    if len(items) > LINE_ITEMS_MAX:
+        yield FieldError(FIELD, "invalid_value", messages.items(None, LINE_ITEMS_MAX))
+        return
+    found = [error for place, item in enumerate(items) for error in _item_errors(f"{FIELD}.{place}", item, currency)]
+    yield from found
+    if not items or found:
+        return
+    if not has_amount and amount_minor is None:
+        yield FieldError(FIELD, "out_of_range", NO_SUM)
+    if has_amount and amount_minor is not None and amount_minor != total_minor(items, currency):
+        yield FieldError(FIELD, "out_of_range", ANOTHER_SUM)
+
+
+def total_minor(items: Sequence[LineItemRequest], currency: Currency | None) -> int | None:
+    """The sum of the items; None if one is invalid, or if no payment can have this amount."""
+    total = 0
+    for item in items:
+        unit_minor = minor_of(item.unit_amount, currency, 0)
+        if unit_minor is None:
+            return None
+        total += item.quantity * unit_minor
+    return total if 0 < total <= MINOR_MAX else None
+
+
+def to_line_items(items: Sequence[LineItemRequest], currency: Currency) -> tuple[LineItem, ...]:
+    """The items of a valid request."""
+    return tuple(LineItem(item.name.strip(), item.quantity, minor_of(item.unit_amount, currency, 0) or 0) for item in items)
+
+
+def _item_errors(field: str, item: LineItemRequest, currency: Currency | None) -> Iterator[FieldError]:
+    name = item.name.strip()
+    if not 1 <= len(name) <= LINK_NAME_CHARS_MAX or not is_readable(name):
+        yield FieldError(f"{field}.name", "invalid_value", messages.plain_text(1, LINK_NAME_CHARS_MAX))
+    if not 1 <= item.quantity <= LINE_ITEM_QUANTITY_MAX:
+        yield FieldError(f"{field}.quantity", "out_of_range", messages.whole_number(1, LINE_ITEM_QUANTITY_MAX))
+    if minor_of(item.unit_amount, currency, 0) is None:
+        yield amount_error(currency, f"{field}.unit_amount")

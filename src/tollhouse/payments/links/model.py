@@ -1,0 +1,190 @@
+"""The payment link."""
+
+import base64
+import secrets
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
+from tollhouse.platform.database.records import Array, Columns, Internal, Json, Record
+from tollhouse.transfers.orders.store import CLOCK_OFFSET
+
+LinkStatus = Literal["active", "completed", "expired", "canceled"]
+UnpayableReason = Literal[
+    "not_active",
+    "account_suspended",
+    "no_method",
+    "provider_not_configured",
+    "provider_down",
+    "disabled_by_operator",
+    "disabled_by_merchant",
+    "amount_out_of_range",
+    "rate_unavailable",
+]
+"""Why nobody can pay a link now. Those of methods are reasons of the checkout; `no_method`: none takes the currency."""
+NO_OFFSET = timedelta()
+
+
+class LinkCreator(Struct, frozen=True):
+    """The creator of a link: an API key, an application or a dashboard user."""
+
+    type: Literal["api_key", "oauth", "dashboard"]
+    oauth_client_id: str | None = None
+
+
+def effective_status(status: LinkStatus, expires_at: datetime, now: datetime) -> LinkStatus:
+    """The status of a link at `now`: an active link is expired from `expires_at` on, even if no job has recorded it yet."""
+    return "expired" if status == "active" and now >= expires_at else status
+
+
+class TaxLine(Struct, frozen=True):
+    """A tax that is included in the amount of a link."""
+
+    name: str
+    amount_minor: int
+
+
+class LineItem(Struct, frozen=True):
+    """A line of what a link sells. The price of one includes its taxes and can be zero."""
+
+    name: str
+    quantity: int
+    unit_amount_minor: int
+
+    @property
+    def amount_minor(self) -> int:
+        """The price of all of them."""
+        return self.quantity * self.unit_amount_minor
+
+
+class QuantityRange(Struct, frozen=True):
+    """How many of what a link sells can be bought with one payment. The customer chooses."""
+
+    min: int
+    max: int
+
+
+class CustomerAmount(Struct, frozen=True):
+    """The amounts of a link that the customer can choose. `preset_minor` is what the checkout suggests."""
+
+    min_minor: int
+    max_minor: int
+    preset_minor: int | None
+
+
+class CheckoutPrice(Struct, frozen=True):
+    """What a payment of a link costs, in the currency of the link, and how many it is for if the customer chose that."""
+
+    amount_minor: int
+    quantity: int | None = None
+
+
+QUANTITY_COLUMNS = Columns({"quantity_min": "min", "quantity_max": "max"})
+CUSTOMER_AMOUNT_COLUMNS = Columns(
+    {
+        "customer_amount_min": "min_minor",
+        "customer_amount_max": "max_minor",
+        "customer_amount_preset": "preset_minor",
+    }
+)
+
+
+class PaymentLink(Struct, frozen=True, kw_only=True):
+    """A request to be paid a price, until it is paid `max_payments` times, expires or is canceled.
+
+    `amount_minor` is the price, or the price of one if the customer chooses the quantity. If the customer chooses the
+    amount, it is the suggested one, else the least. None of this changes.
+
+    `clock_offset` is the offset of the merchant's test clock. Expiry is compared with the test clock's time.
+    """
+
+    id: UUID
+    status: Annotated[LinkStatus, example("active")] = "active"
+    display_name: Annotated[str, example("Coffee")]
+    description: str | None
+    amount_minor: int
+    currency: str
+    tax_lines: Json[tuple[TaxLine, ...]] = ()
+    line_items: Json[tuple[LineItem, ...]] = ()
+    quantity: Annotated[QuantityRange | None, QUANTITY_COLUMNS] = None
+    customer_amount: Annotated[CustomerAmount | None, CUSTOMER_AMOUNT_COLUMNS] = None
+    project_id: UUID
+    webhook_url: str | None
+    external_id: str | None
+    metadata: Json[dict[str, str]]
+    payment_method_ids: Array[tuple[str, ...] | None]
+    success_url: str | None
+    cancel_url: str | None
+    customer_email: str | None
+    max_payments: Annotated[int | None, example(1)]
+    payments_count: Annotated[int, example(0)] = 0
+    amount_paid_minor: int = 0
+    latest_transaction_id: UUID | None = None
+    created_by: Annotated[LinkCreator, Columns({"created_by_type": "type", "created_by_client_id": "oauth_client_id"})]
+    env: MerchantEnv
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+    completed_at: datetime | None = None
+    canceled_at: datetime | None = None
+    version: int = 1
+    token: Internal[str]
+    clock_offset: Internal[Annotated[timedelta, CLOCK_OFFSET]] = NO_OFFSET
+
+    @property
+    def is_price_chosen(self) -> bool:
+        """Whether the customer chooses the quantity or the amount."""
+        return self.quantity is not None or self.customer_amount is not None
+
+    @property
+    def amount_range(self) -> tuple[int, int]:
+        """The least and the largest amount of a payment."""
+        if self.customer_amount is not None:
+            return self.customer_amount.min_minor, self.customer_amount.max_minor
+        if self.quantity is not None:
+            return self.amount_minor * self.quantity.min, self.amount_minor * self.quantity.max
+        return self.amount_minor, self.amount_minor
+
+    @property
+    def suggested_price(self) -> CheckoutPrice:
+        """The price that was not chosen by a customer: the suggested amount, else the least."""
+        return CheckoutPrice(self.amount_minor) if self.quantity is None else self.price_of(self.quantity.min)
+
+    def price_of(self, quantity: int) -> CheckoutPrice:
+        """The price of so many."""
+        return CheckoutPrice(self.amount_minor * quantity, quantity)
+
+    def allows(self, price: CheckoutPrice) -> bool:
+        """Whether a customer can pay this price."""
+        if self.quantity is None:
+            least, most = self.amount_range
+            return price.quantity is None and least <= price.amount_minor <= most
+        number = price.quantity
+        return number is not None and self.quantity.min <= number <= self.quantity.max and price == self.price_of(number)
+
+    def items_of(self, price: CheckoutPrice) -> tuple[LineItem, ...]:
+        """What is sold for this price, if that is more than a name."""
+        if price.quantity is None:
+            return self.line_items
+        return (LineItem(self.display_name, price.quantity, self.amount_minor),)
+
+    def taxes_of(self, price: CheckoutPrice) -> tuple[TaxLine, ...]:
+        """The taxes that this price includes."""
+        times = price.quantity or 1
+        return tuple(TaxLine(line.name, line.amount_minor * times) for line in self.tax_lines)
+
+    def status_at(self, now: datetime) -> LinkStatus:
+        """The status at `now`."""
+        return effective_status(self.status, self.expires_at, now + self.clock_offset)
+
+
+LINK = Record(PaymentLink, "payment_links")
+
+
+def new_link_token() -> str:
+    """A token for the checkout URL: 128 random bits in 26 characters, independent of the link's id."""
+    return base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()

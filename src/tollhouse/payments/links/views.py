@@ -1,0 +1,93 @@
+"""Payment links as JSON in the API and in events."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from tollhouse.http.record_views import After, RecordView, view_of
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.examples import example
+from tollhouse.payments.links.model import PaymentLink, UnpayableReason
+
+
+class TaxLineView(Struct, frozen=True):
+    """A tax that is included in the amount."""
+
+    name: str
+    amount: str
+    amount_minor: int
+
+
+class LineItemView(Struct, frozen=True):
+    """A line of what is sold."""
+
+    name: str
+    quantity: int
+    unit_amount: str
+    unit_amount_minor: int
+    amount: str
+    amount_minor: int
+
+
+class CustomerAmountView(Struct, frozen=True):
+    """The amounts that the customer can choose. `preset` is what the checkout suggests."""
+
+    min: str
+    min_minor: int
+    max: str
+    max_minor: int
+    preset: str | None
+    preset_minor: int | None
+
+
+@view_of(PaymentLink)
+class LinkView(RecordView, frozen=True, kw_only=True):
+    """GET /payment-links/{id}."""
+
+    object: Annotated[Literal["payment_link"], After("id")] = "payment_link"
+    url: Annotated[str, After("object"), example("https://pay.example/pay/x7Kq2")]
+    payable: Annotated[bool, After("status"), example(True)]
+    unpayable_reason: Annotated[UnpayableReason | None, After("payable"), example(None)]
+    tax_lines: Annotated[list[TaxLineView], example([])]
+    line_items: Annotated[list[LineItemView], example([])]
+    customer_amount: Annotated[CustomerAmountView | None, example(None)]
+
+
+def link_view(
+    link: PaymentLink, base_url: str, now: datetime, catalogue: Catalogue, reason: UnpayableReason | None = "not_active"
+) -> LinkView:
+    """The link at `now`. `reason`: why nobody can pay it, of an active link as `payability.py` says."""
+    return LinkView.of(
+        link,
+        catalogue,
+        url=f"{base_url}/pay/{link.token}",
+        status=link.status_at(now),
+        payable=reason is None,
+        unpayable_reason=reason,
+        tax_lines=[
+            TaxLineView(line.name, catalogue.format_amount(line.amount_minor, link.currency), line.amount_minor)
+            for line in link.tax_lines
+        ],
+        line_items=[
+            LineItemView(
+                item.name,
+                item.quantity,
+                catalogue.format_amount(item.unit_amount_minor, link.currency),
+                item.unit_amount_minor,
+                catalogue.format_amount(item.amount_minor, link.currency),
+                item.amount_minor,
+            )
+            for item in link.line_items
+        ],
+        customer_amount=_customer_amount(link, catalogue),
+    )
+
+
+def _customer_amount(link: PaymentLink, catalogue: Catalogue) -> CustomerAmountView | None:
+    chosen = link.customer_amount
+    if chosen is None:
+        return None
+    least, most = (catalogue.format_amount(minor, link.currency) for minor in (chosen.min_minor, chosen.max_minor))
+    preset = None if chosen.preset_minor is None else catalogue.format_amount(chosen.preset_minor, link.currency)
+    return CustomerAmountView(least, chosen.min_minor, most, chosen.max_minor, preset, chosen.preset_minor)

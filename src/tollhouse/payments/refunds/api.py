@@ -1,0 +1,113 @@
+"""The Integration API's endpoints for refunds."""
+
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.accounts.identity.guards import scope
+from tollhouse.accounts.identity.model import Caller
+from tollhouse.http.lists import ListPageRequest, ListQuery, PageRequest
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Work
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.ledger.books.model import InsufficientFunds
+from tollhouse.payments.links.errors import MethodUnavailable
+from tollhouse.payments.refunds import actions, store
+from tollhouse.payments.refunds.destination import SCOPE_FOR_OTHER_RECEIVERS
+from tollhouse.payments.refunds.errors import ChargedBack, ReceiverRequired, RefundLimitReached, RefundNotAllowed
+from tollhouse.payments.refunds.new_refund import NewRefund
+from tollhouse.payments.refunds.store import RefundFilter
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.payments.transactions.model import RefundStatus
+from tollhouse.payments.transactions.views import RefundView, refund_view
+from tollhouse.platform.database.pool import Pool
+from tollhouse.transfers.conversions.errors import RateUnavailable
+from tollhouse.transfers.gate.errors import RECIPIENT_ERRORS, DailyLimitExceeded
+from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum, RefundTooLarge
+
+OPERATIONS = Operations(INTEGRATION)
+
+
+class RefundListQuery(ListQuery, frozen=True):
+    """Filters of GET /refunds."""
+
+    transaction_id: UUID | None = None
+    status: list[RefundStatus] | None = None
+    currency: str | None = None
+    external_id: str | None = None
+
+
+class RefundList(Struct, frozen=True):
+    """A page of refunds."""
+
+    refunds: list[RefundView]
+    has_more: bool
+    next_cursor: str | None
+
+
+@OPERATIONS.add(
+    "POST",
+    "/transactions/{transaction_id}/refunds",
+    guard=scope("payments:write"),
+    status=201,
+    idempotency="required",
+    errors=(
+        NotFound,
+        ValidationFailed,
+        ChargedBack,
+        RefundLimitReached,
+        RefundNotAllowed,
+        ReceiverRequired,
+        MethodUnavailable,
+        RefundTooLarge,
+        AmountBelowMinimum,
+        AmountBelowFees,
+        AmountAboveMaximum,
+        DailyLimitExceeded,
+        *RECIPIENT_ERRORS,
+        RateUnavailable,
+        InsufficientFunds,
+    ),
+)
+async def request_refund(caller: Caller, transaction_id: UUID, body: NewRefund, work: Work) -> RefundView:
+    """Refund a payment. Refunds all that is left, or a part. By default it goes to the account that paid.
+
+    Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and needs
+    an operator's approval.
+    """
+    may_withdraw = SCOPE_FOR_OTHER_RECEIVERS in caller.scopes
+    refund, _ = await actions.request(work, caller.env, transaction_id, body, may_withdraw=may_withdraw)
+    return refund_view(refund, caller.env, work.services.catalogue)
+
+
+@OPERATIONS.add("GET", "/transactions/{transaction_id}/refunds", guard=scope("payments:read"), errors=(NotFound,))
+async def list_refunds_of(
+    caller: Caller, transaction_id: UUID, page: ListPageRequest, db: Pool, catalogue: Catalogue
+) -> RefundList:
+    """List the refunds of a transaction. Newest first."""
+    if await transaction_store.get(db, caller.env, transaction_id) is None:
+        raise NotFound
+    filters = RefundFilter(transaction_id=transaction_id)
+    found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
+    return RefundList([refund_view(one, caller.env, catalogue) for one in found], more, cursor)
+
+
+@OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
+async def list_refunds(
+    caller: Caller, query: RefundListQuery, page: PageRequest, db: Pool, catalogue: Catalogue
+) -> RefundList:
+    """List refunds. Newest first."""
+    filters = msgspec.convert(query, RefundFilter, from_attributes=True)
+    found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
+    return RefundList([refund_view(one, caller.env, catalogue) for one in found], more, cursor)
+
+
+@OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), errors=(NotFound,))
+async def read_refund(caller: Caller, refund_id: UUID, db: Pool, catalogue: Catalogue) -> RefundView:
+    """Retrieve a refund."""
+    refund = await store.get(db, caller.env, refund_id)
+    if refund is None:
+        raise NotFound
+    return refund_view(refund, caller.env, catalogue)

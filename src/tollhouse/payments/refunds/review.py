@@ -1,0 +1,110 @@
+"""What an operator's review of the transfer does to the refund."""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.accounts.approvals.model import Reviewer
+from tollhouse.http.services import Work
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.payments.refunds import actions, store
+from tollhouse.payments.transactions import settlement
+from tollhouse.payments.transactions.model import Refund, Transaction
+from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate.gate import TWO_OPERATORS, ApprovalPolicy
+from tollhouse.transfers.gate.model import OutgoingTransfer
+from tollhouse.transfers.orders.errors import InvalidState
+
+REJECTED = "review_rejected"
+
+
+class LockedRefund(Struct, frozen=True):
+    """A refund with its locked payment."""
+
+    payment: Transaction
+    refund: Refund
+
+    @property
+    def env(self) -> MerchantEnv:
+        """The merchant environment."""
+        return self.payment.env
+
+    @property
+    def version(self) -> int:
+        """Rises with every change and every approval."""
+        return self.refund.version
+
+    @property
+    def status(self) -> str:
+        """The refund's status; the review's while it is pending."""
+        refund = self.refund
+        return refund.review if refund.status == "pending" else refund.status
+
+
+async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
+    """Lock a refund of any merchant. Raises `NotFound`."""
+    found = await store.find_by_id(tx, refund_id)
+    if found is None:
+        raise NotFound
+    payment = await settlement.lock(tx, *found)
+    return LockedRefund(payment, next(one for one in payment.refunds if one.id == refund_id))
+
+
+async def lock_in(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
+    """Lock a refund of this merchant environment. Raises `NotFound`."""
+    found = await store.find_by_id(tx, refund_id)
+    if found is None or found[0] != env:
+        raise NotFound
+    return await lock(tx, refund_id)
+
+
+async def approve(
+    tx: Tx,
+    current: LockedRefund,
+    reviewer: Reviewer,
+    note: str | None,
+    now: datetime,
+    policy: ApprovalPolicy = TWO_OPERATORS,
+) -> tuple[Refund, OutgoingTransfer]:
+    """Record an operator's approval. The last one makes the worker submit the refund.
+
+    Raises `InvalidState` and what `gate.approve` raises.
+    """
+    refund = current.refund
+    if refund.status != "pending" or refund.review != "required":
+        raise InvalidState(refund.status)
+    transfer = await gate.approve(tx, refund.id, reviewer, note, now, policy)
+    # Nothing below this line may refuse.
+    look_at = now if transfer.review == "approved" else None
+    await store.record_approval(tx, current.env, refund.id, look_at, now)
+    changed = msgspec.structs.replace(refund, review=transfer.review, version=refund.version + 1, updated_at=now)
+    return changed, transfer
+
+
+def is_approved(reviewed: tuple[Refund, OutgoingTransfer]) -> bool:
+    """Whether no other approval is needed."""
+    return reviewed[0].review == "approved"
+
+
+async def approve_as_simulator(tx: Tx, current: LockedRefund, now: datetime) -> None:
+    """Approve in test mode, without operators. Raises `InvalidState`."""
+    refund = current.refund
+    if refund.status != "pending" or refund.review != "required":
+        raise InvalidState(current.status)
+    await gate.approve_as_simulator(tx, refund.id, now)
+    await store.record_approval(tx, current.env, refund.id, now, now)
+
+
+async def reject(work: Work, current: LockedRefund, reason: str) -> Refund:
+    """Reject an unreleased refund and release its hold. Raises `InvalidState` and `NotReleased`."""
+    refund = current.refund
+    if refund.status != "pending":
+        raise InvalidState(refund.status)
+    await gate.reject(work.tx, refund.id, reason, work.now)
+    # Nothing below this line may refuse.
+    payment = await actions.stop(work, current.payment, [refund], REJECTED)
+    return next(one for one in payment.refunds if one.id == refund.id)

@@ -1,0 +1,1 @@
+"""PostgreSQL: the pool, transactions, records, migrations, roles, partitions and the standby."""

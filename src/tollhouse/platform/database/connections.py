@@ -1,0 +1,33 @@
+"""Processes that are connected to the same database, distinguished by their encryption key, and what a pooler must keep."""
+
+from tollhouse.platform.database import connections_store
+from tollhouse.platform.database.pool import NAME, SESSION_SETTINGS, Pool
+from tollhouse.platform.database.pooler import role_settings_missing
+from tollhouse.platform.encryption import KeyRing
+from tollhouse.platform.settings.config import InvalidSettingsError
+
+NAME_BYTES_MAX = 63
+
+
+def application_name(keys: KeyRing) -> str:
+    """The application name of a process with this ring: `tollhouse` and the id of its first key."""
+    return f"{NAME} {keys.in_use}"[:NAME_BYTES_MAX]
+
+
+async def count_other_key_connections(db: Pool, keys: KeyRing) -> int:
+    """The number of connections of processes that encrypt with another key."""
+    row = await db.fetchrow(connections_store.OTHERS, f"{NAME} ", application_name(keys))
+    return 0 if row is None else int(row["count"])
+
+
+async def require_role_settings(db: Pool, url: str) -> None:
+    """Raises `InvalidSettingsError`, with the statements to run, if sessions through the pooler have no time limits."""
+    rows = await db.fetch(connections_store.INITIAL_SETTINGS, list(SESSION_SETTINGS))
+    actual = {row["name"]: row["value"] for row in rows}
+    missing = role_settings_missing(url, rows[0]["database"], SESSION_SETTINGS, actual)
+    if missing:
+        reason = (
+            "TOLLHOUSE_POOLER_DATABASE_URL: sessions through the pooler have no time limits. "
+            "As a superuser of the database, run what follows, then RECONNECT in the pooler's console:"
+        )
+        raise InvalidSettingsError([reason, *missing])

@@ -1,0 +1,1 @@
+"""The HTTP server of a web process, with limits on connections and requests."""

@@ -1,8 +1,0 @@
-"""What this package registers: see `http.slice`."""
-
-from tollhouse.http.slice import Job, Slice
-from tollhouse.rail_balances import jobs
-from tollhouse.rail_balances.invariants_store import INVARIANTS
-
-LOOK_EVERY_S = 5
-SLICE = Slice(jobs=(Job(LOOK_EVERY_S, jobs.measure_balances),), invariants=INVARIANTS)

@@ -1,0 +1,114 @@
+"""Pausing payouts, and resuming them when the bank's statements show what left after the backup of a restored database."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from tollhouse.accounts.approvals.model import OperatorContext
+from tollhouse.http.services import Work
+from tollhouse.kernel.bank_days import is_bank_day
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.text import Text, Translatable
+from tollhouse.platform.database.pool import Tx
+from tollhouse.rails.bank import pauses_store as store
+from tollhouse.rails.bank.files.transfer import BankAccount
+from tollhouse.rails.bank.model import BankPorts, BankRefusedError, Decided, Doing
+from tollhouse.transfers.gate import pauses as outgoing_pauses
+from tollhouse.transfers.gate import pauses_store
+from tollhouse.transfers.gate.model import Pause
+
+
+async def pause(work: Work, ports: BankPorts, context: OperatorContext) -> Decided:
+    """Pause payouts until an operator resumes them."""
+    new = Pause(new_id(), "operator", None, context.at, context.operator, context.reason or "")
+    await pauses_store.insert(work.tx, new)
+    return await _decided(work, "payouts_paused", new.id, ports, context)
+
+
+async def resume(
+    work: Work,
+    account: BankAccount | None,
+    ports: BankPorts,
+    context: OperatorContext,
+    *,
+    is_complete: bool = False,
+    seen: frozenset[UUID] | None = None,
+) -> Decided:
+    """End all open pauses. Raises `BankRefusedError` until the statements since the backup are imported and decided.
+
+    `is_complete`: the operator states that nothing was exported after the backup, such as when the service was stopped
+    before. Then no statement is required. `seen`: the pauses that the operator has seen, if there may be others by now.
+    """
+    await outgoing_pauses.pause_if_copied(work.tx, context.at)  # a command may be the first to see the database
+    pauses = await pauses_store.lock_open(work.tx)
+    if not pauses:
+        raise BankRefusedError("Payouts are not paused.")
+    if seen is not None and seen != frozenset(one.id for one in pauses):
+        raise BankRefusedError("The pauses have changed. Check them again.")
+    if not is_complete and (missing := await list_missing(work.tx, account, pauses)):
+        raise BankRefusedError(missing[0])
+    # Nothing below this line may refuse.
+    await pauses_store.resume(work.tx, [one.id for one in pauses], context.at, context.operator, context.reason or "")
+    return await _decided(work, "payouts_resumed", pauses[0].id, ports, context)
+
+
+async def list_missing(tx: Tx, account: BankAccount | None, pauses: Sequence[Pause]) -> list[Translatable]:
+    """What is required before these pauses can end: statements since the backup, and decisions about their entries."""
+    found: list[Translatable] = []
+    for one in pauses:
+        if one.data_until is not None:
+            found += await _list_missing_since(tx, account, one.data_until, one.paused_at)
+    return list(dict.fromkeys(found))
+
+
+async def _list_missing_since(
+    tx: Tx, account: BankAccount | None, data_until: datetime, paused_at: datetime
+) -> list[Translatable]:
+    """What is missing of all entries from the day of the backup until after the restore.
+
+    A file that was exported until the restore is executed on the next banking day at the latest.
+    """
+    if account is None:  # perhaps only here: a shell may lack the settings of the service
+        return ["No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER."]
+    first = data_until.astimezone(UTC).date()
+    last = paused_at.astimezone(UTC).date() + timedelta(days=1)
+    while not is_bank_day(last):
+        last += timedelta(days=1)
+    found: list[Translatable] = []
+    newest = await store.newest(tx, account.iban, paused_at)
+    if newest is None or newest.on < last:
+        found.append(Text("Import the statements from %(first)s until %(last)s, after the restore.", first=first, last=last))
+    else:
+        base = await store.base(tx, account.iban, first)
+        if base is not None and await _has_gap(tx, account, base, newest):
+            found.append(
+                Text(
+                    "A statement between %(first)s and %(last)s is missing: its entries do not add up to the last balance.",
+                    first=base.on,
+                    last=newest.on,
+                )
+            )
+    count = await store.undecided_debits(tx, first)
+    if count:
+        found.append(
+            Text(
+                "Decide the unmatched outgoing transfers since %(first)s first: %(count)s. Match what paid a payout, and "
+                "correct the merchant's balance for what paid a withdrawal that is not here.",
+                first=first,
+                count=count,
+            )
+        )
+    return found
+
+
+async def _has_gap(tx: Tx, account: BankAccount, base: store.Closing, newest: store.Closing) -> bool:
+    """Whether the entries between two closing balances do not add up. False if a balance is not known."""
+    if base.minor is None or newest.minor is None:
+        return False
+    return base.minor + await store.moved_minor(tx, account.iban, base.on, newest.on) != newest.minor
+
+
+async def _decided(work: Work, done: Doing, pause_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+    action_id = await ports.keep(work, context, done, pause_id, None)
+    return Decided(pause_id, done, context.operator, context.reason or "", stamp(context.at), action_id)

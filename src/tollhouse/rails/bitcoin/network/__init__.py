@@ -1,0 +1,1 @@
+"""Bitcoin itself: the node, keys of deposits, transfers and unsigned transactions."""

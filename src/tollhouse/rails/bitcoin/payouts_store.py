@@ -1,0 +1,173 @@
+"""SQL of payouts in bitcoin."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.rails.bitcoin.payouts_model import BitcoinPayout, WaitingPayout
+from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, OutgoingTransfer
+
+COLUMNS = "p.id, p.kind, p.rail, p.mode, p.currency, p.address, p.amount_minor, p.status, p.txid, p.fee_minor"
+INSERT = """
+    INSERT INTO bitcoin_payouts (id, kind, rail, mode, currency, address, amount_minor, status, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, 'waiting', $8, $8) ON CONFLICT (id) DO NOTHING
+"""
+GET = f"SELECT {COLUMNS} FROM bitcoin_payouts p WHERE p.id = $1"
+LOCK = f"{GET} FOR NO KEY UPDATE"
+# Rows are locked in the order of their ids, as bank exports do.
+LOCK_WAITING = f"""
+    SELECT {OUTGOING_TRANSFER.columns_of("o")}
+    FROM outgoing_transfers o JOIN bitcoin_payouts p ON p.id = o.id
+    WHERE p.rail = $1 AND p.mode = $2 AND p.status = 'waiting' AND o.closed_at IS NULL AND p.id = ANY ($3::uuid[])
+    ORDER BY o.id FOR NO KEY UPDATE OF o, p
+"""
+LIST_WAITING = f"""
+    SELECT {OUTGOING_TRANSFER.columns_of("o")}
+    FROM outgoing_transfers o JOIN bitcoin_payouts p ON p.id = o.id
+    WHERE p.rail = $1 AND p.mode = $2 AND p.status = 'waiting' AND o.closed_at IS NULL
+    ORDER BY p.created_at, p.id LIMIT $3
+"""
+LIST_OPEN = """
+    SELECT p.id, p.rail, p.kind, p.status, p.amount_minor, p.currency, p.address, o.merchant_id, m.business_name, b.batch_id,
+           p.created_at
+    FROM bitcoin_payouts p
+    JOIN outgoing_transfers o ON o.id = p.id JOIN merchants m ON m.id = o.merchant_id
+    LEFT JOIN bitcoin_batch_payouts b ON b.payout_id = p.id AND b.released_at IS NULL
+    WHERE p.status IN ('waiting', 'batched') ORDER BY p.created_at, p.id LIMIT $1
+"""
+# In the order of the outputs.
+OF_BATCH = f"""
+    SELECT {COLUMNS} FROM bitcoin_batch_payouts b JOIN bitcoin_payouts p ON p.id = b.payout_id
+    WHERE b.batch_id = $1 ORDER BY b.number
+"""
+LOCK_OF_BATCH = """
+    SELECT p.id FROM bitcoin_batch_payouts b JOIN bitcoin_payouts p ON p.id = b.payout_id
+    WHERE b.batch_id = $1 ORDER BY p.id FOR NO KEY UPDATE OF p
+"""
+SUSPENDED_IN = """
+    SELECT o.id FROM bitcoin_batch_payouts b JOIN outgoing_transfers o ON o.id = b.payout_id
+    JOIN merchants m ON m.id = o.merchant_id
+    WHERE b.batch_id = $1 AND m.suspended_at IS NOT NULL ORDER BY o.id
+"""
+# Locked against suspension until the transaction ends.
+LOCK_MERCHANTS = """
+    SELECT m.id FROM merchants m
+    WHERE m.id IN (SELECT o.merchant_id FROM bitcoin_batch_payouts b JOIN outgoing_transfers o ON o.id = b.payout_id
+                   WHERE b.batch_id = $1)
+    ORDER BY m.id FOR SHARE
+"""
+BATCH = """
+    UPDATE bitcoin_payouts SET status = 'batched', updated_at = $2 WHERE id = ANY ($1::uuid[]) AND status = 'waiting'
+"""
+RELEASE = """
+    UPDATE bitcoin_payouts p SET status = 'waiting', updated_at = $2
+    FROM bitcoin_batch_payouts b
+    WHERE b.batch_id = $1 AND b.released_at IS NULL AND p.id = b.payout_id AND p.status = 'batched'
+"""
+COMPLETE = """
+    UPDATE bitcoin_payouts SET status = 'completed', txid = $2, fee_minor = $3, updated_at = $4
+    WHERE id = $1 AND status IN ('waiting', 'batched')
+"""
+FAIL = "UPDATE bitcoin_payouts SET status = 'failed', updated_at = $2 WHERE id = $1 AND status = 'waiting'"
+SUM_WAITING = """
+    SELECT count(*) AS payouts, coalesce(sum(amount_minor), 0)::bigint AS amount_minor
+    FROM bitcoin_payouts WHERE rail = $1 AND mode = $2 AND status = 'waiting'
+"""
+
+
+async def insert(db: Pool | Tx, new: BitcoinPayout, now: datetime) -> None:
+    """Insert an order that waits; one that is there already stays as it is."""
+    await db.execute(INSERT, new.id, new.kind, new.rail, new.mode, new.currency, new.address, new.amount_minor, now)
+
+
+async def get(db: Pool | Tx, payout_id: UUID) -> BitcoinPayout | None:
+    """The payout of an order; None where it never came to its rail."""
+    row = await db.fetchrow(GET, payout_id)
+    return None if row is None else _payout(row)
+
+
+async def lock(tx: Tx, payout_id: UUID) -> BitcoinPayout | None:
+    """The same, locked until the transaction ends."""
+    row = await tx.fetchrow(LOCK, payout_id)
+    return None if row is None else _payout(row)
+
+
+async def lock_waiting(tx: Tx, rail: str, mode: Mode, payout_ids: Sequence[UUID]) -> list[OutgoingTransfer]:
+    """Lock those of these payouts that wait."""
+    return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LOCK_WAITING, rail, mode, list(payout_ids))]
+
+
+async def list_waiting(db: Pool | Tx, rail: str, mode: Mode, limit: int) -> list[OutgoingTransfer]:
+    """The payouts that wait, oldest first, without a lock."""
+    return [OUTGOING_TRANSFER.read(row) for row in await db.fetch(LIST_WAITING, rail, mode, limit)]
+
+
+async def list_open(db: Pool, catalogue: Catalogue, limit: int) -> list[WaitingPayout]:
+    """Payouts that have not ended, oldest first."""
+    return [
+        WaitingPayout(
+            id=row["id"],
+            rail=row["rail"],
+            kind=row["kind"],
+            status=row["status"],
+            amount=catalogue.format_amount(row["amount_minor"], row["currency"]),
+            currency=row["currency"],
+            address=row["address"],
+            merchant_id=MerchantId(row["merchant_id"]),
+            business_name=row["business_name"],
+            batch_id=row["batch_id"],
+            created_at=stamp(row["created_at"]),
+        )
+        for row in await db.fetch(LIST_OPEN, limit)
+    ]
+
+
+async def list_of_batch(db: Pool | Tx, batch_id: UUID) -> list[BitcoinPayout]:
+    """The payouts of a batch, also of a canceled one, in the order of its outputs."""
+    return [_payout(row) for row in await db.fetch(OF_BATCH, batch_id)]
+
+
+async def lock_of_batch(tx: Tx, batch_id: UUID) -> list[BitcoinPayout]:
+    """The same, locked."""
+    await tx.fetch(LOCK_OF_BATCH, batch_id)
+    return await list_of_batch(tx, batch_id)
+
+
+async def list_suspended(tx: Tx, batch_id: UUID) -> list[UUID]:
+    """The payouts of a batch whose merchant is suspended. The merchants are locked against it until the transaction ends."""
+    await tx.fetch(LOCK_MERCHANTS, batch_id)
+    return [row["id"] for row in await tx.fetch(SUSPENDED_IN, batch_id)]
+
+
+async def put_in_batch(tx: Tx, payout_ids: Sequence[UUID], now: datetime) -> int:
+    """Mark waiting payouts as batched. Returns how many waited."""
+    return await tx.execute(BATCH, list(payout_ids), now)
+
+
+async def release(tx: Tx, batch_id: UUID, now: datetime) -> None:
+    """Let the payouts of a batch wait again, unless they have ended. Before the batch releases them."""
+    await tx.execute(RELEASE, batch_id, now)
+
+
+async def complete(tx: Tx, payout_id: UUID, txid: str, fee_minor: int, now: datetime) -> bool:
+    """Complete a payout. False if it has ended."""
+    return await tx.execute(COMPLETE, payout_id, txid, fee_minor, now) == 1
+
+
+async def fail(tx: Tx, payout_id: UUID, now: datetime) -> bool:
+    """Fail a payout that waits. False if it does not."""
+    return await tx.execute(FAIL, payout_id, now) == 1
+
+
+async def sum_waiting(db: Pool, rail: str, mode: Mode) -> tuple[int, int]:
+    """How many payouts wait, and their sum."""
+    [row] = await db.fetch(SUM_WAITING, rail, mode)
+    return row["payouts"], row["amount_minor"]
+
+
+def _payout(row: Row) -> BitcoinPayout:
+    return BitcoinPayout(**dict(row))

@@ -1,0 +1,190 @@
+"""What the worker does for batches in bitcoin: drafts them, sends what was imported, and watches until it is final.
+
+A transaction is stored before it is sent, so whatever is interrupted is continued with the same bytes. Of the
+transactions of a batch, which spend the same coins, any may be in a block: also one that was signed and sent by others.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import asyncpg
+from msgspec import Struct
+
+from tollhouse.http.services import Services, Work
+from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.log.events import log
+from tollhouse.rails.bitcoin import batches_store as store
+from tollhouse.rails.bitcoin import fees as bitcoin_fees
+from tollhouse.rails.bitcoin import payouts_store
+from tollhouse.rails.bitcoin.drafts import CannotDraft, make_draft
+from tollhouse.rails.bitcoin.network.node import BitcoinNode, WalletTransaction
+from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.bitcoin.network.psbt import SignedTransaction
+from tollhouse.rails.bitcoin.network.transfers import FINAL_AFTER, FINALIZED
+from tollhouse.rails.bitcoin.payouts_model import BatchTransaction, BitcoinBatch
+from tollhouse.rails.json_rpc import NodeCallError
+
+SPENT_OTHERWISE: Final = "a coin was spent by another transaction"
+IN_NO_BLOCK: Final = "a coin is in no block any more"
+REORGANIZED: Final = "its transaction is in no block any more"
+LOOK_AGAIN_AFTER, CANCELED_AGAIN_AFTER = timedelta(seconds=10), timedelta(seconds=60)
+
+Found = Mapping[str, WalletTransaction]
+
+
+class BatchSender(Struct, frozen=True):
+    """One look at the batches of a rail, whose wallet is open. `height` is that of the newest block."""
+
+    services: Services
+    network: BitcoinNetwork
+    node: BitcoinNode
+    height: int
+    now: datetime
+
+    async def advance(self, batch: BitcoinBatch) -> None:
+        """Bring a leased batch on by one step. Raises `NodeError`."""
+        reason: str | None = None
+        if batch.is_draft_due:
+            reason = await self._draft(batch)
+        transactions = await store.list_transactions(self.services.db, batch.id)
+        if transactions:
+            reason = await self._look_up(batch, transactions) or reason
+        if reason is not None and reason != batch.reason:
+            log.warning("payout_batch_waits", part=self.network.name, detail=str(batch.id), reason=reason)
+        pause = CANCELED_AGAIN_AFTER if batch.status == "canceled" else LOOK_AGAIN_AFTER
+        await store.check_later(self.services.db, batch.id, self.now + pause, reason, self.now)
+
+    @property
+    def final_after(self) -> int:
+        """Confirmations with which a payout is final."""
+        return max(self.network.settings.confirmations, FINALIZED)
+
+    async def _draft(self, batch: BitcoinBatch) -> str | None:
+        """Make a draft, or say why there is none."""
+        try:
+            made = await make_draft(self.services.db, self.network, self.node, batch, self.height)
+        except CannotDraft as error:
+            return str(error)
+
+        async def action(tx: Tx) -> None:
+            current = await store.lock(tx, batch.id)
+            if current is not None and current.is_draft_due:
+                await store.add_draft(tx, current, made.draft, made.rate, made.change_index, self.now)
+
+        try:
+            await self.services.db.transact(action)
+        except asyncpg.UniqueViolationError:
+            return "another batch has just taken a coin, or had the same draft"
+        log.info("payout_batch_drafted", part=self.network.name, detail=f"{batch.id} {made.draft.txid}")
+        return None
+
+    async def _look_up(self, batch: BitcoinBatch, transactions: Sequence[BatchTransaction]) -> str | None:
+        """Find the batch on the network, or send it. Returns why it waits."""
+        found = await self.node.find_transactions([one.txid for one in transactions])
+        mined = [one for one in transactions if one.txid in found and found[one.txid].confirmations > 0]
+        if mined:
+            return await self._record(batch, mined[0], found[mined[0].txid])
+        if batch.status == "confirmed":
+            await store.record_confirmations(self.services.db, batch.id, 0, self.now)
+            log.error("payout_reorganized", part=self.network.name, detail=f"{batch.id} {batch.txid}")
+        if conflict := await self._find_conflict(batch):
+            return conflict
+        waiting = await self.node.in_mempool([one.txid for one in transactions])
+        for one in transactions:
+            if one.txid in waiting and one.raw is None:
+                await self._adopt(batch, one.txid, found)
+        sent = await self._send(batch, transactions, waiting)
+        return REORGANIZED if batch.status == "confirmed" else sent
+
+    async def _record(self, batch: BitcoinBatch, mined: BatchTransaction, seen: WalletTransaction) -> str | None:
+        """Record the block of a transaction; with enough confirmations the payouts are completed."""
+        if batch.status == "confirmed" and batch.txid != mined.txid:
+            log.error("payout_reorganized", part=self.network.name, detail=f"{batch.id} {batch.txid} {mined.txid}")
+            await store.record_confirmations(self.services.db, batch.id, 0, self.now)
+            return REORGANIZED
+        if batch.status == "canceled":
+            log.error("canceled_batch_in_block", part=self.network.name, detail=f"{batch.id} {mined.txid}")
+        if mined.raw is None:
+            await self._adopt(batch, mined.txid, {mined.txid: seen})
+        await store.record_confirmations(self.services.db, batch.id, seen.confirmations, self.now)
+        if batch.status != "confirmed" and seen.confirmations >= self.final_after:
+            await self.services.transact(lambda work: confirm(work, batch.id, mined.txid, seen.confirmations), self.now)
+        elif batch.status == "confirmed" and seen.confirmations >= FINAL_AFTER:
+            await store.end_watch(self.services.db, batch.id)
+        return None
+
+    async def _adopt(self, batch: BitcoinBatch, txid: str, found: Found) -> None:
+        """Store what others have signed and sent. The node has verified it."""
+        if txid not in found:
+            return
+        signed = SignedTransaction(bytes.fromhex(found[txid].hex), txid, 0)
+
+        async def action(tx: Tx) -> None:
+            current = await store.lock(tx, batch.id)
+            if current is not None and await store.add_signed(tx, batch.id, signed, self.now):
+                await store.advance(tx, batch.id, "broadcast", ["drafted", "signed"], self.now)
+                log.warning("payout_batch_sent_by_others", part=self.network.name, detail=f"{batch.id} {txid}")
+
+        await self.services.db.transact(action)
+
+    async def _find_conflict(self, batch: BitcoinBatch) -> str | None:
+        """Why none of the transactions can be in a block now. After enough blocks of another one the batch is void."""
+        coins = [one.outpoint for one in await store.list_coins(self.services.db, batch.id)]
+        missing = {txid for txid, _ in set(coins) - await self.node.unspent(coins)}
+        made = await self.node.find_transactions(sorted(missing))
+        is_spent = any(txid in made and (made[txid].confirmations or 0) != 0 for txid in missing)
+        if not is_spent:
+            if batch.conflict_height is not None:
+                await store.record_conflict(self.services.db, batch.id, None, None)
+            return IN_NO_BLOCK if missing else None
+        since = self.height if batch.conflict_height is None else min(batch.conflict_height, self.height)
+        is_final = self.height - since + 1 >= self.final_after
+        await store.record_conflict(self.services.db, batch.id, since, self.now if is_final else None)
+        if is_final and batch.status == "canceled":
+            await store.end_watch(self.services.db, batch.id)
+        log.error("payout_coins_spent_elsewhere", part=self.network.name, detail=str(batch.id))
+        return SPENT_OTHERWISE
+
+    async def _send(self, batch: BitcoinBatch, transactions: Sequence[BatchTransaction], waiting: set[str]) -> str | None:
+        """Send the newest transaction that is signed, unless the node has it. Returns why the node refuses it."""
+        signed = [one for one in transactions if one.raw is not None]
+        if not signed or batch.status == "canceled":
+            return None
+        newest = next((one for one in signed if one.txid == batch.txid), signed[-1])
+        if newest.raw is None or newest.txid in waiting:
+            return None
+        try:
+            await self.node.broadcast(newest.raw)
+        except NodeCallError as error:
+            return str(error)
+
+        async def action(tx: Tx) -> None:
+            await store.record_sent(tx, batch.id, newest.txid, self.now)
+            await store.advance(tx, batch.id, "broadcast", ["drafted", "signed"], self.now)
+
+        await self.services.db.transact(action)
+        log.info("payout_batch_sent", part=self.network.name, detail=f"{batch.id} {newest.txid}")
+        return None
+
+
+async def confirm(work: Work, batch_id: UUID, txid: str, confirmations: int) -> None:
+    """Complete the payouts of a batch by one of its transactions, which is final.
+
+    Each has an equal share of the network fee. Withdrawals pay theirs; the others are an expense of the platform.
+    """
+    batch = await store.lock(work.tx, batch_id)
+    if batch is None or batch.status == "confirmed":
+        return
+    [paid] = [one for one in await store.list_transactions(work.tx, batch_id) if one.txid == txid]
+    payouts = await payouts_store.lock_of_batch(work.tx, batch_id)
+    share, expensed_minor = paid.fee_minor // len(payouts), paid.fee_minor
+    for one in payouts:
+        if not await payouts_store.complete(work.tx, one.id, txid, share, work.now):
+            log.error("payout_paid_after_its_end", part=batch.rail, detail=f"{one.id} {txid}")
+        elif one.kind == "withdrawal":
+            expensed_minor -= share
+    await store.confirm(work.tx, batch_id, txid, confirmations, expensed_minor, work.now)
+    await bitcoin_fees.book_batch(work, batch, expensed_minor)
+    log.info("payout_batch_confirmed", part=batch.rail, detail=f"{batch_id} {txid}")

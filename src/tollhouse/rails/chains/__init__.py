@@ -1,0 +1,1 @@
+"""What EVM networks and Bitcoin share: addresses, cursors and health of the rails that follow a chain."""

@@ -1,0 +1,1 @@
+"""An EVM network: its node, blocks, tokens, units, derived addresses and transactions."""

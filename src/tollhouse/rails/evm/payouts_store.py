@@ -1,0 +1,347 @@
+"""SQL of payouts on chains."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.rails.evm.payouts_model import (
+    ChainFee,
+    ChainPayout,
+    ChainTransaction,
+    MinedTransfer,
+    NewChainPayout,
+    OpenChainPayout,
+    WaitsFor,
+)
+from tollhouse.rails.evm.signer.messages import GasTerms, SignedTransfer
+
+OPEN_MAX = 1_000
+COLUMNS = """p.id, p.kind, p.rail, p.mode, p.chain_id, p.currency, p.contract, p.receiver, p.amount_units,
+           p.deposit_index, p.status, p.reason, p.wallet, p.nonce, p.gas, p.fee_per_gas, p.tip_per_gas, p.tx_hash, p.fee_wei,
+           p.refused_by_action_id, p.exported_at,
+           p.created_at, p.updated_at"""
+INSERT = """
+    INSERT INTO chain_payouts (id, kind, rail, mode, chain_id, currency, contract, receiver, amount_units,
+                               deposit_index, status, created_at, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'waiting', $11, $11) ON CONFLICT (id) DO NOTHING
+"""
+GET = f"SELECT {COLUMNS} FROM chain_payouts p WHERE p.id = $1"
+LOCK = f"SELECT {COLUMNS} FROM chain_payouts p WHERE p.id = $1 FOR NO KEY UPDATE"
+LEASE_DUE = f"""
+    UPDATE chain_payouts p SET check_at = $3::timestamptz + $4::interval
+    FROM (SELECT id FROM chain_payouts WHERE rail = $1 AND mode = $2 AND check_at <= $3
+          ORDER BY check_at LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
+    WHERE p.id = due.id
+    RETURNING {COLUMNS}
+"""
+WAIT = "UPDATE chain_payouts SET reason = $2, waits_for = $3, updated_at = $4 WHERE id = $1 AND status = 'waiting'"
+IS_ANOTHER_RESERVED = """
+    SELECT EXISTS (SELECT FROM chain_payouts
+                   WHERE rail = $1 AND mode = $2 AND status = 'reserved' AND kind <> 'sweep' AND id <> $3) AS is_reserved
+"""
+# The row of the wallet is locked, so that orders get their nonces one after the other.
+TAKE_NONCE = """
+    INSERT INTO chain_wallets (rail, mode, address, next_nonce) VALUES ($1, $2, $3, $4::bigint + 1)
+    ON CONFLICT (rail, mode, address) DO UPDATE SET next_nonce = greatest(chain_wallets.next_nonce, $4) + 1
+    RETURNING next_nonce - 1 AS nonce
+"""
+SKIP_NONCES = """
+    INSERT INTO chain_wallets (rail, mode, address, next_nonce) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (rail, mode, address) DO UPDATE SET next_nonce = greatest(chain_wallets.next_nonce, $4)
+"""
+GIVE_NONCE_BACK = """
+    UPDATE chain_wallets SET next_nonce = $4 WHERE rail = $1 AND mode = $2 AND address = $3 AND next_nonce = $4::bigint + 1
+"""
+RESERVE = """
+    UPDATE chain_payouts SET status = 'reserved', reason = NULL, waits_for = NULL, wallet = $2, nonce = $3,
+        gas = $4, fee_per_gas = $5, tip_per_gas = $6, updated_at = $7, check_at = $8
+    WHERE id = $1 AND status = 'waiting'
+"""
+RELEASE = """
+    UPDATE chain_payouts SET status = 'waiting', reason = $2, wallet = NULL, nonce = NULL, gas = NULL, fee_per_gas = NULL,
+        tip_per_gas = NULL, updated_at = $3, check_at = NULL
+    WHERE id = $1 AND status = 'reserved'
+"""
+ADD_TRANSACTION = """
+    INSERT INTO chain_transactions (payout_id, number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at)
+    SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5, $6, $7 FROM chain_transactions WHERE payout_id = $1
+    ON CONFLICT (tx_hash) DO NOTHING
+"""
+SIGNED = """
+    UPDATE chain_payouts SET status = 'signed', updated_at = $2, check_at = $2 WHERE id = $1 AND status = 'reserved'
+"""
+TRANSACTIONS = """
+    SELECT number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at, sent_at FROM chain_transactions
+    WHERE payout_id = $1 ORDER BY fee_per_gas, number
+"""
+SENT = "UPDATE chain_transactions SET sent_at = $3 WHERE payout_id = $1 AND number = $2"
+CHECK_LATER = (
+    "UPDATE chain_payouts SET check_at = $2, reason = $3 WHERE id = $1 AND status IN ('reserved', 'signed', 'mined')"
+)
+MINE = """
+    UPDATE chain_payouts SET status = $2, tx_hash = $3, block_number = $4, block_hash = $5, fee_wei = $6, reason = $7,
+        updated_at = $8, check_at = $9, fee_currency = $10, fee_minor = $11
+    WHERE id = $1 AND status IN ('signed', 'mined')
+"""
+UNMINE = """
+    UPDATE chain_payouts SET status = 'signed', tx_hash = NULL, block_number = NULL, block_hash = NULL,
+        fee_wei = NULL, updated_at = $2
+    WHERE id = $1 AND status = 'mined'
+"""
+MARK_REFUSED = "UPDATE chain_payouts SET refused_by_action_id = $2, updated_at = $3 WHERE id = $1 AND status = 'waiting'"
+UNMARK_REFUSED = "UPDATE chain_payouts SET refused_by_action_id = NULL WHERE id = $1 AND refused_by_action_id IS NOT NULL"
+FAIL_WAITING = """
+    UPDATE chain_payouts SET status = 'failed', reason = $2, waits_for = NULL, updated_at = $3
+    WHERE id = $1 AND status = 'waiting'
+"""
+# The newest signed transaction of each is the one that a node has.
+LIST_OPEN = """
+    SELECT p.id, p.rail, p.kind, p.status, o.amount_minor, p.currency, p.receiver, p.nonce, p.reason, p.created_at,
+           (SELECT c.tx_hash FROM chain_transactions c WHERE c.payout_id = p.id ORDER BY c.number DESC LIMIT 1) AS tx_hash
+    FROM chain_payouts p JOIN outgoing_transfers o ON o.id = p.id
+    WHERE p.status IN ('waiting', 'reserved', 'signed', 'mined') ORDER BY p.created_at, p.id LIMIT $1
+"""
+ENV_OF = "SELECT merchant_id, mode FROM outgoing_transfers WHERE id = $1"
+COUNT_WAITING = """
+    SELECT currency, waits_for, count(*) AS payouts FROM chain_payouts
+    WHERE rail = $1 AND mode = $2 AND status = 'waiting' AND deposit_index IS NULL GROUP BY currency, waits_for
+"""
+# What has a nonce and is in no block yet is not missing from the wallet's balance.
+COMMITTED = """
+    SELECT coalesce(sum(amount_units) FILTER (WHERE contract IS NOT DISTINCT FROM $4), 0) AS amount_units,
+           coalesce(sum(gas::numeric * fee_per_gas), 0) AS fees_wei
+    FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3 AND status IN ('reserved', 'signed')
+"""
+LATEST_GAS = """
+    SELECT contract, ceil(avg(gas))::bigint AS gas
+    FROM (SELECT contract, gas FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3
+          ORDER BY nonce DESC LIMIT 50) latest
+    GROUP BY contract
+"""
+FIRST_UNMINED = """
+    SELECT id FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3 AND status IN ('reserved', 'signed')
+    ORDER BY nonce LIMIT 1
+"""
+
+
+async def insert(db: Pool | Tx, new: NewChainPayout, now: datetime) -> None:
+    """Insert an order that waits; one that is there already stays as it is."""
+    facts = (new.id, new.kind, new.rail, new.mode, new.chain_id, new.currency, new.contract, new.receiver)
+    await db.execute(INSERT, *facts, Decimal(new.amount_units), new.deposit_index, now)
+
+
+async def get(db: Pool | Tx, payout_id: UUID) -> ChainPayout | None:
+    """The payout of an order; None where it never came to its rail."""
+    row = await db.fetchrow(GET, payout_id)
+    return None if row is None else payout_of(row)
+
+
+async def lock(tx: Tx, payout_id: UUID) -> ChainPayout | None:
+    """The same, locked until the transaction ends."""
+    row = await tx.fetchrow(LOCK, payout_id)
+    return None if row is None else payout_of(row)
+
+
+async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timedelta, limit: int) -> list[ChainPayout]:
+    """Payouts of a rail that are due to be continued or looked up, leased to this caller."""
+    return [payout_of(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
+
+
+async def wait(db: Pool | Tx, payout_id: UUID, reason: str, waits_for: WaitsFor, now: datetime) -> None:
+    """Record why a payout without a nonce waits."""
+    await db.execute(WAIT, payout_id, reason, waits_for, now)
+
+
+async def is_another_reserved(db: Pool, payout: ChainPayout) -> bool:
+    """Whether another payout of the wallet that pays is between its nonce and its signature."""
+    [row] = await db.fetch(IS_ANOTHER_RESERVED, payout.rail, payout.mode, payout.id)
+    return row["is_reserved"]
+
+
+async def reserve(
+    tx: Tx, payout: ChainPayout, wallet: str, nonce_min: int, terms: GasTerms, now: datetime, check_at: datetime
+) -> None:
+    """Give a waiting payout, which is locked, the wallet's next nonce, at least this one.
+
+    Raises `asyncpg.UniqueViolationError` while another payout is between its nonce and its signature.
+    """
+    row = await tx.fetchrow(TAKE_NONCE, payout.rail, payout.mode, wallet, nonce_min)
+    if row is None:
+        raise AssertionError("an upsert returns its row")
+    await tx.execute(RESERVE, payout.id, wallet, row["nonce"], *_terms_values(terms), now, check_at)
+
+
+async def adopt(tx: Tx, payout: ChainPayout, signed: SignedTransfer, now: datetime, check_at: datetime) -> None:
+    """Give a waiting payout the nonce that it was signed with before this database was restored."""
+    await tx.execute(SKIP_NONCES, payout.rail, payout.mode, signed.wallet, signed.nonce + 1)
+    await tx.execute(UNMARK_REFUSED, payout.id)
+    await tx.execute(RESERVE, payout.id, signed.wallet, signed.nonce, *_terms_values(signed.terms), now, check_at)
+
+
+async def mark_refused(tx: Tx, payout_id: UUID, action_id: UUID, now: datetime) -> None:
+    """Record that an operator wants a payout refused, which waits and is locked. It is not signed from now on."""
+    await tx.execute(MARK_REFUSED, payout_id, action_id, now)
+
+
+async def release(tx: Tx, payout: ChainPayout, reason: str, now: datetime) -> None:
+    """Take the nonce back from a payout for which nothing was signed."""
+    if await tx.execute(RELEASE, payout.id, reason, now) == 1:
+        await tx.execute(GIVE_NONCE_BACK, payout.rail, payout.mode, payout.wallet, payout.nonce)
+
+
+async def add_transaction(tx: Tx, payout_id: UUID, signed: SignedTransfer, now: datetime) -> None:
+    """Store signed bytes; the same again changes nothing."""
+    await tx.execute(ADD_TRANSACTION, payout_id, signed.tx_hash, signed.raw, *_terms_values(signed.terms), now)
+    await tx.execute(SIGNED, payout_id, now)
+
+
+async def list_transactions(db: Pool | Tx, payout_id: UUID) -> list[ChainTransaction]:
+    """The signed bytes of a payout, the ones that replace the others last."""
+    return [
+        ChainTransaction(row["number"], row["tx_hash"], row["raw"], _terms(row), row["signed_at"], row["sent_at"])
+        for row in await db.fetch(TRANSACTIONS, payout_id)
+    ]
+
+
+async def record_sent(db: Pool, payout_id: UUID, number: int, now: datetime) -> None:
+    """Record that a node took these bytes."""
+    await db.execute(SENT, payout_id, number, now)
+
+
+async def check_later(db: Pool | Tx, payout_id: UUID, at: datetime, reason: str | None = None) -> None:
+    """Look at an open payout again at this time."""
+    await db.execute(CHECK_LATER, payout_id, at, reason)
+
+
+async def record_mined(
+    db: Pool | Tx, payout_id: UUID, mined: MinedTransfer, now: datetime, check_at: datetime, reason: str | None = None
+) -> bool:
+    """Record the block of a payout, and why it is not completed. False where it has ended."""
+    return await _mine(db, payout_id, "mined", mined, reason, now, check_at)
+
+
+async def complete(tx: Tx, payout_id: UUID, mined: MinedTransfer, fee: ChainFee, now: datetime) -> bool:
+    """Complete a payout whose block is final. False where it is final already."""
+    return await _mine(tx, payout_id, "completed", mined, None, now, None, fee)
+
+
+async def fail(tx: Tx, payout_id: UUID, mined: MinedTransfer, fee: ChainFee, reason: str, now: datetime) -> bool:
+    """Fail a payout whose transaction is final and has moved nothing. False where it is final already."""
+    return await _mine(tx, payout_id, "failed", mined, reason, now, None, fee)
+
+
+async def unmine(db: Pool, payout_id: UUID, now: datetime) -> None:
+    """Record that the block of a payout has left the chain."""
+    await db.execute(UNMINE, payout_id, now)
+
+
+async def fail_waiting(db: Pool | Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
+    """Fail a payout that has no nonce, and so was never signed. False where it has one, or has ended."""
+    return await db.execute(FAIL_WAITING, payout_id, reason, now) == 1
+
+
+async def count_waiting(db: Pool, rail: str, mode: Mode) -> dict[tuple[str, WaitsFor | None], int]:
+    """How many payouts wait, by currency and what for."""
+    rows = await db.fetch(COUNT_WAITING, rail, mode)
+    return {(row["currency"], row["waits_for"]): row["payouts"] for row in rows}
+
+
+async def list_open(db: Pool, catalogue: Catalogue, limit: int = OPEN_MAX) -> list[OpenChainPayout]:
+    """Payouts that have not ended, oldest first."""
+    return [
+        OpenChainPayout(
+            id=row["id"],
+            rail=row["rail"],
+            kind=row["kind"],
+            status=row["status"],
+            amount=catalogue.format_amount(row["amount_minor"], row["currency"]),
+            currency=row["currency"],
+            receiver=row["receiver"],
+            nonce=row["nonce"],
+            reason=row["reason"],
+            tx_hash=row["tx_hash"],
+            created_at=stamp(row["created_at"]),
+        )
+        for row in await db.fetch(LIST_OPEN, limit)
+    ]
+
+
+async def get_env(tx: Tx, payout_id: UUID) -> MerchantEnv:
+    """The merchant environment that a payout belongs to. Raises `NotFound`."""
+    row = await tx.fetchrow(ENV_OF, payout_id)
+    if row is None:
+        raise NotFound
+    return MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+
+
+async def committed(db: Pool | Tx, rail: str, mode: Mode, wallet: str, contract: str | None) -> tuple[int, int]:
+    """What payouts that are in no block yet take from the wallet: of this asset, and of the coin for fees at most."""
+    row = await db.fetchrow(COMMITTED, rail, mode, wallet, contract)
+    return (0, 0) if row is None else (int(row["amount_units"]), int(row["fees_wei"]))
+
+
+async def latest_gas(db: Pool, rail: str, mode: Mode, wallet: str) -> dict[str | None, int]:
+    """By contract, None for the coin: what the last transfers of a wallet were allowed in gas, on average."""
+    return {row["contract"]: row["gas"] for row in await db.fetch(LATEST_GAS, rail, mode, wallet)}
+
+
+async def first_unmined(db: Pool | Tx, payout: ChainPayout) -> UUID | None:
+    """The payout of the same wallet with the lowest nonce that is in no block: the others wait for it."""
+    row = await db.fetchrow(FIRST_UNMINED, payout.rail, payout.mode, payout.wallet)
+    return None if row is None else row["id"]
+
+
+async def _mine(
+    db: Pool | Tx,
+    payout_id: UUID,
+    status: str,
+    mined: MinedTransfer,
+    reason: str | None,
+    now: datetime,
+    check_at: datetime | None,
+    fee: ChainFee | None = None,
+) -> bool:
+    block = (mined.tx_hash, mined.block_number, mined.block_hash, Decimal(mined.fee_wei))
+    in_ledger = (None, None) if fee is None else (fee.currency, fee.amount_minor)
+    return await db.execute(MINE, payout_id, status, *block, reason, now, check_at, *in_ledger) == 1
+
+
+def payout_of(row: Row) -> ChainPayout:
+    """The payout of a row with `COLUMNS`."""
+    return ChainPayout(
+        id=row["id"],
+        kind=row["kind"],
+        rail=row["rail"],
+        mode=row["mode"],
+        chain_id=row["chain_id"],
+        currency=row["currency"],
+        contract=row["contract"],
+        receiver=row["receiver"],
+        amount_units=int(row["amount_units"]),
+        deposit_index=row["deposit_index"],
+        status=row["status"],
+        reason=row["reason"],
+        wallet=row["wallet"],
+        nonce=row["nonce"],
+        terms=None if row["gas"] is None else _terms(row),
+        tx_hash=row["tx_hash"],
+        fee_wei=None if row["fee_wei"] is None else int(row["fee_wei"]),
+        refused_by_action_id=row["refused_by_action_id"],
+        exported_at=row["exported_at"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _terms(row: Row) -> GasTerms:
+    return GasTerms(row["gas"], row["fee_per_gas"], row["tip_per_gas"])
+
+
+def _terms_values(terms: GasTerms) -> tuple[int, int, int]:
+    return terms.gas, terms.fee_per_gas, terms.tip_per_gas

@@ -1,0 +1,252 @@
+"""The simulator: plays the customer and the bank in test mode. Its observations are settled like those of any rail."""
+
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+from tollhouse.accounts.environments import payment_settings
+from tollhouse.http.services import Work
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.currencies import Currency
+from tollhouse.kernel.catalogue.methods import Method
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.rails.provider import Attempt, Decline, Observation, Payer
+from tollhouse.payments.links import store as link_store
+from tollhouse.payments.links.model import CheckoutPrice, PaymentLink
+from tollhouse.payments.refunds import chargebacks
+from tollhouse.payments.transactions import link_closing, settlement
+from tollhouse.payments.transactions import store as transaction_store
+from tollhouse.payments.transactions.model import CREDITED, Transaction
+from tollhouse.platform.database.pool import Tx
+from tollhouse.rails.sandbox import provider as sandbox
+from tollhouse.rails.sandbox import store
+from tollhouse.rails.sandbox.provider import SANDBOX
+from tollhouse.transfers.orders.errors import InvalidState
+
+Outcome = Literal[
+    "succeed",
+    "fail",
+    "expire",
+    "processing",
+    "underpay",
+    "overpay",
+    "late",
+    "duplicate",
+    "chargeback",
+    "chargeback_won",
+    "chargeback_lost",
+]
+CONFIRMATIONS = 3
+"""The default where no confirmations are configured."""
+
+PAYER = Payer(sandbox.PAYER)
+REJECTED_REASON = "Rejected by the simulator."
+SLOW = timedelta(seconds=5)
+SOON = timedelta(seconds=1)
+
+
+class Simulated:
+    """A sandbox transaction within one database transaction."""
+
+    def __init__(self, work: Work, env: MerchantEnv, transaction_id: UUID) -> None:
+        self.work = work
+        self.env = env
+        self.id = transaction_id
+        self._locked: Transaction | None = None
+        self._settled: Transaction | None = None
+
+    async def lock(self) -> Transaction:
+        """Lock the transaction, or have it verified by the deferred writes. Raises `NotFound`."""
+        if self._locked is None:
+            self._locked = await settlement.lock_or_verify(self.work.tx, self.env, self.id)
+        return self._locked
+
+    async def play(  # noqa: C901 - one line for each outcome
+        self, outcome: Outcome, amount_minor: int | None = None, decline: Decline | None = None
+    ) -> Transaction:
+        """Simulate an outcome and return the transaction.
+
+        Raises `NotFound`, and `InvalidState` if its state does not allow the outcome.
+        """
+        current = await self.lock()
+        match outcome:
+            case "succeed":
+                await self._succeed(current, amount_minor)
+            case "fail":
+                await self._decline(current, decline or "card_declined")
+            case "processing":
+                await self._be_seen(current, amount_minor)
+            case "expire":
+                await self._expire(_open(current, self.work.now))
+            case "underpay":
+                left_minor = _left(_open(current, self.work.now))
+                await self._pay(amount_minor or max(1, left_minor - max(1, left_minor // 100)))
+            case "overpay":
+                left_minor = _left(_open(current, self.work.now))
+                await self._pay(amount_minor or left_minor + max(1, left_minor // 10))
+            case "late":
+                await self._pay_late(current, amount_minor)
+            case "duplicate":
+                await self._pay_twice(current, amount_minor)
+            case "chargeback":
+                await self._charge_back(current, amount_minor)
+            case "chargeback_won" | "chargeback_lost":
+                await self._decide(won=outcome == "chargeback_won")
+        return self._settled or await settlement.lock(self.work.tx, self.env, self.id)
+
+    async def pay(self) -> None:
+        """Pay the remaining amount, ignoring magic amounts."""
+        current = await self.lock()
+        if current.is_open:
+            await self._pay(_left(current))
+
+    async def _succeed(self, current: Transaction, amount_minor: int | None) -> None:
+        """Pay in full, unless the amount's last digits select another outcome."""
+        left_minor = _left(_open(current, self.work.now))
+        magic = None if amount_minor or current.received_minor or current.status != "pending" else sandbox.magic(left_minor)
+        match magic:
+            case sandbox.DECLINED:
+                await self._decline(current, "card_declined")
+            case sandbox.WITHOUT_FUNDS:
+                await self._decline(current, "insufficient_funds")
+            case sandbox.SLOW:
+                await self._be_seen(current)
+                await store.insert_plan(self.work.tx, self.env, self.id, "succeed", self.work.now + SLOW)
+            case sandbox.UNDERPAID:
+                await self._pay(left_minor - left_minor // 100)
+            case sandbox.THEN_CHARGEBACK:
+                await self._pay(left_minor)
+                await store.insert_plan(self.work.tx, self.env, self.id, "chargeback", self.work.now + SOON)
+            case _:
+                if amount_minor is None and 0 < current.detected_minor < left_minor:
+                    await self._pay(current.detected_minor)
+                    left_minor -= current.detected_minor
+                await self._pay(amount_minor or left_minor)
+
+    async def _decline(self, current: Transaction, decline: Decline) -> None:
+        _open(current, self.work.now)
+        await self._report(Observation(reference=str(self.id), outcome="failed", external_ref=_ref(), failure_code=decline))
+
+    async def _be_seen(self, current: Transaction, amount_minor: int | None = None) -> None:
+        """Report money on its way, with one more confirmation each time, up to the one before the last."""
+        _open(current, self.work.now)
+        required = await self._required(self.work.services.catalogue.currencies[current.currency])
+        confirmations = min((current.confirmations or 0) + 1, required - 1)
+        await self._report(
+            Observation(
+                reference=str(self.id),
+                outcome="seen",
+                external_ref=_seen_ref(current),
+                amount_minor=amount_minor or current.detected_minor or _left(current),
+                arrived_at=None if current.detected_minor else self.work.now,
+                confirmations=confirmations,
+                required_confirmations=required,
+            )
+        )
+
+    async def _required(self, currency: Currency) -> int:
+        """The confirmations this merchant requires on the currency's first network."""
+        if not currency.chains:
+            return CONFIRMATIONS
+        finality = (await payment_settings.of(self.work.tx, self.env)).finality(currency.chains[0])
+        return finality if isinstance(finality, int) else CONFIRMATIONS
+
+    async def _pay(self, amount_minor: int) -> None:
+        """Confirm what is on its way, with this amount; without it, a new transfer."""
+        current = await self.lock()
+        external_ref = _seen_ref(current) if current.detected_minor else _ref()
+        await self._report(
+            Observation(
+                reference=str(self.id),
+                outcome="confirmed",
+                external_ref=external_ref,
+                amount_minor=amount_minor,
+                payer=PAYER,
+            )
+        )
+
+    async def _pay_late(self, current: Transaction, amount_minor: int | None) -> None:
+        """Expire the link if it is active, then pay."""
+        if current.status not in {"pending", "expired", "failed"}:
+            raise InvalidState(current.status_at(self.work.now))
+        if current.link_status == "active":
+            await self._expire(current)
+        await self._pay(amount_minor or _left(current))
+
+    async def _pay_twice(self, current: Transaction, amount_minor: int | None) -> None:
+        """Pay if the payment is open, then pay again."""
+        if current.is_open:
+            await self._pay(_left(_open(current, self.work.now)))
+        elif current.status not in CREDITED:
+            raise InvalidState(current.status_at(self.work.now))
+        await self._pay(amount_minor or current.amount_minor)
+
+    async def _charge_back(self, current: Transaction, amount_minor: int | None) -> None:
+        """Pay if the payment is open, then charge it back."""
+        if current.is_open:
+            await self._pay(_left(_open(current, self.work.now)))
+        self._forget()
+        await chargebacks.open_chargeback(self.work, self.env, self.id, amount_minor=amount_minor)
+
+    async def _decide(self, *, won: bool) -> None:
+        self._forget()
+        await chargebacks.decide(self.work, self.env, self.id, won=won)
+
+    async def _expire(self, current: Transaction) -> None:
+        """Expire the link now."""
+        self._forget()
+        link = await link_store.lock(self.work.tx, self.env, current.payment_link_id)
+        if link is None or not await link_closing.expire(self.work, link):
+            raise InvalidState(current.status_at(self.work.now))
+
+    async def _report(self, observation: Observation) -> None:
+        current = self._locked or await settlement.lock(self.work.tx, self.env, self.id)
+        self._forget()
+        settled = await settlement.settle_locked(self.work, current, observation)
+        self._settled = settled if settled is not None and settled.id == self.id else None
+
+    def _forget(self) -> None:
+        """What was read is outdated."""
+        self._locked = self._settled = None
+
+
+async def attempt(
+    tx: Tx, link: PaymentLink, now: datetime, catalogue: Catalogue, price: CheckoutPrice | None = None
+) -> UUID:
+    """Start an attempt on this locked link in the sandbox, whatever its status. `price`: default as suggested."""
+    price = price or link.suggested_price
+    method = sandbox_method(link, catalogue)
+    attempt_id = new_id()
+    instructions = await SANDBOX.start_payment(Attempt(attempt_id, method.method_id, link.currency, price.amount_minor))
+    await transaction_store.insert(tx, link, attempt_id, method, instructions, price, now)
+    await link_store.record_attempt(tx, link, attempt_id, now)
+    return attempt_id
+
+
+def sandbox_method(link: PaymentLink, catalogue: Catalogue) -> Method:
+    """The simulator's method for the link's currency."""
+    return catalogue.methods[f"{SANDBOX.name}:{link.currency}"]
+
+
+def _open(transaction: Transaction, now: datetime) -> Transaction:
+    """Raise `InvalidState` unless it can be paid. A link completed by others can: as a duplicate."""
+    too_late = transaction.status == "pending" and transaction.link_status_at(now) == "expired"
+    if not transaction.is_open or too_late:
+        raise InvalidState(transaction.status_at(now))
+    return transaction
+
+
+def _left(transaction: Transaction) -> int:
+    """The remaining amount; the full amount if nothing remains."""
+    return max(0, transaction.amount_minor - transaction.received_minor) or transaction.amount_minor
+
+
+def _seen_ref(current: Transaction) -> str:
+    """The external reference of the transfer that is on its way: one for each part."""
+    return f"seen-{current.id}-{current.received_minor}"
+
+
+def _ref() -> str:
+    """An external reference, like a bank's."""
+    return f"sandbox-{new_id()}"

@@ -1,9 +1,0 @@
-"""What this package registers: see `http.slice`."""
-
-from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
-from tollhouse.sandbox import api, jobs
-
-SLICE = Slice(
-    operations=tuple(api.OPERATIONS),
-    jobs=(Job(CONTINUOUS_S, jobs.run_plans),),
-)

@@ -1,0 +1,127 @@
+"""Balance payments in the Integration API."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.accounts.identity.guards import ApplicationGuard, scope
+from tollhouse.accounts.identity.model import ApplicationRequired, Caller, ConfidentialClientRequired
+from tollhouse.http.lists import PageRequest
+from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.services import Work
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.ledger.books.model import BalanceLimitExceeded, InsufficientFunds
+from tollhouse.platform.database.pool import Pool
+from tollhouse.transfers.balance_payments import actions, store
+from tollhouse.transfers.balance_payments.errors import CaptureTooLarge, SelfPayment
+from tollhouse.transfers.balance_payments.new_payment import NewBalancePayment, PartialAmount
+from tollhouse.transfers.balance_payments.store import BalancePaymentsQuery
+from tollhouse.transfers.balance_payments.views import BalancePaymentView, payment_view
+from tollhouse.transfers.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
+
+INTEGRATION_OPERATIONS = Operations(INTEGRATION)
+READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
+APPLICATION = ApplicationGuard("balance-payments:write")
+CONFIDENTIAL = ApplicationGuard("balance-payments:write", confidential=True)
+
+
+class BalancePaymentList(Struct, frozen=True):
+    """A page of balance payments."""
+
+    balance_payments: list[BalancePaymentView]
+    has_more: bool
+    next_cursor: str | None
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/balance-payments",
+    guard=WRITE,
+    status=201,
+    idempotency="required",
+    errors=(
+        ValidationFailed,
+        NotFound,
+        DuplicateExternalId,
+        CurrencyNotSupported,
+        SelfPayment,
+        InsufficientFunds,
+        BalanceLimitExceeded,
+    ),
+)
+async def make_balance_payment(caller: Caller, body: NewBalancePayment, work: Work) -> BalancePaymentView:
+    """Create a balance payment. It pays the owner of an application from the merchant's balance, or reserves the amount."""
+    return payment_view(await actions.pay(work, caller, body), work.now, work.services.catalogue)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/balance-payments", guard=READ, errors=(ValidationFailed,))
+async def list_balance_payments(
+    caller: Caller, query: BalancePaymentsQuery, page: PageRequest, db: Pool, now: datetime, catalogue: Catalogue
+) -> BalancePaymentList:
+    """List balance payments. Newest first. An access token lists those of its application, an API key lists all."""
+    rows = await store.list_payments(db, caller.env, caller.client_id, query, now, page.window)
+    found, more, cursor = page.cut(rows)
+    return BalancePaymentList([payment_view(one, now, catalogue) for one in found], more, cursor)
+
+
+@INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, errors=(NotFound,))
+async def read_balance_payment(
+    caller: Caller, payment_id: UUID, db: Pool, now: datetime, catalogue: Catalogue
+) -> BalancePaymentView:
+    """Retrieve a balance payment."""
+    return payment_view(await store.get(db, caller.env, caller.client_id, payment_id), now, catalogue)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/balance-payments/{payment_id}/capture",
+    guard=APPLICATION,
+    idempotency="required",
+    errors=(
+        ApplicationRequired,
+        NotFound,
+        ValidationFailed,
+        InvalidState,
+        CaptureTooLarge,
+        ConfidentialClientRequired,
+        BalanceLimitExceeded,
+    ),
+)
+async def capture_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
+    """Capture a balance payment. Possible once. Confidential clients can capture a part; the rest is released."""
+    return payment_view(await actions.capture(work, caller, payment_id, body), work.now, work.services.catalogue)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/balance-payments/{payment_id}/release",
+    guard=CONFIDENTIAL,
+    idempotency="honoured",
+    errors=(ApplicationRequired, ConfidentialClientRequired, NotFound, InvalidState),
+)
+async def release_balance_payment(caller: Caller, payment_id: UUID, work: Work) -> BalancePaymentView:
+    """Release a balance payment. Its reservation ends. The amount becomes available to the merchant again."""
+    return payment_view(await actions.release(work, caller, payment_id), work.now, work.services.catalogue)
+
+
+@INTEGRATION_OPERATIONS.add(
+    "POST",
+    "/balance-payments/{payment_id}/refund",
+    guard=CONFIDENTIAL,
+    idempotency="required",
+    errors=(
+        ApplicationRequired,
+        ConfidentialClientRequired,
+        NotFound,
+        ValidationFailed,
+        InvalidState,
+        RefundTooLarge,
+        InsufficientFunds,
+        BalanceLimitExceeded,
+    ),
+)
+async def refund_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
+    """Refund a balance payment. The money comes from the owner's balance, in full or in part."""
+    return payment_view(await actions.refund(work, caller, payment_id, body), work.now, work.services.catalogue)

@@ -1,0 +1,234 @@
+"""Every SQL statement about balance payments."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
+
+from tollhouse.http.lists import ListQuery
+from tollhouse.http.paging import Window
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import ClientId, MerchantId, Mode
+from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.transfers.balance_payments.model import (
+    BALANCE_PAYMENT,
+    BalancePayment,
+    BalancePaymentStatus,
+    PayeeApplication,
+)
+from tollhouse.transfers.orders.store import env_of, fetch_one, fetch_page
+
+CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
+"""The form of client ids. PostgreSQL rejects some other texts that an address can hold."""
+
+APPLICATION_NAMES = "SELECT id, name FROM oauth_clients WHERE id = ANY($1::text[])"
+LIST_APPLICATIONS = """
+    SELECT id, merchant_id, name, status FROM oauth_clients WHERE merchant_id = $1 ORDER BY created_at DESC, id DESC
+"""
+GET_PAYEE = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE id = $1"
+# An operator suspended the application or its owner.
+IS_SUSPENDED = """
+    SELECT c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL
+    FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+"""
+GET_APPLICATION = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2"
+LOCK_APPLICATION = """
+    SELECT id, merchant_id, name, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2 FOR SHARE
+"""
+# An enabled application that has an active grant of this merchant with this scope.
+GET_CONNECTED = """
+    SELECT c.id, c.merchant_id, c.name, c.status FROM oauth_clients c
+    WHERE c.id = $3 AND c.status = 'enabled' AND EXISTS (
+        SELECT FROM oauth_grants g
+        WHERE g.client_id = c.id AND g.merchant_id = $1 AND g.mode = $2 AND g.revoked_at IS NULL AND g.expires_at > $4
+          AND g.grant_epoch = c.grant_epoch AND g.scope_mask & c.scope_mask & $5 <> 0)
+"""
+INSERT = f"{BALANCE_PAYMENT.insert} ON CONFLICT ON CONSTRAINT balance_payments_external_id DO NOTHING"
+# Each statement restricts access: to the paying merchant, to one application of it, or to the application's owner.
+GET = f"""
+    SELECT {BALANCE_PAYMENT.columns_of("p")} FROM balance_payments p
+    WHERE p.merchant_id = $1 AND p.mode = $2 AND p.id = $3 AND ($4::text IS NULL OR p.client_id = $4)
+"""
+LOCK = f"{GET} FOR NO KEY UPDATE OF p"
+GET_RECEIVED = f"""
+    SELECT {BALANCE_PAYMENT.columns_of("p")} FROM balance_payments p
+    WHERE p.owner_id = $1 AND p.client_id = $2 AND p.id = $3
+"""
+LOCK_RECEIVED = f"{GET_RECEIVED} FOR NO KEY UPDATE OF p"
+BY_EXTERNAL_ID = "SELECT id, client_id FROM balance_payments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
+# A reservation counts as expired from `expires_at` on, even before the job has updated its row.
+LIST = f"""
+    SELECT {BALANCE_PAYMENT.columns_of("found")} FROM (
+        SELECT p.*, k.clock_offset,
+               CASE WHEN p.status = 'reserved' AND p.expires_at <= $4::timestamptz + k.clock_offset THEN 'expired'
+                    ELSE p.status END AS status_now
+        FROM balance_payments p
+        CROSS JOIN (SELECT coalesce((SELECT c.ahead FROM test_clocks c
+                                     WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) k (clock_offset)
+        WHERE p.merchant_id = $1 AND p.mode = $2 AND ($3::text IS NULL OR p.client_id = $3)
+    ) found
+    WHERE ($5::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($5) THEN $5 || 'reserved'::text ELSE $5 END))
+      AND ($5 IS NULL OR status_now = ANY($5)) AND ($6::text IS NULL OR currency = $6)
+      AND ($7::text IS NULL OR external_id = $7)
+      AND created_at >= $8 AND (created_at, id) < ($9, $10)
+    ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
+"""
+LIST_RECEIVED = f"""
+    SELECT {BALANCE_PAYMENT.columns_of("found")} FROM (
+        SELECT p.*, k.clock_offset,
+               CASE WHEN p.status = 'reserved' AND p.expires_at <= $3::timestamptz + k.clock_offset THEN 'expired'
+                    ELSE p.status END AS status_now
+        FROM balance_payments p
+        CROSS JOIN LATERAL (SELECT coalesce((SELECT c.ahead FROM test_clocks c
+                                             WHERE (c.merchant_id, c.mode) = (p.merchant_id, p.mode)), '0')) k (clock_offset)
+        WHERE p.owner_id = $1 AND p.client_id = $2
+    ) found
+    WHERE ($4::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($4) THEN $4 || 'reserved'::text ELSE $4 END))
+      AND ($4 IS NULL OR status_now = ANY($4)) AND ($5::text IS NULL OR mode = $5)
+      AND created_at >= $6 AND (created_at, id) < ($7, $8)
+    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
+"""
+# A compare-and-set on the version of the locked row.
+UPDATE = """
+    UPDATE balance_payments SET status = $5, captured_minor = $6, released_minor = $7, refunded_minor = $8, refunds = $9,
+        resolved_at = $10, updated_at = $11, version = version + 1
+    WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND version = $4
+"""
+LIST_DUE = """
+    SELECT merchant_id, mode, id FROM balance_payments WHERE status = 'reserved' AND expires_at <= $1
+    ORDER BY expires_at LIMIT $2
+"""
+# The same for merchants that have advanced their test clock.
+LIST_DUE_BY_TEST_CLOCK = """
+    SELECT d.merchant_id, d.mode, d.id FROM test_clocks c
+    CROSS JOIN LATERAL (SELECT p.merchant_id, p.mode, p.id FROM balance_payments p
+                        WHERE p.merchant_id = c.merchant_id AND p.mode = 'test' AND p.status = 'reserved'
+                          AND p.expires_at > $1 AND p.expires_at <= $1::timestamptz + c.ahead LIMIT $2) d
+    LIMIT $2
+"""
+
+
+class BalancePaymentsQuery(ListQuery, frozen=True):
+    """Filters of GET /balance-payments."""
+
+    status: list[BalancePaymentStatus] | None = None
+    currency: str | None = None
+    external_id: str | None = None
+
+
+class ReceivedPaymentsQuery(ListQuery, frozen=True):
+    """Filters of the list of payments to an application's owner."""
+
+    status: list[BalancePaymentStatus] | None = None
+    mode: Mode | None = None
+
+
+async def application_names(db: Pool, client_ids: Iterable[ClientId]) -> dict[ClientId, str]:
+    """The names of applications by id."""
+    return {ClientId(row["id"]): row["name"] for row in await db.fetch(APPLICATION_NAMES, [*client_ids])}
+
+
+async def list_applications(db: Pool, owner: MerchantId) -> list[PayeeApplication]:
+    """The applications of an owner, newest first."""
+    return [_application(row) for row in await db.fetch(LIST_APPLICATIONS, owner)]
+
+
+async def get_application(db: Pool, owner: MerchantId, client_id: str) -> PayeeApplication:
+    """An application of this owner. Raises `NotFound`."""
+    return await fetch_one(db, _application, GET_APPLICATION, owner, _checked(client_id))
+
+
+async def lock_application(tx: Tx, owner: MerchantId, client_id: str) -> PayeeApplication:
+    """An application of this owner, whose status cannot change until the transaction ends. Raises `NotFound`."""
+    return await fetch_one(tx, _application, LOCK_APPLICATION, owner, _checked(client_id))
+
+
+async def get_payee(tx: Tx, client_id: ClientId) -> PayeeApplication:
+    """The application of an access token."""
+    return await fetch_one(tx, _application, GET_PAYEE, client_id)
+
+
+async def get_connected(tx: Tx, env: MerchantEnv, client_id: str, scope_mask: int, now: datetime) -> PayeeApplication:
+    """An application that the merchant has granted a scope. Raises `NotFound`."""
+    return await fetch_one(tx, _application, GET_CONNECTED, env.merchant_id, env.mode, client_id, now, scope_mask)
+
+
+async def is_suspended(tx: Tx, client_id: ClientId) -> bool:
+    """Whether an operator suspended the application or its owner."""
+    return bool(await tx.fetchval(IS_SUSPENDED, client_id))
+
+
+async def insert(tx: Tx, payment: BalancePayment) -> bool:
+    """Insert a payment; False where another one has its external id, unless the deferred writes find that."""
+    if tx.is_optimistic:
+        await tx.defer(BALANCE_PAYMENT.insert, *BALANCE_PAYMENT.values(payment))
+        return True
+    return await tx.execute(INSERT, *BALANCE_PAYMENT.values(payment)) == 1
+
+
+async def get(db: Pool, env: MerchantEnv, client_id: ClientId | None, payment_id: UUID) -> BalancePayment:
+    """A payment of a merchant, of one application only where given. Raises `NotFound`."""
+    return await fetch_one(db, BALANCE_PAYMENT.read, GET, env.merchant_id, env.mode, payment_id, client_id)
+
+
+async def lock(tx: Tx, env: MerchantEnv, client_id: ClientId | None, payment_id: UUID) -> BalancePayment:
+    """Lock such a payment until the transaction ends, and return it. Raises `NotFound`."""
+    return await fetch_one(tx, BALANCE_PAYMENT.read, LOCK, env.merchant_id, env.mode, payment_id, client_id)
+
+
+async def get_received(db: Pool | Tx, owner: MerchantId, client_id: str, payment_id: UUID) -> BalancePayment:
+    """A payment to an application's owner. Raises `NotFound`."""
+    return await fetch_one(db, BALANCE_PAYMENT.read, GET_RECEIVED, owner, _checked(client_id), payment_id)
+
+
+async def lock_received(tx: Tx, application: PayeeApplication, payment_id: UUID) -> BalancePayment:
+    """Lock such a payment until the transaction ends, and return it. Raises `NotFound`."""
+    return await fetch_one(tx, BALANCE_PAYMENT.read, LOCK_RECEIVED, application.owner_id, application.client_id, payment_id)
+
+
+async def by_external_id(tx: Tx, env: MerchantEnv, external_id: str) -> tuple[UUID, ClientId] | None:
+    """The id and application of the payment with this external id."""
+    row = await tx.fetchrow(BY_EXTERNAL_ID, env.merchant_id, env.mode, external_id)
+    return None if row is None else (row["id"], ClientId(row["client_id"]))
+
+
+async def list_payments(
+    db: Pool, env: MerchantEnv, client_id: ClientId | None, query: BalancePaymentsQuery, now: datetime, window: Window
+) -> list[BalancePayment]:
+    """A page of a merchant's payments, of one application only where given, newest first."""
+    filters = (client_id, now, query.status, query.currency, query.external_id)
+    return await fetch_page(db, BALANCE_PAYMENT.read, LIST, window, env.merchant_id, env.mode, *filters)
+
+
+async def list_received(
+    db: Pool, application: PayeeApplication, query: ReceivedPaymentsQuery, now: datetime, window: Window
+) -> list[BalancePayment]:
+    """A page of the payments to an application's owner, newest first."""
+    payee = (application.owner_id, application.client_id)
+    return await fetch_page(db, BALANCE_PAYMENT.read, LIST_RECEIVED, window, *payee, now, query.status, query.mode)
+
+
+async def update(tx: Tx, payment: BalancePayment) -> None:
+    """Write a new version of a locked payment."""
+    row = (payment.env.merchant_id, payment.env.mode, payment.id, payment.version - 1)
+    amounts = (payment.captured_minor, payment.released_minor, payment.refunded_minor, payment.refunds)
+    if await tx.execute(UPDATE, *row, payment.status, *amounts, payment.resolved_at, payment.updated_at) != 1:
+        raise AssertionError("another transaction cannot change a locked payment")
+
+
+async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
+    """Reservations that have expired and are not released yet."""
+    rows = [*await db.fetch(LIST_DUE, now, limit), *await db.fetch(LIST_DUE_BY_TEST_CLOCK, now, limit)]
+    return [(env_of(row), row["id"]) for row in rows]
+
+
+def _checked(client_id: str) -> str:
+    """Raises `NotFound` for a text that is no client id."""
+    if not CLIENT_ID.fullmatch(client_id):
+        raise NotFound
+    return client_id
+
+
+def _application(row: Row) -> PayeeApplication:
+    return PayeeApplication(ClientId(row["id"]), MerchantId(row["merchant_id"]), row["name"], row["status"])

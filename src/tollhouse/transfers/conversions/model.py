@@ -1,0 +1,183 @@
+"""Conversions in minor units, rounded so that converting back and forth never gains."""
+
+import re
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.http.record_views import InCurrency
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
+from tollhouse.kernel.money import format_minor, percentage, trimmed
+from tollhouse.platform.database.records import Columns, Internal, Json, Record
+from tollhouse.transfers.orders.quotes import Quote
+
+RATE_DECIMALS = 18
+ONE = 10**RATE_DECIMALS
+BASIS_POINTS = 10_000
+
+RATE_TEXT = re.compile(r"(?P<whole>[0-9]{1,18})(?:\.(?P<part>[0-9]{1,18}))?")
+ConversionStatus = Literal["completed"]
+Trigger = Literal["on_payment", "on_threshold"]
+UnavailableReason = Literal["rate_stale", "disabled", "position_limit"]
+
+
+class Rate(Struct, frozen=True):
+    """Major units of one currency for one of another, in quintillionths (10^-18), and the time of the price."""
+
+    quintillionths: int
+    as_of: datetime
+
+    @property
+    def text(self) -> str:
+        """A decimal string without trailing zeros."""
+        return trimmed(format_minor(self.quintillionths, RATE_DECIMALS))
+
+    @property
+    def number(self) -> Decimal:
+        """The rate as the database stores it."""
+        return Decimal(self.text)
+
+
+def _read_rate(number: Decimal, as_of: datetime) -> Rate:
+    return rate_of(f"{number:f}", as_of)
+
+
+class CurrencyPosition(Struct, frozen=True):
+    """What live conversions left the platform with in a currency, negative if it lacks it. `limit_minor` bounds its size."""
+
+    position_minor: int = 0
+    limit_minor: int | None = None
+
+    def refuses(self, change_minor: int) -> bool:
+        """Whether the limit refuses a change: one that makes the position larger and exceeds it."""
+        changed = abs(self.position_minor + change_minor)
+        return self.limit_minor is not None and changed > max(self.limit_minor, abs(self.position_minor))
+
+
+NO_POSITION = CurrencyPosition()
+
+
+class PairRate(Struct, frozen=True):
+    """A pair, its current rate, and why it is unavailable; None where it is available."""
+
+    pair: ConversionPair
+    rate: Rate | None
+    unavailable_reason: UnavailableReason | None
+
+
+class Exchange(Struct, frozen=True):
+    """The two amounts of a conversion. The fee is part of `from_amount_minor`."""
+
+    from_currency: str
+    from_amount_minor: Annotated[int, InCurrency("from_currency")]
+    to_currency: str
+    to_amount_minor: Annotated[int, InCurrency("to_currency")]
+    rate: Annotated[Rate, Columns({"rate": "number", "rate_as_of": "as_of"}, _read_rate)]
+    fee_minor: Annotated[int, InCurrency("from_currency")]
+
+
+class Conversion(Struct, frozen=True, kw_only=True):
+    """A completed conversion. The platform is the counterparty, so it completes at once.
+
+    `transaction_id` is the payment whose money was converted; with `reversal_id`, it was
+    converted back for that refund or chargeback, or again after it.
+    """
+
+    id: UUID
+    status: ConversionStatus = "completed"
+    exchange: Exchange
+    quote_id: UUID | None
+    rule_id: UUID | None
+    rule_step: Internal[int | None]
+    transaction_id: UUID | None = None
+    reversal_id: UUID | None = None
+    webhook_url: str | None
+    external_id: str | None
+    metadata: Json[dict[str, str]]
+    env: MerchantEnv
+    created_at: datetime
+    version: int = 1
+
+
+class RuleCreator(Struct, frozen=True):
+    """The creator of a rule: an API key, an application or a dashboard user."""
+
+    type: Literal["api_key", "oauth", "dashboard"]
+    oauth_client_id: str | None = None
+
+
+class ConversionRule(Struct, frozen=True, kw_only=True):
+    """An automatic conversion: of a share of each payment, or of the balance when it reaches a threshold.
+
+    `seen_version` is the version of the balance up to which entries were processed; `waiting_minor` the sum of payments
+    that is still below the minimum of the pair.
+    """
+
+    id: UUID
+    from_currency: str
+    to_currency: str
+    trigger: Trigger
+    threshold_minor: Annotated[int | None, InCurrency("from_currency")]
+    percent: Annotated[int, example(100)]
+    enabled: bool
+    webhook_url: str | None
+    created_by: Annotated[RuleCreator, Columns({"created_by_type": "type", "created_by_client_id": "oauth_client_id"})]
+    env: MerchantEnv
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    seen_version: Internal[int] = 0
+    waiting_minor: Internal[int] = 0
+    runs: Internal[int] = 0
+
+
+CONVERSION = Record(Conversion, "conversions")
+CONVERSION_QUOTE = Record(Quote[Exchange], "conversion_quotes")
+RULE = Record(ConversionRule, "conversion_rules")
+
+
+def rate_between(from_price: Fraction, to_price: Fraction, as_of: datetime) -> Rate:
+    """The rate from one currency to another, by their prices per euro; rounded down, so that there and back never gains."""
+    return Rate(int(to_price / from_price * ONE), as_of)
+
+
+def rate_of(text: str, as_of: datetime) -> Rate:
+    """A rate of its decimal string."""
+    parts = RATE_TEXT.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"{text} is not a rate")
+    return Rate(int(parts["whole"]) * ONE + int((parts["part"] or "").ljust(RATE_DECIMALS, "0")), as_of)
+
+
+def exchange_from(pair: ConversionPair, rate: Rate, from_amount_minor: int, catalogue: Catalogue) -> Exchange:
+    """The exchange of an amount. The fee is deducted first; the result is rounded down."""
+    fee_minor = percentage(from_amount_minor, pair.fee_basis_points)
+    scaled, whole = _scales(pair, rate, catalogue)
+    to_amount_minor = (from_amount_minor - fee_minor) * scaled // whole
+    return Exchange(pair.from_currency, from_amount_minor, pair.to_currency, to_amount_minor, rate, fee_minor)
+
+
+def exchange_to(pair: ConversionPair, rate: Rate, to_amount_minor: int, catalogue: Catalogue) -> Exchange:
+    """The exchange that yields an amount, with the smallest possible amount to convert."""
+    scaled, whole = _scales(pair, rate, catalogue)
+    net_minor = -(-to_amount_minor * whole // scaled)
+    # The fee is rounded up, so the net amount is rounded down.
+    from_minor = -(-net_minor * BASIS_POINTS // (BASIS_POINTS - pair.fee_basis_points))
+    fee_minor = percentage(from_minor, pair.fee_basis_points)
+    return Exchange(pair.from_currency, from_minor, pair.to_currency, to_amount_minor, rate, fee_minor)
+
+
+def _scales(pair: ConversionPair, rate: Rate, catalogue: Catalogue) -> tuple[int, int]:
+    """The rate between minor units as numerator and denominator."""
+    from_decimals, to_decimals = (
+        catalogue.currencies[pair.from_currency].decimals,
+        catalogue.currencies[pair.to_currency].decimals,
+    )
+    return rate.quintillionths * 10**to_decimals, ONE * 10**from_decimals

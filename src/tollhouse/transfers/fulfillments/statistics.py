@@ -1,0 +1,188 @@
+"""Statistics of deliveries: counts, success rate, duration and cost."""
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.kernel import messages
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.clock import Timestamp, parse_time_or_date, stamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.examples import example
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.money import format_minor
+from tollhouse.platform.database.pool import Pool
+from tollhouse.transfers.fulfillments import statistics_store
+from tollhouse.transfers.fulfillments.statistics_store import FulfillmentPart
+
+GroupBy = Literal["day", "product", "status"]
+PERIOD_MAX, PERIOD_DEFAULT = timedelta(days=366), timedelta(days=30)
+DAY = timedelta(days=1)
+RATE_DECIMALS = 4
+
+
+class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`?from=&to=` are times or dates (midnight UTC), at most 366 days apart. Default: the last 30 days."""
+
+    start: str | None = msgspec.field(name="from", default=None)
+    to: str | None = None
+    group_by: GroupBy | None = None
+    product_id: str | None = None
+    project_id: UUID | None = None
+
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
+        """Every error of the parameters."""
+        return self._field_errors(*self._period(context.now))
+
+    def _field_errors(self, start: datetime | None, end: datetime | None) -> Iterator[FieldError]:
+        for name, moment, text in (("from", start, self.start), ("to", end, self.to)):
+            if moment is None and text is not None:
+                yield FieldError(name, "invalid_time", messages.A_TIME_OR_DAY)
+        if start is not None and end is not None:
+            if start >= end:
+                yield FieldError("from", "out_of_range", messages.BEFORE_END)
+            elif end - start > PERIOD_MAX:
+                yield FieldError("from", "out_of_range", messages.AT_MOST_A_YEAR)
+
+    def period(self, now: datetime) -> tuple[datetime, datetime]:
+        """The start (inclusive) and end (exclusive) of the period. Raises `ValidationFailed`."""
+        start, end = self._period(now)
+        field_errors = list(self._field_errors(start, end))
+        if start is None or end is None or field_errors:
+            raise ValidationFailed(*field_errors)
+        return start, end
+
+    def _period(self, now: datetime) -> tuple[datetime | None, datetime | None]:
+        end = now if self.to is None else parse_time_or_date(self.to)
+        start = None if self.start is None else parse_time_or_date(self.start)
+        return (end - PERIOD_DEFAULT if start is None and self.start is None and end is not None else start), end
+
+
+class FulfillmentFigures(Struct, frozen=True, kw_only=True):
+    """The figures of a group. `pending` counts fulfillments that have not ended; `success_rate` ignores canceled ones.
+
+    `cost` is the charged amount by currency. Durations are from order to delivery, in whole seconds, rounded up; those above
+    100 seconds to two digits. Of each period, 50 and 95 of 100 deliveries took at most `p50_seconds` and `p95_seconds`.
+    """
+
+    count: Annotated[int, example(12)] = 0
+    completed: Annotated[int, example(10)] = 0
+    partially_completed: Annotated[int, example(1)] = 0
+    failed: Annotated[int, example(1)] = 0
+    canceled: Annotated[int, example(0)] = 0
+    pending: Annotated[int, example(0)] = 0
+    quantity_delivered: Annotated[int, example(105)] = 0
+    cost: Annotated[dict[str, str], example({"EUR": "44.10"})] = msgspec.field(default_factory=dict[str, str])
+    cost_minor: Annotated[dict[str, int], example({"EUR": 4410})] = msgspec.field(default_factory=dict[str, int])
+    success_rate: Annotated[str | None, example("0.9167")] = None
+    p50_seconds: Annotated[int | None, example(2)] = None
+    p95_seconds: Annotated[int | None, example(5)] = None
+
+
+class FulfillmentGroup(FulfillmentFigures, frozen=True, kw_only=True):
+    """The figures of one day, product or status."""
+
+    key: Annotated[str, example("2026-11-21")]
+
+
+class FulfillmentStatistics(Struct, frozen=True, kw_only=True):
+    """GET /fulfillments/statistics."""
+
+    object: Literal["fulfillment_statistics"] = "fulfillment_statistics"
+    start: Timestamp = msgspec.field(name="from")
+    to: Timestamp
+    group_by: GroupBy | None
+    totals: FulfillmentFigures
+    groups: list[FulfillmentGroup]
+    mode: Mode
+    livemode: bool
+
+
+class FulfillmentTally:
+    """The sums of the parts of a group."""
+
+    def __init__(self) -> None:
+        self.statuses = Counter[str]()
+        self.charged = Counter[str]()
+        self.took = Counter[int]()
+        self.units = 0
+
+    def add(self, part: FulfillmentPart) -> None:
+        """Add a part."""
+        self.statuses[part.status] += part.count
+        self.charged[part.currency] += part.charged_minor
+        self.took[part.seconds] += part.deliveries
+        self.units += part.units
+
+    def seconds(self, percent: int) -> int | None:
+        """How long this share of the deliveries took at most; None without deliveries."""
+        rank = -(-self.took.total() * percent // 100)
+        ranks = itertools.accumulate(self.took[seconds] for seconds in sorted(self.took))
+        return next((seconds for seconds, last in zip(sorted(self.took), ranks, strict=True) if last >= rank > 0), None)
+
+    def figures(self, catalogue: Catalogue) -> dict[str, Any]:
+        """The members of `FulfillmentFigures`."""
+        counts = self.statuses
+        successful = counts["completed"] + counts["partially_completed"]
+        charged = {code: minor for code, minor in sorted(self.charged.items()) if minor}
+        return {
+            "count": counts.total(),
+            **{name: counts[name] for name in ("completed", "partially_completed", "failed", "canceled")},
+            "pending": counts["pending"] + counts["processing"],
+            "quantity_delivered": self.units,
+            "cost": {code: catalogue.format_amount(minor, code) for code, minor in charged.items()},
+            "cost_minor": charged,
+            "success_rate": _rate(successful, successful + counts["failed"]),
+            "p50_seconds": self.seconds(50),
+            "p95_seconds": self.seconds(95),
+        }
+
+
+async def compute(
+    db: Pool, env: MerchantEnv, query: StatisticsQuery, now: datetime, catalogue: Catalogue
+) -> FulfillmentStatistics:
+    """The statistics of a period. Raises `ValidationFailed`."""
+    start, end = query.period(now)
+    bounds = [start, *(_midnights(start, end) if query.group_by == "day" else ()), end]
+    totals, groups = FulfillmentTally(), defaultdict[str, FulfillmentTally](FulfillmentTally)
+    for part in await statistics_store.list_parts(db, env, bounds, query.product_id, query.project_id):
+        totals.add(part)
+        match query.group_by:
+            case "day":
+                groups[f"{bounds[part.number - 1].astimezone(UTC):%Y-%m-%d}"].add(part)
+            case "product":
+                groups[part.product_id].add(part)
+            case "status":
+                groups[part.status].add(part)
+            case None:
+                pass
+    return FulfillmentStatistics(
+        start=stamp(start),
+        to=stamp(end),
+        group_by=query.group_by,
+        totals=FulfillmentFigures(**totals.figures(catalogue)),
+        groups=[FulfillmentGroup(key=key, **groups[key].figures(catalogue)) for key in sorted(groups)],
+        mode=env.mode,
+        livemode=env.livemode,
+    )
+
+
+def _midnights(start: datetime, end: datetime) -> Iterator[datetime]:
+    """The beginnings of days in UTC between these moments."""
+    day = start.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+    while day < end:
+        yield day
+        day += DAY
+
+
+def _rate(successful: int, ended: int) -> str | None:
+    """A ratio as a decimal string with four decimals."""
+    return format_minor((successful * 10**RATE_DECIMALS * 2 + ended) // (2 * ended), RATE_DECIMALS) if ended else None

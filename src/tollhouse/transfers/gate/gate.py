@@ -1,0 +1,182 @@
+"""The gate: what passes it leaves a merchant.
+
+All value that leaves passes `let_leave`, and nothing of a suspended merchant does. Withdrawals and refunds pass it by
+`release`, after receiver and limits (`admit`) and reviews (`approve`). Captures and refunds of balance payments, conversions
+that the merchant or its rule asks for, and deliveries call it themselves. Nobody asks for chargebacks and for conversions
+that belong to a payment; suspension does not stop them. Operations of sessions declare recent authentication.
+
+The database enforces the same by its function `value_let_leave`: each of these writes a row of `value_releases`, and without
+it no posting takes value from a merchant. Moreover there is no posting to a rail's outgoing side, no order at a rail and no
+payout in a batch without a released transfer.
+"""
+
+from datetime import date, datetime
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.accounts.approvals import rules
+from tollhouse.accounts.approvals import store as approvals_store
+from tollhouse.accounts.approvals.model import Approvals, Reviewer
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.ledger.books.model import Account, rail
+from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.gate import limits, recipients_store, store
+from tollhouse.transfers.gate.errors import (
+    MerchantSuspended,
+    NotReleased,
+    PasswordWasReset,
+    RecipientNotActive,
+    RecipientNotSaved,
+)
+from tollhouse.transfers.gate.model import OutgoingTransfer
+
+SIMULATOR = "simulator"
+
+
+class ApprovalPolicy(Struct, frozen=True):
+    """How an installation approves: by which thresholds of its catalogue, and whether by a single operator."""
+
+    catalogue: Catalogue | None = None
+    single_operator: bool = False
+
+    def above_minor(self, transfer: OutgoingTransfer) -> int | None:
+        """The present threshold of the transfer's method, in minor units."""
+        method = None if self.catalogue is None else limits.method_of(transfer.rail, transfer.currency, self.catalogue)
+        return None if method is None else method.second_operator_above_minor
+
+
+TWO_OPERATORS = ApprovalPolicy()
+"""By the threshold that each transfer has."""
+MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
+
+
+async def let_leave(tx: Tx, merchant_id: MerchantId) -> None:
+    """Lock the merchant against suspension, so that value can leave it. Raises `MerchantSuspended`."""
+    if not await approvals_store.lock_active(tx, merchant_id):
+        raise MerchantSuspended
+
+
+async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
+    """Insert a transfer, in the transaction that holds its money; after `ensure_recipient`, unless it goes to the payer."""
+    await store.insert(tx, new)
+    return new
+
+
+async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> date:
+    """Return the environment's day, by which limits count.
+
+    Raises `RecipientNotSaved` and `RecipientNotActive` where money leaves only to saved recipients.
+    """
+    obstacle = await recipients_store.get_obstacle(tx, env, rail_name, account, now)
+    if obstacle["is_limited"] and obstacle["active_at"] is None:
+        raise RecipientNotSaved
+    if obstacle["is_limited"] and obstacle["active_at"] > obstacle["present"]:
+        raise RecipientNotActive(obstacle["active_at"])
+    return obstacle["today"]
+
+
+async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:
+    """Lock the transfer. Raises `NotFound`."""
+    current = await store.lock(tx, transfer_id)
+    if current is None:
+        raise NotFound
+    return current
+
+
+async def approve(
+    tx: Tx, transfer_id: UUID, reviewer: Reviewer, note: str | None, now: datetime, policy: ApprovalPolicy = TWO_OPERATORS
+) -> OutgoingTransfer:
+    """Record an operator's approval and return the transfer.
+
+    Raises `NotFound`, `NotReleased` if no review is open, and `OperatorRefusedError` by the rules of approvals.
+    """
+    current = await lock(tx, transfer_id)
+    if current.review != "required" or current.closed_at is not None:
+        raise NotReleased(current.review)
+    merchant_id = current.env.merchant_id
+    await rules.ensure_independent(tx, merchant_id, reviewer)
+    await rules.ensure_active(tx, merchant_id)
+    usually = await store.approvals_needed(tx, transfer_id, now, policy.above_minor(current))
+    needed = await rules.approvals_needed(tx, merchant_id, usually, now, single_operator=policy.single_operator)
+    so_far = msgspec.structs.replace(current.approvals, needed=needed, single_operator=policy.single_operator)
+    approvals = rules.approve(so_far, reviewer)
+    # Nothing below this line may refuse.
+    review = "approved" if approvals.complete else "required"
+    reviewed_at = now if approvals.complete else None
+    await store.approve(tx, transfer_id, approvals, review, reviewed_at, note)
+    return msgspec.structs.replace(
+        current, approvals=approvals, review=review, reviewed_at=reviewed_at, review_note=note or current.review_note
+    )
+
+
+async def approve_as_simulator(tx: Tx, transfer_id: UUID, now: datetime) -> None:
+    """Approve in test mode, without operators. Raises `NotFound` and `NotReleased`."""
+    current = await lock(tx, transfer_id)
+    if current.env.livemode or current.review != "required" or current.closed_at is not None:
+        raise NotReleased(current.review)
+    needed = current.approvals.needed
+    await store.approve(tx, transfer_id, Approvals((SIMULATOR,) * needed, 0, needed), "approved", now, None)
+
+
+async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> OutgoingTransfer:
+    """Reject an unreleased transfer and close it. Raises `NotFound` and `NotReleased`."""
+    current = await lock(tx, transfer_id)
+    if current.closed_at is not None or not await store.reject(tx, transfer_id, reason, now):
+        raise NotReleased(current.review)
+    # Nothing below this line may refuse.
+    await close(tx, current, now)
+    return msgspec.structs.replace(current, review="rejected", reviewed_at=now, review_note=reason, closed_at=now)
+
+
+async def release(tx: Tx, transfer_id: UUID, now: datetime, *, leaves: bool = True) -> OutgoingTransfer:
+    """Release a transfer; a released one stays so. `leaves`: with this, and not when an operator exports it.
+
+    Raises `NotFound`, `NotReleased`, `MerchantSuspended` and `PasswordWasReset`.
+    """
+    current = await lock(tx, transfer_id)
+    if current.review not in MAY_LEAVE or current.closed_at is not None:
+        raise NotReleased(current.review)
+    if current.released_at is not None:
+        return current
+    await let_leave(tx, current.env.merchant_id)
+    if leaves:
+        await _ensure_approved_despite_reset(tx, current, now)
+    if not await store.release(tx, transfer_id, now):
+        raise AssertionError("a transfer that is locked does not change")
+    return msgspec.structs.replace(current, released_at=now)
+
+
+async def _ensure_approved_despite_reset(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:
+    """Raise `PasswordWasReset` where a reset requires two operators, and fewer have approved.
+
+    Of payouts that are exported, the operator who exports is one of them (`exports`). Money to the account that paid needs
+    nobody.
+    """
+    if not transfer.env.livemode or transfer.receiver == transfer.payer_account:
+        return
+    until = await rules.reset_counts_until(tx, transfer.env.merchant_id, now)
+    if until is not None and len(transfer.approvals.given) < rules.TWO:
+        raise PasswordWasReset(until)
+
+
+async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:
+    """Close a transfer that does not leave or came back, and restore its daily limit."""
+    if await store.close(tx, transfer.id, now) and transfer.count is not None:
+        await store.subtract_from_day(tx, transfer.env, transfer.count)
+
+
+async def close_by_id(tx: Tx, transfer_id: UUID, now: datetime) -> None:
+    """The same by id."""
+    await close(tx, await lock(tx, transfer_id), now)
+
+
+def outgoing_side(transfer: OutgoingTransfer) -> Account:
+    """The rail's account to credit. Only a released transfer has one."""
+    if transfer.released_at is None or transfer.closed_at is not None:
+        raise AssertionError("nothing leaves that was not released")
+    return rail(transfer.rail)

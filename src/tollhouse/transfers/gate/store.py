@@ -1,0 +1,161 @@
+"""SQL of outgoing transfers and daily totals."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from uuid import UUID
+
+from tollhouse.accounts.approvals.model import Approvals
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, DailyCount, OutgoingTransfer, Review
+
+# The day is by the test clock. A null limit is no limit.
+ADD_TO_DAY = """
+    INSERT INTO withdrawal_days AS d (merchant_id, mode, method_id, day, amount_minor)
+    SELECT $1, $2, $3, $4, $5 WHERE $6::bigint IS NULL OR $5::bigint <= $6
+    ON CONFLICT (merchant_id, mode, method_id, day) DO UPDATE SET amount_minor = d.amount_minor + excluded.amount_minor
+    WHERE $6::bigint IS NULL OR d.amount_minor + excluded.amount_minor <= $6
+    RETURNING d.amount_minor
+"""
+REQUIRE_DAY = "SELECT withdrawal_days_add($1, $2, $3, $4, $5, $6)"
+SUM_OF_DAY = "SELECT amount_minor FROM withdrawal_days WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4"
+SUBTRACT_FROM_DAY = """
+    UPDATE withdrawal_days SET amount_minor = amount_minor - $5
+    WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4
+"""
+TODAY = """
+    SELECT (($3::timestamptz + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))
+            AT TIME ZONE 'UTC')::date AS today
+"""
+INSERT = OUTGOING_TRANSFER.insert
+GET = f"SELECT {OUTGOING_TRANSFER.columns} FROM outgoing_transfers WHERE id = $1"
+LOCK = f"{GET} FOR NO KEY UPDATE"
+APPROVE = """
+    UPDATE outgoing_transfers
+    SET approvals = $2, approvals_by_command = $3, approvals_needed = $4, review = $5, reviewed_at = $6,
+        review_note = coalesce($7, review_note), single_operator = $8
+    WHERE id = $1
+"""
+# With what else the merchant sends in this currency: parts do not avoid the second operator.
+APPROVALS_NEEDED = "SELECT outgoing_transfers_needed(o, $2::bigint, $3) AS needed FROM outgoing_transfers o WHERE o.id = $1"
+REJECT = """
+    UPDATE outgoing_transfers SET review = 'rejected', reviewed_at = $2, review_note = $3
+    WHERE id = $1 AND released_at IS NULL
+"""
+RELEASE = "UPDATE outgoing_transfers SET released_at = $2 WHERE id = $1 AND released_at IS NULL AND closed_at IS NULL"
+CLOSE = "UPDATE outgoing_transfers SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL"
+# For bank exports. Rows, and then merchants, are locked in the order of their ids.
+LOCK_PREPARED = f"""
+    SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
+    WHERE b.status = 'prepared' AND ($1::uuid[] IS NULL OR o.id = ANY ($1)) ORDER BY o.id FOR NO KEY UPDATE OF o, b
+"""
+LIST_PREPARED = f"""
+    SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
+    WHERE b.status = 'prepared' ORDER BY o.id
+"""
+# Which payouts a statement shows as debited, matched or not. Some banks return the id in capitals.
+FIND_DEBITED = """
+    SELECT p.end_to_end_id FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
+    WHERE lower(p.end_to_end_id) = ANY ($1::text[])
+"""
+LOCK_ACTIVE_MERCHANTS = "SELECT id FROM merchants WHERE id = ANY ($1::uuid[]) AND suspended_at IS NULL ORDER BY id FOR SHARE"
+
+
+async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
+    """The day in UTC, by the merchant's test clock."""
+    row = await tx.read_row(TODAY, env.merchant_id, env.mode, now)
+    if row is None:
+        raise AssertionError("the statement has one row")
+    return row["today"]
+
+
+async def add_to_day(tx: Tx, env: MerchantEnv, count: DailyCount, limit_minor: int | None) -> bool:
+    """Add to a day's total. False, and nothing is added, if that would exceed the limit.
+
+    An optimistic run leaves that to the deferred writes, where it is a serialization failure.
+    """
+    what = (count.method_id, count.day, count.amount_minor, limit_minor)
+    if tx.is_optimistic:
+        await tx.defer(REQUIRE_DAY, env.merchant_id, env.mode, *what)
+        return True
+    return await tx.fetchval(ADD_TO_DAY, env.merchant_id, env.mode, *what) is not None
+
+
+async def sum_of_day(tx: Tx, env: MerchantEnv, method_id: str, day: date) -> int:
+    """The total of a day."""
+    return await tx.fetchval(SUM_OF_DAY, env.merchant_id, env.mode, method_id, day) or 0
+
+
+async def subtract_from_day(tx: Tx, env: MerchantEnv, count: DailyCount) -> None:
+    """Subtract from a day's total."""
+    await tx.execute(SUBTRACT_FROM_DAY, env.merchant_id, env.mode, count.method_id, count.day, count.amount_minor)
+
+
+async def insert(tx: Tx, new: OutgoingTransfer) -> None:
+    """Insert a transfer."""
+    await tx.defer(INSERT, *OUTGOING_TRANSFER.values(new))
+
+
+async def get(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:
+    """The transfer of this id."""
+    row = await db.fetchrow(GET, transfer_id)
+    return None if row is None else OUTGOING_TRANSFER.read(row)
+
+
+async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer | None:
+    """Lock the transfer and return it."""
+    row = await tx.fetchrow(LOCK, transfer_id)
+    return None if row is None else OUTGOING_TRANSFER.read(row)
+
+
+async def approve(
+    tx: Tx, transfer_id: UUID, approvals: Approvals, review: Review, reviewed_at: datetime | None, note: str | None
+) -> None:
+    """Write the approvals and the review of a locked transfer."""
+    values = (list(approvals.given), approvals.by_command, approvals.needed, review, reviewed_at, note)
+    await tx.execute(APPROVE, transfer_id, *values, approvals.single_operator)
+
+
+async def approvals_needed(db: Pool | Tx, transfer_id: UUID, now: datetime, above_minor: int | None = None) -> int:
+    """How many operators approve a transfer that exists. `above_minor`: the present threshold of its method, if any."""
+    row = await db.fetchrow(APPROVALS_NEEDED, transfer_id, above_minor, now)
+    if row is None:
+        raise AssertionError("transfers are never deleted")
+    return row["needed"]
+
+
+async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> bool:
+    """Reject an unreleased transfer. False if it was released."""
+    return await tx.execute(REJECT, transfer_id, now, reason) == 1
+
+
+async def release(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
+    """Release a transfer. False if it was released or closed."""
+    return await tx.execute(RELEASE, transfer_id, now) == 1
+
+
+async def close(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
+    """Close a transfer. False if it was closed."""
+    return await tx.execute(CLOSE, transfer_id, now) == 1
+
+
+async def lock_prepared(tx: Tx, transfer_ids: list[UUID] | None) -> list[OutgoingTransfer]:
+    """Lock the prepared bank transfers, or those of these ids."""
+    return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LOCK_PREPARED, transfer_ids)]
+
+
+async def list_prepared(tx: Tx) -> list[OutgoingTransfer]:
+    """The prepared bank transfers, without a lock."""
+    return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LIST_PREPARED)]
+
+
+async def find_debited(tx: Tx, transfer_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of these transfers that a statement shows as debited."""
+    rows = await tx.fetch(FIND_DEBITED, [one.hex for one in transfer_ids])
+    return {UUID(hex=row["end_to_end_id"]) for row in rows}
+
+
+async def lock_active_merchants(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:
+    """The merchants among these that are not suspended, locked against suspension."""
+    return {MerchantId(row["id"]) for row in await tx.fetch(LOCK_ACTIVE_MERCHANTS, list(merchant_ids))}

@@ -1,0 +1,260 @@
+"""Actions of merchants on withdrawals: quote, request and cancel."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from tollhouse.accounts.approvals.model import Approvals
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.changes import new_values
+from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import messages
+from tollhouse.kernel.catalogue.provider_fields import fields_errors
+from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.ledger.books import holds
+from tollhouse.ledger.books.model import Source
+from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.gate import gate, limits, recipients_store
+from tollhouse.transfers.gate.errors import RecipientNotActive
+from tollhouse.transfers.gate.model import DailyCount, OutgoingTransfer
+from tollhouse.transfers.orders import quotes
+from tollhouse.transfers.orders.funds import ensure_funds
+from tollhouse.transfers.orders.quotes import Quote
+from tollhouse.transfers.orders.store import clock_offset, ensure_external_id_unused
+from tollhouse.transfers.withdrawals import changes, notify, store
+from tollhouse.transfers.withdrawals.model import CANCELABLE, Withdrawal, WithdrawalTerms
+from tollhouse.transfers.withdrawals.new_withdrawal import (
+    NewWithdrawal,
+    NewWithdrawalQuote,
+    ensure_limits,
+    ensure_method_available,
+    ensure_receiver,
+    parse,
+)
+
+QUOTE_VALID_FOR = timedelta(seconds=60)
+TEST_REVIEW_DELAY = timedelta(seconds=2)
+"""How long a withdrawal of test mode waits before it is sent."""
+
+
+class Payee(Struct, frozen=True):
+    """Who is paid: as the request says, or as a saved recipient has it."""
+
+    receiver: str
+    provider_fields: dict[str, Any]
+    recipient_id: UUID | None = None
+
+
+class BatchPlace(Struct, frozen=True):
+    """The batch of a withdrawal and its row, from 0 on."""
+
+    batch_id: UUID | None = None
+    row: int | None = None
+
+
+NO_BATCH = BatchPlace()
+
+
+async def quote(work: Work, env: MerchantEnv, new: NewWithdrawalQuote) -> Quote[WithdrawalTerms]:
+    """Quote a withdrawal. Raises `ValidationFailed`, `WithdrawalMethodUnavailable` and the errors of amounts."""
+    method, terms = parse(new, env, work.services.settings, work.services.catalogue)
+    ensure_method_available(method, env.mode, work.services.rails, work.services.catalogue)
+    ensure_limits(method, terms)
+    return await _insert_quote(work.tx, env, terms, work.now)
+
+
+async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[WithdrawalTerms]:
+    """Quote a complete withdrawal. Raises every error of `request` but `DailyLimitExceeded`."""
+    method, terms = parse(new, env, work.services.settings, work.services.catalogue)
+    payee = await payee_of(work, env, new, method)
+    await _ensure_acceptable(work, env, new, payee, method, terms)
+    account = account_of(work.services.rails, method, env, payee.receiver)
+    await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
+    return await _insert_quote(work.tx, env, terms, work.now)
+
+
+async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawal:
+    """Reserve the money and create the withdrawal. Operators review it in live mode; in test mode the worker sends it."""
+    method, terms = parse(new, env, work.services.settings, work.services.catalogue)
+    quoted = None if new.quote_id is None else await _lock_matching_quote(work.tx, env, new.quote_id, new, terms, work.now)
+    terms = terms if quoted is None else quoted.terms
+    payee = await payee_of(work, env, new, method)
+    await _ensure_acceptable(work, env, new, payee, method, terms)
+    # The database checks the quote, limit, balance and external id again below; any error rolls everything back.
+    if quoted is not None:
+        await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
+    return await create(work, env, new, payee, method, terms)
+
+
+async def create(
+    work: Work,
+    env: MerchantEnv,
+    new: NewWithdrawal,
+    payee: Payee,
+    method: WithdrawalMethod,
+    terms: WithdrawalTerms,
+    place: BatchPlace = NO_BATCH,
+) -> Withdrawal:
+    """Create a withdrawal whose request was checked.
+
+    Raises `DailyLimitExceeded`, `InsufficientFunds`, `DuplicateExternalId` and the errors of `gate.admit`.
+    """
+    account = account_of(work.services.rails, method, env, payee.receiver)
+    day = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
+    counted = await limits.count(work.tx, env, method, terms.amount_minor, day)
+    withdrawal_id = new_id()
+    source = Source(notify.SOURCE, withdrawal_id)
+    hold, posted = await holds.reserve(work, env, source, method.currency, terms.debit_minor)
+    withdrawal = msgspec.structs.replace(
+        _withdrawal(withdrawal_id, env, new, payee, method, terms, hold.id, work.now),
+        batch_id=place.batch_id,
+        batch_row=place.row,
+    )
+    await gate.admit(work.tx, _transfer(withdrawal, counted, account, method))
+    if not await store.insert(work.tx, withdrawal):
+        await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
+    await notify.balance_changed(work, withdrawal, posted)
+    await _record_audit(work, withdrawal, "withdrawal.requested")
+    return withdrawal
+
+
+async def cancel(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
+    """Cancel a withdrawal that was not sent yet, and release its hold. Raises `NotFound` and `InvalidState`."""
+    current = await changes.lock_in_status(work.tx, env, withdrawal_id, *CANCELABLE)
+    # Nothing below this line may refuse.
+    await _record_audit(work, current, "withdrawal.canceled")
+    return await changes.end_unsent(work, current, status="canceled")
+
+
+async def _record_audit(work: Work, withdrawal: Withdrawal, action: AuditEventType) -> None:
+    amount = work.services.catalogue.priced(withdrawal.amount_minor, withdrawal.currency)
+    about = new_values(amount=amount, method_id=withdrawal.method_id, external_id=withdrawal.external_id)
+    await record.event(work, withdrawal.env, action, subject=withdrawal.id, changed=about)
+
+
+async def _insert_quote(tx: Tx, env: MerchantEnv, terms: WithdrawalTerms, now: datetime) -> Quote[WithdrawalTerms]:
+    created = await quotes.create(tx, env, terms, now, QUOTE_VALID_FOR)
+    await store.insert_quote(tx, created)
+    return created
+
+
+async def _lock_matching_quote(
+    tx: Tx, env: MerchantEnv, quote_id: UUID, new: NewWithdrawal, terms: WithdrawalTerms, now: datetime
+) -> Quote[WithdrawalTerms]:
+    """The quote, locked. Raises `NotFound`, `ValidationFailed`, `QuoteAlreadyUsed` and `QuoteExpired`."""
+    found = await store.lock_quote(tx, env, quote_id)
+    quoted = found.terms
+    differences = [
+        FieldError(member, "quote_mismatch", "This must be the same as in the quote.")
+        for member, differs in (
+            ("method_id", quoted.method_id != terms.method_id),
+            ("amount", quoted.amount_minor != terms.amount_minor),
+            ("network_fee_mode", new.network_fee_mode not in {None, quoted.network_fee_mode}),
+        )
+        if differs
+    ]
+    if differences:
+        raise ValidationFailed(*differences)
+    await quotes.ensure_usable(tx, found, now)
+    return found
+
+
+async def payee_of(work: Work, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod) -> Payee:
+    """Return who is to be paid. Raises `NotFound`, `ValidationFailed` and `RecipientNotActive` for a saved recipient."""
+    if new.recipient_id is None:
+        return Payee(new.receiver or "", new.provider_fields)
+    saved = await recipients_store.get(work.tx, env, new.recipient_id)
+    if saved.method_id != method.method_id:
+        raise ValidationFailed(FieldError("method_id", "recipient_mismatch", messages.METHOD_OF_RECIPIENT))
+    if saved.active_at > work.now + await clock_offset(work.tx, env):
+        raise RecipientNotActive(saved.active_at)
+    fields = saved.provider_fields | new.provider_fields
+    if field_errors := list(fields_errors(method.provider_fields, fields)):
+        raise ValidationFailed(*field_errors)
+    return Payee(saved.receiver, fields, saved.id)
+
+
+async def _ensure_acceptable(
+    work: Work, env: MerchantEnv, new: NewWithdrawal, payee: Payee, method: WithdrawalMethod, terms: WithdrawalTerms
+) -> None:
+    """Raises `DuplicateExternalId`, `InsufficientFunds`, and the errors of methods, receivers and amounts."""
+    await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
+    ensure_payable(work.services, env, payee, method, terms)
+    await ensure_funds(work.tx, env, terms.currency, terms.debit_minor)
+
+
+def ensure_payable(
+    services: Services, env: MerchantEnv, payee: Payee, method: WithdrawalMethod, terms: WithdrawalTerms
+) -> None:
+    """Raises the errors of methods, receivers and amounts."""
+    ensure_method_available(method, env.mode, services.rails, services.catalogue)
+    ensure_receiver(method, env.mode, payee.receiver, services.rails)
+    ensure_limits(method, terms)
+
+
+def account_of(rails: Rails, method: WithdrawalMethod, env: MerchantEnv, receiver: str) -> str:
+    """The receiver in the notation of the method's rail."""
+    provider = rails.find(method.rail, env.mode)
+    return receiver if provider is None else provider.account_of(receiver)
+
+
+def _withdrawal(
+    withdrawal_id: UUID,
+    env: MerchantEnv,
+    new: NewWithdrawal,
+    payee: Payee,
+    method: WithdrawalMethod,
+    terms: WithdrawalTerms,
+    hold_id: UUID,
+    now: datetime,
+) -> Withdrawal:
+    """A new withdrawal: pending review in live mode, approved in test mode."""
+    return Withdrawal(
+        id=withdrawal_id,
+        env=env,
+        **msgspec.structs.asdict(terms),
+        rail=method.rail,
+        debit_minor=terms.debit_minor,
+        receive_minor=terms.receive_minor,
+        receiver=payee.receiver,
+        recipient_id=payee.recipient_id,
+        provider_fields=payee.provider_fields,
+        quote_id=new.quote_id,
+        hold_id=hold_id,
+        status="pending_review" if env.livemode else "approved",
+        approvals_needed=method.approvals_needed(terms.amount_minor) if env.livemode else 0,
+        webhook_url=new.webhook_url,
+        external_id=new.external_id,
+        description=new.description,
+        metadata=new.metadata or {},
+        next_look_at=None if env.livemode else now + TEST_REVIEW_DELAY,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _transfer(withdrawal: Withdrawal, counted: DailyCount, account: str, method: WithdrawalMethod) -> OutgoingTransfer:
+    """The transfer of a withdrawal to this account; its review is required in live mode."""
+    return OutgoingTransfer(
+        id=withdrawal.id,
+        kind="withdrawal",
+        env=withdrawal.env,
+        rail=withdrawal.rail,
+        currency=withdrawal.currency,
+        amount_minor=withdrawal.receive_minor,
+        receiver=account,
+        receiver_name=withdrawal.provider_fields.get("account_holder_name"),
+        count=counted,
+        review="required" if withdrawal.approvals_needed else "not_required",
+        approvals=Approvals((), 0, withdrawal.approvals_needed),
+        second_operator_above_minor=method.second_operator_above_minor if withdrawal.approvals_needed else None,
+        created_at=withdrawal.created_at,
+    )

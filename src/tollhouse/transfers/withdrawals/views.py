@@ -1,0 +1,228 @@
+"""Withdrawals, their methods and quotes in the Integration API and in events."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.http.record_views import After, InCurrency, RecordView, view_of
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
+from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.examples import example
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.transfers.gate.recipients_model import SavedRecipient, WithdrawalSettings
+from tollhouse.transfers.orders.quotes import Quote
+from tollhouse.transfers.withdrawals.methods import UnavailableReason, unavailable_reason
+from tollhouse.transfers.withdrawals.model import FAILURES, Withdrawal, WithdrawalBatch, WithdrawalTerms
+
+
+class SystemFee(Struct, frozen=True):
+    """The platform's fee: a fixed part and a percentage, within bounds."""
+
+    fixed_minor: Annotated[int, example(0)]
+    percent_bps: Annotated[int, example(0)]
+    minimum_minor: int
+    maximum_minor: int | None
+
+
+class NetworkFee(Struct, frozen=True):
+    """The fee of the rail. `as_of` is the time of an estimate."""
+
+    model: Literal["fixed", "estimated", "none"]
+    amount_minor: Annotated[int, example(0)]
+    as_of: Timestamp | None = None
+
+
+class MethodFees(Struct, frozen=True):
+    """The platform's fee and the rail's fee."""
+
+    system: SystemFee
+    network: NetworkFee
+
+
+class ManualReview(Struct, frozen=True):
+    """Whether operators review every withdrawal, and from which amount on."""
+
+    always_required: bool
+    threshold_minor: Annotated[int, example(0)] = 0
+
+
+class WithdrawalMethodView(Struct, frozen=True, kw_only=True):
+    """One withdrawal method, available or not."""
+
+    method_id: str
+    name: Annotated[str, example("Sandbox")]
+    currency: str
+    network: str
+    available: bool
+    unavailable_reason: UnavailableReason | None
+    minimum_minor: int
+    maximum_minor: int | None
+    daily_limit_minor: Annotated[int | None, example(10_000_000)]
+    network_fee_modes: Annotated[tuple[FeeMode, ...], example(["deduct"])]
+    fees: MethodFees
+    receiver_type: ReceiverType
+    provider_fields: dict[str, Any]
+    manual_review: ManualReview
+    mode: Mode
+    livemode: bool
+
+
+class NetworkFeeEstimate(Struct, frozen=True):
+    """What the network takes for a payout by the prices of `as_of`, in its coin. You are charged `network_fee`."""
+
+    currency: str
+    amount: str
+    amount_minor: int
+    as_of: Timestamp
+
+
+@view_of(Quote[WithdrawalTerms])
+class WithdrawalQuoteView(RecordView, frozen=True, kw_only=True):
+    """The costs of a withdrawal, guaranteed until `expires_at`."""
+
+    object: Annotated[Literal["withdrawal_quote"], After("id")] = "withdrawal_quote"
+    debit_minor: Annotated[int, After("network_fee_minor"), InCurrency("terms.currency")]
+    receive_minor: Annotated[int, After("debit_minor"), InCurrency("terms.currency")]
+    manual_review_required: Annotated[bool, After("receive_minor")]
+    network_fee_estimate: Annotated[NetworkFeeEstimate | None, After("manual_review_required")]
+
+
+class ReviewView(Struct, frozen=True):
+    """Whether operators review the withdrawal, and their decision."""
+
+    required: bool
+    decided_at: Timestamp | None
+    note: str | None
+
+
+@view_of(Withdrawal)
+class WithdrawalView(RecordView, frozen=True, kw_only=True):
+    """GET /withdrawals/{id}. `debit` leaves the balance, `receive` arrives."""
+
+    object: Annotated[Literal["withdrawal"], After("id")] = "withdrawal"
+    failure_message: Annotated[str | None, After("failure_code")]
+    review: Annotated[ReviewView, After("tx_hash")]
+    cancelable: Annotated[bool, After("review")]
+    estimated_arrival: Annotated[Timestamp | None, After("cancelable")]
+
+
+@view_of(SavedRecipient)
+class SavedRecipientView(RecordView, frozen=True, kw_only=True):
+    """GET /withdrawal-recipients/{id}. It can be paid from `active_at` on: in test mode by the test clock."""
+
+    object: Annotated[Literal["withdrawal_recipient"], After("id")] = "withdrawal_recipient"
+
+
+class BatchTotal(Struct, frozen=True, kw_only=True):
+    """The sums of a batch in one currency."""
+
+    currency: str
+    amount: str
+    amount_minor: int
+    debit: str
+    debit_minor: int
+    receive: str
+    receive_minor: int
+
+
+@view_of(WithdrawalBatch)
+class WithdrawalBatchView(RecordView, frozen=True, kw_only=True):
+    """GET /withdrawal-batches/{id}. `statuses` counts its withdrawals; `withdrawal_ids` has the order of the items."""
+
+    object: Annotated[Literal["withdrawal_batch"], After("id")] = "withdrawal_batch"
+    totals: Annotated[list[BatchTotal], After("item_count")]
+    statuses: Annotated[dict[str, int], After("totals"), example({"pending_review": 2})]
+    withdrawal_ids: Annotated[list[UUID], After("statuses")]
+
+
+class WithdrawalSettingsView(Struct, frozen=True, kw_only=True):
+    """GET /settings/withdrawals. `turns_off_at`: from then on, withdrawals can go to any recipient."""
+
+    object: Literal["withdrawal_settings"] = "withdrawal_settings"
+    saved_recipients_only: Annotated[bool, example(True)]
+    turns_off_at: Timestamp | None
+    mode: Mode
+    livemode: bool
+
+
+def withdrawal_settings_view(settings: WithdrawalSettings) -> WithdrawalSettingsView:
+    """The settings of an environment."""
+    env, rule = settings.env, settings.rule
+    return WithdrawalSettingsView(
+        saved_recipients_only=rule.saved_recipients_only,
+        turns_off_at=stamp_or_none(rule.turns_off_at),
+        mode=env.mode,
+        livemode=env.livemode,
+    )
+
+
+def method_view(method: WithdrawalMethod, env: MerchantEnv, rails: Rails, catalogue: Catalogue) -> WithdrawalMethodView:
+    """A method in this environment now."""
+    reason, fees = unavailable_reason(method, env.mode, rails, catalogue), method.fees
+    return WithdrawalMethodView(
+        method_id=method.method_id,
+        name=method.name,
+        currency=method.currency,
+        network=method.network,
+        available=reason is None,
+        unavailable_reason=reason,
+        minimum_minor=method.minimum_minor,
+        maximum_minor=method.maximum_minor,
+        daily_limit_minor=method.daily_limit_minor,
+        network_fee_modes=method.network_fee_modes,
+        fees=MethodFees(
+            SystemFee(fees.fixed_minor, fees.basis_points, fees.minimum_minor, fees.maximum_minor),
+            NetworkFee("fixed" if method.network_fee_minor else "none", method.network_fee_minor),
+        ),
+        receiver_type=method.receiver_type,
+        provider_fields=method.provider_fields,
+        manual_review=ManualReview(always_required=env.livemode),
+        mode=env.mode,
+        livemode=env.livemode,
+    )
+
+
+def withdrawal_quote_view(quote: Quote[WithdrawalTerms], rails: Rails, catalogue: Catalogue) -> WithdrawalQuoteView:
+    """A quote."""
+    return WithdrawalQuoteView.of(
+        quote,
+        catalogue,
+        debit_minor=quote.terms.debit_minor,
+        receive_minor=quote.terms.receive_minor,
+        manual_review_required=quote.env.livemode,
+        network_fee_estimate=_network_fee_estimate(quote, rails, catalogue),
+    )
+
+
+def withdrawal_view(withdrawal: Withdrawal, catalogue: Catalogue) -> WithdrawalView:
+    """A withdrawal."""
+    code = withdrawal.failure_code
+    return WithdrawalView.of(
+        withdrawal,
+        catalogue,
+        failure_message=None if code is None else FAILURES[code],
+        review=ReviewView(withdrawal.approvals_needed > 0, stamp_or_none(withdrawal.reviewed_at), withdrawal.review_note),
+        estimated_arrival=stamp_or_none(_estimated_arrival(withdrawal, catalogue)),
+    )
+
+
+def _network_fee_estimate(quote: Quote[WithdrawalTerms], rails: Rails, catalogue: Catalogue) -> NetworkFeeEstimate | None:
+    method = catalogue.withdrawal_methods[quote.terms.method_id]
+    fee = rails.payout_fee(method.rail, quote.env.mode, method.currency)
+    if fee is None:
+        return None
+    amount = catalogue.format_amount(fee.amount_minor, fee.currency)
+    return NetworkFeeEstimate(fee.currency, amount, fee.amount_minor, stamp(fee.measured_at))
+
+
+def _estimated_arrival(withdrawal: Withdrawal, catalogue: Catalogue) -> datetime | None:
+    """The estimated arrival. None before approval, and for methods without a known speed."""
+    method = catalogue.withdrawal_methods.get(withdrawal.method_id)
+    if method is None or method.arrives_in_s is None or withdrawal.status not in {"approved", "processing"}:
+        return None
+    return (withdrawal.reviewed_at or withdrawal.created_at) + timedelta(seconds=method.arrives_in_s)

@@ -1,0 +1,1 @@
+"""Webhook settings, signing secrets, test events, and the history and redelivery of events."""

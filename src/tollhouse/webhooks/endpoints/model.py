@@ -1,0 +1,245 @@
+"""Webhook requests, views, filters and errors."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.lists import ListQuery
+from tollhouse.http.paging import LongPageQuery
+from tollhouse.http.record_views import After, RecordView, view_of
+from tollhouse.kernel import messages
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.kernel.examples import example, example_id
+from tollhouse.kernel.ids import Mode
+from tollhouse.platform.database.packed_json import unpack
+from tollhouse.platform.database.records import Internal, Record
+from tollhouse.platform.settings.config import Settings
+from tollhouse.webhooks.events.destination import check_destination_url
+from tollhouse.webhooks.events.event_types import EVENT_TYPES, EventType
+
+
+class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of PUT /webhook: the URL for requests without `webhook_url`, and its event types."""
+
+    url: Annotated[str, example("https://shop.example/hooks/tollhouse")]
+    event_types: Annotated[list[str], example(["payment.succeeded", "payment.failed"])]
+    enabled: Annotated[bool, example(True)] = True
+
+    def rule_errors(self, context: ValidationContext) -> list[FieldError]:
+        """The errors of each field."""
+        return self.field_errors(context.caller.env, context.settings)
+
+    def field_errors(self, env: MerchantEnv, settings: Settings) -> list[FieldError]:
+        """The errors of each field."""
+        field_errors = url_errors(self.url, env, settings)
+        if not self.event_types:
+            field_errors.append(FieldError("event_types", "empty", messages.items(1, None)))
+        seen: set[str] = set()
+        for place, name in enumerate(self.event_types):
+            if name not in EVENT_TYPES:
+                field_errors.append(FieldError(f"event_types.{place}", "unknown_event_type", messages.AN_EVENT_TYPE))
+            elif name in seen:
+                field_errors.append(FieldError(f"event_types.{place}", "duplicate", messages.NO_REPEAT))
+            seen.add(name)
+        return field_errors
+
+
+class NewTestEvent(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /webhook/test."""
+
+    url: Annotated[str, example("https://shop.example/hooks/tollhouse")]
+
+
+class TestSubject(Struct, frozen=True):
+    """The object of a test event."""
+
+    message: Annotated[str, example("This is a test event. Nothing happened.")]
+
+
+class ModeQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The environment of a dashboard request."""
+
+    mode: Mode
+
+
+EventStatus = Literal["pending", "retrying", "delivered", "failed", "skipped", "canceled", "held"]
+
+
+class ListEventsQuery(ListQuery, frozen=True):
+    """Filters of GET /webhook-events. `resource_id` is the id of the event's object."""
+
+    type: list[EventType] | None = None
+    status: list[EventStatus] | None = None
+    resource_id: UUID | None = None
+
+
+class EventsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&type=&page=` of the events page. Empty matches all; an unknown name matches nothing."""
+
+    status: str = ""
+    type: str = ""
+
+    @property
+    def filters(self) -> bool:
+        """Whether a filter is set."""
+        return bool(self.status or self.type)
+
+
+class WebhookConfiguration(Struct, frozen=True):
+    """The saved configuration. `secret` is set only in the response that created it."""
+
+    url: Annotated[str, example("https://shop.example/hooks/tollhouse")]
+    event_types: Annotated[list[str], example(["payment.succeeded", "payment.failed"])]
+    enabled: bool
+    has_secret: bool
+    mode: Mode
+    livemode: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+    secret: str | UnsetType = UNSET
+
+
+class SecretView(Struct, frozen=True):
+    """A new signing secret, shown once."""
+
+    secret: Annotated[str, example("whsec_… (shown once)")]
+
+
+class SecretStateView(Struct, frozen=True):
+    """Whether a secret is active, since when, and whether another one is pending."""
+
+    has_secret: bool
+    pending: bool
+    activated_at: Timestamp | None
+
+
+class DeliveryAttempt(Struct, frozen=True):
+    """A finished attempt to deliver an event."""
+
+    attempt: Annotated[int, example(1)]
+    status: Annotated[str, example("succeeded")]
+    error: str | None
+    timestamp: Timestamp
+    http_status: Annotated[int | None, example(204)]
+    duration_ms: Annotated[int, example(41)]
+    trigger: Annotated[str, example("automatic")]
+
+
+NOT_SENT = frozenset(
+    {"signing_secret_missing", "blocked_destination", "dns_error", "connection_refused", "connect_timeout", "tls_error"}
+)
+"""Errors before anything was sent."""
+
+
+class AttemptExchange(Struct, frozen=True, kw_only=True):
+    """An attempt as it was sent and answered. There are no request headers if nothing was sent.
+
+    `response_headers` is None without a response or if it was not recorded, `response_body` also if it is not text.
+    """
+
+    attempt: int
+    request_headers: dict[str, str]
+    http_status: int | None
+    response_headers: dict[str, str] | None
+    response_body: str | None
+
+
+class WebhookEvent(Struct, frozen=True, kw_only=True):
+    """An event and its delivery."""
+
+    id: UUID
+    type: Annotated[str, example("payment.succeeded")]
+    env: MerchantEnv
+    created_at: datetime
+    destination_url: Annotated[str | None, example("https://shop.example/hooks/tollhouse")]
+    status: Annotated[str, example("delivered")]
+    attempts: Annotated[int, example(1)]
+    next_attempt_at: datetime | None
+    delivered_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")]
+    body: Internal[bytes]
+    destination_source: Internal[str]
+    request_id: Internal[UUID | None] = None
+    """The request that caused it, by the ID that the service gave it; None for a job."""
+
+    @property
+    def payload(self) -> bytes:
+        """The exact body that is sent."""
+        return unpack(self.body)
+
+
+EVENT = Record(WebhookEvent, "webhook_events")
+
+
+@view_of(WebhookEvent)
+class EventView(RecordView, frozen=True, kw_only=True):
+    """An event and its delivery. `payload` is the exact body that is sent."""
+
+    id: Annotated[str, example(example_id("event_id"))]
+    payload: Annotated[msgspec.Raw, After("delivered_at")]
+
+
+@view_of(WebhookEvent)
+class EventWithHistory(RecordView, frozen=True, kw_only=True):
+    """An event with its attempts in order."""
+
+    id: Annotated[str, example(example_id("event_id"))]
+    payload: Annotated[msgspec.Raw, After("delivered_at")]
+    delivery_history: Annotated[list[DeliveryAttempt], After("payload")]
+
+
+def event_view(event: WebhookEvent, catalogue: Catalogue) -> EventView:
+    """An event."""
+    return EventView.of(event, catalogue, id=str(event.id), payload=msgspec.Raw(event.payload))
+
+
+def event_with_history(event: WebhookEvent, history: list[DeliveryAttempt], catalogue: Catalogue) -> EventWithHistory:
+    """An event and its attempts."""
+    return EventWithHistory.of(
+        event, catalogue, id=str(event.id), payload=msgspec.Raw(event.payload), delivery_history=history
+    )
+
+
+class EventList(Struct, frozen=True):
+    """A page of events, newest first."""
+
+    webhook_events: list[EventView]
+    has_more: bool
+    next_cursor: str | None
+
+
+class DeprecatedWebhookRemoved(ApiError):
+    """410: saved URLs are no longer supported."""
+
+    code, status = "deprecated_webhook_removed", 410
+    message = "Saved webhook URLs are no longer supported. Send webhook_url with each request."
+
+
+class WebhookSecretMissing(ApiError):
+    """409: no signing secret is active."""
+
+    code, status, message = "webhook_secret_missing", 409, "This environment has no active webhook signing secret."
+
+
+class WebhookDeliveryDisabled(ApiError):
+    """409: delivery is disabled in the environment."""
+
+    code, status, message = "webhook_delivery_disabled", 409, "Webhook delivery is turned off in this environment."
+
+
+class WebhookDestinationMissing(ApiError):
+    """409: neither the event nor the configuration has a URL."""
+
+    code, status, message = "webhook_destination_missing", 409, "This event has no destination URL."
+
+
+def url_errors(url: str, env: MerchantEnv, settings: Settings) -> list[FieldError]:
+    """The errors of a URL that need no DNS."""
+    message = check_destination_url(url, livemode=env.livemode, settings=settings)
+    return [] if message is None else [FieldError("url", "invalid_url", message)]

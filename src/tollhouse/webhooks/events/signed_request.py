@@ -1,0 +1,110 @@
+"""The HTTP request of a delivery: its address, the stored body, and the signature headers."""
+
+from datetime import datetime
+from uuid import UUID
+
+from msgspec import Struct
+
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.platform.database.packed_json import unpack
+from tollhouse.platform.database.pool import Row
+from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
+from tollhouse.webhooks.events import secrets
+from tollhouse.webhooks.events.response_excerpts import HIDDEN
+from tollhouse.webhooks.events.schedule import Trigger
+from tollhouse.webhooks.events.signing import signature, standard_headers
+
+USER_AGENT = "Tollhouse-Webhooks/2"
+
+
+class Claim(Struct, frozen=True):
+    """A delivery leased by this worker for one attempt. `request_id` is the request that caused its event."""
+
+    event_id: UUID
+    token: UUID
+    lane: int
+    destination_key: int
+    mode: Mode
+    trigger: Trigger
+    held: bool
+    tries: int
+    lost: int
+    started_at: datetime
+    request_id: str | None = None
+
+
+class SignedRequest(Struct, frozen=True):
+    """A request that is ready to be sent."""
+
+    url: str
+    body: bytes
+    headers: dict[str, str]
+
+
+def claim_from_row(row: Row, token: UUID) -> Claim:
+    """The claim of a leased row."""
+    return Claim(
+        event_id=row["event_id"],
+        token=token,
+        lane=row["lane"],
+        destination_key=row["destination_key"],
+        mode=row["mode"],
+        trigger=row["sending"],
+        held=row["held"],
+        tries=row["tries"],
+        lost=row["lost"],
+        started_at=row["started_at"],
+        request_id=None if row["request_id"] is None else str(row["request_id"]),
+    )
+
+
+def destination_url(claim: Claim, row: Row, *, deprecated_webhooks: bool) -> str | None:
+    """The current address of the event; None if it is not to be sent.
+
+    Saved addresses count only in compatibility mode (`deprecated_webhooks`); a manual redelivery uses the current one.
+    A held event without an active secret has expired.
+    """
+    if row["disabled"] or (claim.held and row["version"] is None):
+        return None
+    if row["destination_source"] in {"request", "test"}:
+        return row["destination_url"]
+    if not deprecated_webhooks:
+        return None
+    return row["saved_url"] if claim.trigger == "manual" else row["destination_url"]
+
+
+def sign(keys: KeyRing, claim: Claim, row: Row, url: str) -> SignedRequest:
+    """Sign the stored body. Raises `DecryptionError` without a usable secret, `ValueError` if the body is damaged."""
+    if row["version"] is None:
+        raise DecryptionError("no active secret")
+    env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
+    secret = secrets.decrypt(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
+    body = unpack(row["body"])
+    headers = unsigned_headers(claim.event_id, row["type"], claim.mode, row["attempts"] + 1) | {
+        "X-Service-Signature": signature(secret, body),
+        **standard_headers(secret, claim.event_id, int(claim.started_at.timestamp()), body),
+    }
+    return SignedRequest(url, body, headers)
+
+
+def unsigned_headers(event_id: UUID, event_type: str, mode: Mode, attempt: int) -> dict[str, str]:
+    """The headers of an attempt that need no secret."""
+    return {
+        "Content-Type": "application/json; charset=utf-8",
+        "User-Agent": USER_AGENT,
+        "X-Service-Event-Id": str(event_id),
+        "X-Service-Event-Type": event_type,
+        "X-Service-Mode": mode,
+        "X-Service-Attempt": str(attempt),
+    }
+
+
+def shown_headers(event_id: UUID, event_type: str, mode: Mode, attempt: int, started_at: datetime) -> dict[str, str]:
+    """The headers of an attempt for people. Its signatures cannot be shown without the secret that it was made with."""
+    return unsigned_headers(event_id, event_type, mode, attempt) | {
+        "X-Service-Signature": HIDDEN,
+        "webhook-id": str(event_id),
+        "webhook-timestamp": str(int(started_at.timestamp())),
+        "webhook-signature": HIDDEN,
+    }
