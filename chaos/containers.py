@@ -20,7 +20,7 @@ from chaos.figures import Figure, at_least, at_most, fact, percentile
 from chaos.programs import free_port, replace_in, wait_until_ready
 from chaos.rolling import MIGRATION, Load
 from chaos.service import Merchant, cookies
-from tollhouse.platform.database.migrate import ours
+from tollhouse.platform.database.migrations import ours
 
 ROOT = Path(__file__).parents[1]
 PROJECT = "tollhouse-chaos"

@@ -17,7 +17,7 @@ from chaos.programs import free_port, start, wait_until_ready
 from chaos.service import Merchant, cookies
 from chaos.testbed import KEYS
 from tollhouse.instance.checks.run import Scope, check
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 from tollhouse.platform.database.pool import connect
 
 KILLS, QUICK_KILLS = 20, 2

@@ -17,7 +17,7 @@ from chaos.figures import Figure, at_least, at_most, fact, percentile
 from chaos.programs import free_port, replace_in, start, wait_until_ready
 from chaos.service import HealthyClient, Merchant, cookies
 from chaos.testbed import Testbed
-from tollhouse.platform.database.migrate import ours
+from tollhouse.platform.database.migrations import ours
 
 PROXY_FILE = Path(__file__).parents[1] / "deploy" / "proxies" / "haproxy.cfg"
 ROUNDS, QUICK_ROUNDS = 5, 1

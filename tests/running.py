@@ -22,7 +22,7 @@ from tollhouse.instance.catalogue import extension
 from tollhouse.instance.rails import configured_rails
 from tollhouse.instance.worker import work
 from tollhouse.platform.database import roles
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 from tollhouse.platform.server import listening
 from tollhouse.platform.server import server as http_server
 from tollhouse.platform.settings import config

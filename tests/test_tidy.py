@@ -14,7 +14,7 @@ PACKAGE = sorted(HERE.glob("src/**/*.py"))
 NAMELESS = re.compile(r"(utils?|helpers?|common|managers?|misc)\.py")
 EMPTY_VERBS = re.compile(r"_?(process|handle|manage|perform)(_|$)")
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b", re.DOTALL)
-SQL_ALLOWED = {"migrate.py", "health.py", "embedded.py", "records.py", "digests_store.py"}
+SQL_ALLOWED = {"migrations.py", "health.py", "embedded.py", "records.py", "digests_store.py"}
 FLOAT_ALLOWED = {
     "embedded.py",
     "run.py",

@@ -22,7 +22,7 @@ from tollhouse.instance.checks.run import Scope, check
 from tollhouse.instance.database import embedded
 from tollhouse.instance.slices import INVARIANTS
 from tollhouse.platform.database import digests_store
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 
 NEW_S_MAX = 10
 NEW_PAYMENTS = 1_000

@@ -32,7 +32,7 @@ from benchmarks.money import operations as money
 from benchmarks.oauth import operations as oauth
 from benchmarks.peers.parties import peers
 from tollhouse.instance.database import embedded
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 
 GROUPS = {"oauth": ("account", "key", "refresh", "exchange"), "money": ("link", "capture")}
 

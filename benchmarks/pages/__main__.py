@@ -33,7 +33,7 @@ from benchmarks.pages.measure import Cost, Meter, request
 from tollhouse.http.lists import TAG_BYTES
 from tollhouse.instance.database import embedded
 from tollhouse.kernel.limits import PAGE_MAX
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 
 PAGE_MS_MAX = 300
 GROWTH_MAX = 1.3

@@ -29,7 +29,7 @@ from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.settings import config
 from tollhouse.webhooks.events import secrets

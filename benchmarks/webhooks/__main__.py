@@ -25,7 +25,7 @@ from benchmarks.webhooks import processes
 from benchmarks.webhooks.harness import Harness
 from tollhouse.instance import main as root
 from tollhouse.instance.database import embedded
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 from tollhouse.platform.settings import config
 from tollhouse.webhooks.events.bulkheads import BULKHEADS, CallKind
 

@@ -11,8 +11,7 @@ from tests.bank.test_pages import upload
 from tests.cast import Actor
 from tests.console.operator_pages import signed_in_operator
 from tests.running import Service
-from tollhouse.rails.bank import imports
-from tollhouse.rails.bank import upload_jobs as bank_jobs
+from tollhouse.rails.bank import imports, upload_jobs
 from tollhouse.rails.bank.files.xml import PIECE_BYTES
 from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
@@ -35,7 +34,7 @@ async def test_a_large_file_is_imported_by_the_worker(olga: Actor, bank: Bank) -
     assert path in (await olga.send("GET", "/operator/statements")).ok().text
     await imports.advance(ACCOUNT, BANK_PORTS, bank.services)
     assert "0 of 2 entries imported" in (await olga.send("GET", path)).ok().text
-    await bank_jobs.import_statements(bank.services)
+    await upload_jobs.import_statements(bank.services)
     shown = (await olga.send("GET", path)).ok().text
     assert "2 of 2 entries imported" in shown
     assert "New entries: 2. Imported before: 0. Matched transfers: 0. Unmatched transfers: 2." in shown
@@ -46,7 +45,7 @@ async def test_a_large_file_is_imported_by_the_worker(olga: Actor, bank: Bank) -
 async def test_a_large_file_that_is_refused_says_why(olga: Actor, bank: Bank) -> None:
     raw = (await bank.statement(Line(500))).replace(b"CRDT</CdtDbtInd><Sts>", b"CREDIT</CdtDbtInd><Sts>") + LARGE
     path = (await upload(olga, raw)).ok(303).location
-    await bank_jobs.import_statements(bank.services)
+    await upload_jobs.import_statements(bank.services)
     shown = (await olga.send("GET", path)).ok().text
     assert "An amount has no credit or debit indicator." in shown
     assert "Not completed" in shown

@@ -22,7 +22,7 @@ from tollhouse.kernel.bank_codes import creditor_reference
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Observation
-from tollhouse.platform.database.migrate import apply, ours
+from tollhouse.platform.database.migrations import apply, ours
 from tollhouse.rails.bank import imports, imports_store
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.bank.import_steps import take_step

@@ -22,8 +22,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.refunds import jobs as refund_jobs
 from tollhouse.payments.transactions import jobs as transaction_jobs
-from tollhouse.rails import chain_health as health
-from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails import chain_health, chain_jobs
 from tollhouse.rails.evm import payouts_jobs, sweeps_jobs
 from tollhouse.rails.evm.network.derivation import AddressDeriver
 from tollhouse.rails.evm.network.provider import EvmNetwork
@@ -138,19 +137,19 @@ class Simulation:
         else:
             for job in chosen:
                 await self._run([(self.workers[0], job)])
-        await health.refresh(self.web)
+        await chain_health.refresh(self.web)
 
     async def work_all(self, but: Sequence[Job] = ()) -> None:
         """Every job once but these, by one worker."""
         for _, job in self._jobs():
             if job not in but:
                 await self._run([(self.workers[0], job)])
-        await health.refresh(self.web)
+        await chain_health.refresh(self.web)
 
     def _jobs(self) -> Sequence[tuple[float, Job]]:
         return (
             (0.9, self._watch),
-            (0.7, health.refresh),
+            (0.7, chain_health.refresh),
             (0.4, payouts_jobs.measure_payouts),
             (0.6, payouts_jobs.advance_payouts),
             (0.6, withdrawal_jobs.advance_withdrawals),
@@ -160,7 +159,7 @@ class Simulation:
         )
 
     async def _watch(self, services: Services) -> None:
-        await jobs.watch_once(services, services.rails.of(EvmNetwork)[0], clock.now())
+        await chain_jobs.watch_once(services, services.rails.of(EvmNetwork)[0], clock.now())
 
     async def _run(self, chosen: Sequence[tuple[Services, Job]]) -> None:
         """These at once. Where one is killed, so is everything of these processes; others start in their place."""

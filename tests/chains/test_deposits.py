@@ -16,7 +16,7 @@ from tests.invariants import broken_invariants, last_id
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.payments.links.errors import MethodUnavailable
-from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails import chain_jobs
 from tollhouse.rails.chains import addresses, store
 from tollhouse.rails.chains.model import LEASE
 
@@ -207,9 +207,9 @@ async def test_two_workers_credit_once(receiver: Receiver) -> None:
     for one in paid:
         await receiver.chain.sent(address(one), 3 * ETHER // 2)
     await receiver.chain.finalize()
-    await asyncio.gather(*(jobs.watch_once(receiver.services, receiver.network, clock.now()) for _ in range(3)))
+    await asyncio.gather(*(chain_jobs.watch_once(receiver.services, receiver.network, clock.now()) for _ in range(3)))
     other = clock.now() + 2 * LEASE
-    await asyncio.gather(receiver.look(), jobs.watch_once(receiver.services, receiver.network, other))
+    await asyncio.gather(receiver.look(), chain_jobs.watch_once(receiver.services, receiver.network, other))
     await receiver.settle()
     assert [await receiver.status(one) for one in paid] == [("succeeded", PAID_MINOR)] * 4
     assert not (await store.lease(receiver.services.db, receiver.name, "live", paid[0].id, clock.now(), LEASE))[0]

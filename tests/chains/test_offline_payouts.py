@@ -26,9 +26,8 @@ from tollhouse.kernel.rails.provider import PayoutOrder
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.rails.bank import pauses
 from tollhouse.rails.bank.operator_ports import BANK_PORTS
-from tollhouse.rails.evm import operator_offline as offline_payouts
+from tollhouse.rails.evm import operator_offline, payout_checks, payout_health, payouts_jobs
 from tollhouse.rails.evm import operator_payouts as network_payouts
-from tollhouse.rails.evm import payout_checks, payout_health, payouts_jobs
 from tollhouse.rails.evm.network import signed as signed_bytes
 from tollhouse.rails.evm.payouts import ChainPayouts
 from tollhouse.rails.evm.signer.messages import GasTerms, SignedBatch, SignedTransfer, SignTransfer, UnsignedBatch
@@ -60,7 +59,7 @@ class Offline:
     @property
     def payouts(self) -> ChainPayouts:
         """The payouts of the worker."""
-        return offline_payouts.find_payouts(self.services, None)
+        return operator_offline.find_payouts(self.services, None)
 
     async def orders(self, *amounts: int, currency: str = "ETH") -> list[PayoutOrder]:
         """Orders that the worker was asked to pay."""
@@ -70,8 +69,8 @@ class Offline:
 
     async def export(self) -> list[SignTransfer]:
         """What is to be signed."""
-        shown = await offline_payouts.preview(self.payouts, self.context)
-        return [*(await offline_payouts.export(self.services, self.network, shown, self.context))[1]]
+        shown = await operator_offline.preview(self.payouts, self.context)
+        return [*(await operator_offline.export(self.services, self.network, shown, self.context))[1]]
 
     def sign(self, requests: list[SignTransfer]) -> list[SignedTransfer]:
         """As `tollhouse signer sign` does."""
@@ -80,7 +79,7 @@ class Offline:
 
     async def take(self, *signed: SignedTransfer) -> int:
         """Import them, and say how many are new."""
-        return (await offline_payouts.import_signed(self.services, self.network, signed, self.context))[1]["added"]
+        return (await operator_offline.import_signed(self.services, self.network, signed, self.context))[1]["added"]
 
     async def advance(self) -> None:
         """The worker looks after what is signed."""
@@ -105,7 +104,7 @@ async def test_what_is_exported_is_paid_when_it_comes_back_signed(offline: Offli
     waits = await payer.stored(orders[0])
     assert (waits.status, waits.reason) == ("waiting", "it waits to be exported and signed")
     assert (await payer.network.payout_state(orders[0], clock.now())).outcome == "absent"
-    shown = await offline_payouts.preview(offline.payouts, offline.context)
+    shown = await operator_offline.preview(offline.payouts, offline.context)
     assert [one.id for one in shown.leaving] == [order.id for order in orders]
     first, second = await asyncio.gather(offline.export(), offline.export())  # two operators at once
     assert first == second == await offline.export()
@@ -146,19 +145,19 @@ async def test_the_rail_agrees_with_the_ledger_all_the_time(rail: Rail) -> None:
     since = last_id()
     changes: dict[str, Any] = {"signer_socket": None, "offline_wallet": rail.wallet}
     rail.receiver.network.settings = msgspec.structs.replace(rail.receiver.network.settings, **changes)
-    payouts = offline_payouts.find_payouts(rail.services, rail.name)
+    payouts = operator_offline.find_payouts(rail.services, rail.name)
     assert payouts.signer.is_offline
     await payout_health.measure(payouts, clock.now())
     await payout_health.refresh(rail.services)
     await rail.fund()
     asked = await rail.withdraw("0.5")
     context = OperatorContext("olga@example.com", clock.now(), None, on_command_line=True)
-    shown = await offline_payouts.preview(payouts, context)
-    _, requests = await offline_payouts.export(rail.services, payouts.network, shown, context)
+    shown = await operator_offline.preview(payouts, context)
+    _, requests = await operator_offline.export(rail.services, payouts.network, shown, context)
     assert (await rail.balance()).in_flight == {}
     answers = [rail.payer.signer.answer(one) for one in requests]
     signed = [one for one in answers if isinstance(one, SignedTransfer)]
-    await offline_payouts.import_signed(rail.services, payouts.network, signed, context)
+    await operator_offline.import_signed(rail.services, payouts.network, signed, context)
     await payouts_jobs.advance_payouts(rail.services)
     await rail.payer.settle()
     await rail.receiver.look()
@@ -264,16 +263,16 @@ async def test_the_gate_holds_at_export(offline: Offline, alice: Actor) -> None:
     poor = (await offline.orders(900_000_000_000))[0]
     db, now = offline.payer.db, clock.now()
     await db.execute(SUSPEND, alice.merchant_id)
-    assert (await offline_payouts.preview(offline.payouts, offline.context)).leaving == ()
+    assert (await operator_offline.preview(offline.payouts, offline.context)).leaving == ()
     await db.execute(REACTIVATE, alice.merchant_id)
     users = OperatorContext(alice.email, now, None, on_command_line=True)
-    assert (await offline_payouts.preview(offline.payouts, users)).leaving == ()
-    shown = await offline_payouts.preview(offline.payouts, offline.context)
+    assert (await operator_offline.preview(offline.payouts, users)).leaving == ()
+    shown = await operator_offline.preview(offline.payouts, offline.context)
     assert "too little" in shown.drafted.left_out[poor.id]
     assert [one.id for one in shown.leaving] == [order.id]
     await db.execute(SUSPEND, alice.merchant_id)  # after it was shown
     with pytest.raises(OperatorRefusedError, match="No payouts wait"):
-        await offline_payouts.export(offline.services, offline.network, shown, offline.context)
+        await operator_offline.export(offline.services, offline.network, shown, offline.context)
     await db.execute(REACTIVATE, alice.merchant_id)
     reviewer = OperatorContext("olga@example.com", now, "Tested")
     await offline.services.transact(lambda work: pauses.pause(work, BANK_PORTS, reviewer), now, OPERATOR)
@@ -282,7 +281,7 @@ async def test_the_gate_holds_at_export(offline: Offline, alice: Actor) -> None:
             with pytest.raises(OperatorRefusedError, match="paused"):
                 await action
         with pytest.raises(OperatorRefusedError, match="paused"):
-            await offline_payouts.export(offline.services, offline.network, shown, offline.context)
+            await operator_offline.export(offline.services, offline.network, shown, offline.context)
     finally:
         await offline.services.transact(lambda work: pauses.resume(work, None, BANK_PORTS, reviewer), now, OPERATOR)
     await network_payouts.ensure_unsigned(offline.services, order.id)

@@ -23,7 +23,7 @@ from tests.payments.shop import approve_project
 from tests.running import Service, settings_for, warnings_only
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
-from tollhouse.rails import chain_health as health
+from tollhouse.rails import chain_health
 from tollhouse.rails.evm import payouts_jobs
 
 BLOCKS = int(os.environ.get("TOLLHOUSE_EVM_BLOCKS", "150"))
@@ -80,7 +80,7 @@ async def prepare(simulation: Simulation) -> None:
     simulation.finalize()
     await simulation.work_all()
     await payouts_jobs.measure_payouts(simulation.workers[0])
-    await health.refresh(simulation.web)
+    await chain_health.refresh(simulation.web)
     for currency, units, scale in (("ETH", COIN_FLOAT, 10**10), ("USDC", TOKEN_FLOAT, 1)):
         await book(simulation.web, NAME, simulation.web.catalogue.currencies[currency], units // scale)
     simulation.endanger()

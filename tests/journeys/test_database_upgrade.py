@@ -19,7 +19,7 @@ from tollhouse.instance import supervisor
 from tollhouse.instance.database import data_folder, embedded
 from tollhouse.instance.database import upgrade as database_upgrade
 from tollhouse.instance.database.cluster import Cluster
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 
 pytestmark = pytest.mark.xdist_group("serve")
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.running import new_database
 from tollhouse.instance.database import embedded
-from tollhouse.platform.database import migrate as migrations
+from tollhouse.platform.database import migrations
 
 PAYER = "FR1420041010050500013M02606"
 TO_PAYER, WAITING, AT_RAIL, GONE, LARGE = (str(UUID(int=number)) for number in range(11, 16))

@@ -9,8 +9,8 @@ import pytest
 
 from tests.running import migrated_database, new_database
 from tollhouse.instance.database import embedded
-from tollhouse.platform.database import migrate as migrations
-from tollhouse.platform.database.migrate import Migration, MigrationsDisagreeError, apply, in_folder, ours
+from tollhouse.platform.database import migrations
+from tollhouse.platform.database.migrations import Migration, MigrationsDisagreeError, apply, in_folder, ours
 
 TABLE = "CREATE TABLE cups (id int, mood text); INSERT INTO cups SELECT n, 'full; of' FROM generate_series(1, 100) AS n;"
 TWICE = TABLE.replace("n;", "n UNION ALL VALUES (7, 'twice');")
@@ -28,7 +28,7 @@ WAITS_FOR_8 = """
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from tollhouse.platform.database.migrate import apply, in_folder
+from tollhouse.platform.database.migrations import apply, in_folder
 asyncio.run(apply(sys.argv[1], in_folder(Path(sys.argv[2]))))
 """
 

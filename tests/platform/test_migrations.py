@@ -8,8 +8,8 @@ from tests.running import KEY, Service, migrated_database, new_database, setting
 from tollhouse.instance import main
 from tollhouse.instance.database import embedded
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform.database import migrate as migrations
-from tollhouse.platform.database.migrate import MigrationsDisagreeError, UnsupportedServerError, migrate, require_current
+from tollhouse.platform.database import migrations
+from tollhouse.platform.database.migrations import MigrationsDisagreeError, UnsupportedServerError, migrate, require_current
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.server import health
 

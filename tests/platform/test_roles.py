@@ -9,9 +9,8 @@ from tests.cast import sign_up
 from tests.running import Service, as_application, new_database
 from tests.upgrades.two_roles import privileges_kept
 from tollhouse.instance.database import embedded
-from tollhouse.platform.database import migrate as migrations
-from tollhouse.platform.database import roles
-from tollhouse.platform.database.migrate import in_folder, migrate
+from tollhouse.platform.database import migrations, roles
+from tollhouse.platform.database.migrations import in_folder, migrate
 from tollhouse.platform.database.roles import NoSuchRoleError
 from tollhouse.platform.database.roles_store import MISSING
 

@@ -31,8 +31,7 @@ from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.rails.provider import Attempt, Observation
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.rails import chain_health as health
-from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails import chain_health, chain_jobs
 from tollhouse.rails.chains.model import BlockId, Cursor, Deposit
 from tollhouse.rails.evm import deposits_store, payout_health
 from tollhouse.rails.evm.network.blocks import Header, Tip
@@ -148,9 +147,9 @@ async def offered(
         group.create_task(serve(signer, signer.policy.socket, stop))
         while not await is_listening(payouts.signer, network.name):
             await asyncio.sleep(0.01)
-        await jobs.watch_once(services, network, clock.now())
+        await chain_jobs.watch_once(services, network, clock.now())
         await payout_health.measure(payouts, clock.now())
-        await health.refresh(services)
+        await chain_health.refresh(services)
         yield
         stop.set()
 

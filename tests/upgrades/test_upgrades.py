@@ -30,7 +30,7 @@ from tests.upgrades.api_lists import differences, read_lists
 from tests.upgrades.two_roles import privileges_kept
 from tollhouse.instance.checks.run import Scope, check
 from tollhouse.instance.database import embedded
-from tollhouse.platform.database.migrate import apply, migrate, ours
+from tollhouse.platform.database.migrations import apply, migrate, ours
 
 HERE = Path(__file__).parent
 RELEASES = {"0.1.0": 24, "0.2.0": 36}

@@ -30,13 +30,13 @@ from tollhouse.pages.console import jobs as operator_jobs
 from tollhouse.platform import common_passwords
 from tollhouse.platform.database import partitions, process_metrics
 from tollhouse.platform.database.connections import application_name, require_role_settings
-from tollhouse.platform.database.migrate import require_current
+from tollhouse.platform.database.migrations import require_current
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.database.replica import Replica
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log.events import log
 from tollhouse.platform.settings.config import Settings
-from tollhouse.rails import chain_health as health
+from tollhouse.rails import chain_health
 from tollhouse.transfers.gate import pauses
 from tollhouse.webhooks.request_log.recorder import Recorder
 
@@ -123,8 +123,8 @@ def build(services: Services, tracing: "Tracing | None" = None, *, serves_metric
         common_passwords.common()
         recorder.start()
         if services.rails.of(ChainNetwork):
-            await health.refresh(services)
-            watching.append(asyncio.create_task(health.keep_refreshed(services)))
+            await chain_health.refresh(services)
+            watching.append(asyncio.create_task(chain_health.keep_refreshed(services)))
         if has_metrics:
             watching.append(asyncio.create_task(process_metrics.sample((services.db,))))
         if serves_metrics and has_metrics:

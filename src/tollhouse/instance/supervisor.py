@@ -25,7 +25,7 @@ from tollhouse.instance.backup.base_backups import BaseBackups
 from tollhouse.instance.backup.wal_receiver import WalReceiver
 from tollhouse.instance.database import data_folder, embedded
 from tollhouse.instance.database.cluster import Cluster
-from tollhouse.platform.database.migrate import migrate
+from tollhouse.platform.database.migrations import migrate
 from tollhouse.platform.log.events import log
 from tollhouse.platform.server import listening
 from tollhouse.platform.settings.config import InvalidSettingsError, Settings

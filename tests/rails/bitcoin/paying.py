@@ -18,7 +18,7 @@ from tollhouse.http.services import Services
 from tollhouse.instance.catalogue import extension
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.rails import chain_health as health
+from tollhouse.rails import chain_health
 from tollhouse.rails.bitcoin import batches_store, payouts_jobs, payouts_store
 from tollhouse.rails.bitcoin import operator_payouts as bitcoin_payouts
 from tollhouse.rails.bitcoin.payouts_model import BatchTransaction, BitcoinBatch
@@ -65,7 +65,7 @@ class BitcoinPayer(BitcoinReceiver):
     async def measure(self) -> str | None:
         """Measure whether the rail pays out. Returns why not."""
         await payouts_jobs.measure_once(self.services, self.network, clock.now())
-        await health.refresh(self.services)
+        await chain_health.refresh(self.services)
         return self.services.rails.payout_error(self.name, "live", "BTC")
 
     async def withdraw(self, amount: str, receiver: str = THEIRS) -> Withdrawal:

@@ -25,8 +25,7 @@ from tollhouse.kernel.rails.chain import PayoutsMeasured
 from tollhouse.kernel.rails.provider import Attempt, Observation
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.rails import chain_health as health
-from tollhouse.rails import chain_jobs as jobs
+from tollhouse.rails import chain_health, chain_jobs
 from tollhouse.rails.bitcoin import looks as bitcoin_looks
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
 from tollhouse.rails.bitcoin.payouts import BitcoinPayouts
@@ -87,9 +86,9 @@ async def services(
     await approve_project(alice, "live")
     async with serving(core) as url:
         network.settings = msgspec.structs.replace(network.settings, node_url=url)
-        await jobs.watch_once(services, network, clock.now())
+        await chain_jobs.watch_once(services, network, clock.now())
         network.payouts = BitcoinPayouts(services.db, network)
-        await health.refresh(services)
+        await chain_health.refresh(services)
         network.payouts_measured = PayoutsMeasured(None, frozenset(), clock.now(), {})  # it has no coins
         yield services
     assert await broken_invariants(service.dsn, since) == []
@@ -136,7 +135,7 @@ class TestBitcoin(RailContract):
                 return (await super().report(services, msgspec.structs.replace(seen, external_ref=f"{txid}:0")))[0]
             self._happen(seen, txid)
         before = {(*row,) for row in await services.db.fetch(OBSERVED, self.network.name)}
-        await jobs.watch_once(services, self.network, clock.now())
+        await chain_jobs.watch_once(services, self.network, clock.now())
         [*changed] = {(*row,) for row in await services.db.fetch(OBSERVED, self.network.name)} - before
         if not changed:
             return None

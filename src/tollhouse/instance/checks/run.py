@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from tollhouse.instance.checks import schema_store, store
 from tollhouse.instance.slices import INVARIANTS
 from tollhouse.kernel import clock
-from tollhouse.platform.database import digests_store
-from tollhouse.platform.database import migrate as migrations
+from tollhouse.platform.database import digests_store, migrations
 from tollhouse.platform.database.errors import CONNECTION_LOST
 from tollhouse.platform.database.invariants import IDS_AT_ONCE, LINES_MAX, Invariant, find_violations
 from tollhouse.platform.database.pool import DatabaseConnection, Tx, connect

@@ -30,7 +30,7 @@ from tollhouse.instance.cli.restore import (
 )
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
-from tollhouse.platform.database import migrate as migrations
+from tollhouse.platform.database import migrations
 from tollhouse.platform.database.pool import connect
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import Settings

@@ -15,7 +15,7 @@ from tollhouse.instance.checks.run import Scope, check
 from tollhouse.instance.cli.options import stderr
 from tollhouse.instance.database import embedded
 from tollhouse.instance.database import upgrade as database_upgrade
-from tollhouse.platform.database import migrate as migrations
+from tollhouse.platform.database import migrations
 from tollhouse.platform.database.pool import connected
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import Settings

@@ -9,7 +9,7 @@ from tollhouse.instance import main as root
 from tollhouse.instance.api import OPERATIONS
 from tollhouse.instance.cli.database import database
 from tollhouse.instance.cli.options import Json, stderr
-from tollhouse.platform.database import migrate as migrations
+from tollhouse.platform.database import migrations
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.settings import config, env_files
 from tollhouse.platform.settings import values as setting_values

@@ -68,10 +68,10 @@ def export(
     as_json: Json = False,
 ) -> int:
     """Export all payouts that wait, to sign them on a machine without network. They cannot be refused any more then."""
-    from tollhouse.rails.evm import operator_offline as offline_payouts  # noqa: PLC0415 - the libraries of Ethereum take a second
+    from tollhouse.rails.evm import operator_offline  # noqa: PLC0415 - the libraries of Ethereum take a second
 
     async def find(services: Services, context: OperatorContext) -> "Exportable":
-        shown = await offline_payouts.preview(offline_payouts.find_payouts(services, rail), context)
+        shown = await operator_offline.preview(operator_offline.find_payouts(services, rail), context)
         _show(services, shown)
         return shown
 
@@ -82,9 +82,9 @@ def export(
         return 1
 
     async def change(services: Services, context: OperatorContext) -> OperatorAction:
-        network = offline_payouts.find_payouts(services, rail).network
+        network = operator_offline.find_payouts(services, rail).network
         with private_files.new(file) as out:
-            action, requests = await offline_payouts.export(services, network, shown, context)
+            action, requests = await operator_offline.export(services, network, shown, context)
             out.write(msgspec.json.encode(UnsignedBatch(tuple(requests))))
         stderr.print(f"{len(requests)} payouts to sign in {file}.", markup=False)
         return action
@@ -102,12 +102,12 @@ def import_signed(
     as_json: Json = False,
 ) -> int:
     """Import signed payouts, all of a file or none. Each is compared with what was exported; the worker sends them."""
-    from tollhouse.rails.evm import operator_offline as offline_payouts  # noqa: PLC0415 - the libraries of Ethereum take a second
+    from tollhouse.rails.evm import operator_offline  # noqa: PLC0415 - the libraries of Ethereum take a second
 
     async def change(services: Services, context: OperatorContext) -> OperatorAction:
-        network = offline_payouts.find_payouts(services, rail).network
+        network = operator_offline.find_payouts(services, rail).network
         batch = _read(file)
-        action, counts = await offline_payouts.import_signed(services, network, batch.signed, context)
+        action, counts = await operator_offline.import_signed(services, network, batch.signed, context)
         stderr.print(f"{counts['added']} payouts are new, {counts['known']} known. The signer refused {len(batch.refused)}.")
         if counts["suspended"]:
             stderr.print(f"{counts['suspended']} are of suspended merchants: import the file again when they are active.")

@@ -23,7 +23,7 @@ from tollhouse.instance.cli.options import stderr
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import parse_time
-from tollhouse.platform.database import migrate as migrations
+from tollhouse.platform.database import migrations
 from tollhouse.platform.database.pool import connect, connected
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.settings import config

@@ -19,7 +19,7 @@ from tollhouse.kernel.bank_days import before_bank_days
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.platform.database.errors import UNREACHABLE
-from tollhouse.platform.database.migrate import MigrationsDisagreeError, UnsupportedServerError, require_current
+from tollhouse.platform.database.migrations import MigrationsDisagreeError, UnsupportedServerError, require_current
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.database.transaction import Row
 from tollhouse.platform.encryption import KeyRing

@@ -24,7 +24,7 @@ from tollhouse.pages.console import (
     transfer_pages,
 )
 from tollhouse.pages.console.invariants_store import INVARIANTS
-from tollhouse.rails.bank import upload_jobs as bank_jobs
+from tollhouse.rails.bank import upload_jobs
 from tollhouse.rails.evm import operator_payouts as network_payouts
 
 CHANNEL_S = 5
@@ -56,11 +56,11 @@ SLICE = Slice(
     ),
     jobs=(
         Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),
-        Job(CONTINUOUS_S, bank_jobs.import_statements),
-        Job(CHANNEL_S, bank_jobs.fetch_from_bank),
-        Job(CHANNEL_S, bank_jobs.send_to_bank),
+        Job(CONTINUOUS_S, upload_jobs.import_statements),
+        Job(CHANNEL_S, upload_jobs.fetch_from_bank),
+        Job(CHANNEL_S, upload_jobs.send_to_bank),
         Job(REFUSE_MARKED_S, network_payouts.refuse_marked),
-        Job(HOURLY_S, bank_jobs.delete_old_announcements),
+        Job(HOURLY_S, upload_jobs.delete_old_announcements),
         Job(HOURLY_S, jobs.delete_heartbeats),
         Job(HOURLY_S, jobs.delete_old_failures),
     ),

@@ -1,7 +1,7 @@
 """The checks of the readiness probe."""
 
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform.database.migrate import MigrationsDisagreeError, require_applied
+from tollhouse.platform.database.migrations import MigrationsDisagreeError, require_applied
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.server.draining import DRAINING
 
