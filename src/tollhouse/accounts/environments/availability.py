@@ -46,7 +46,7 @@ def offers(
     return [
         Offer(method, next(_reasons(method, mode, settings, rails, requirements, catalogue), None))
         for method in catalogue.methods.values()
-        if method.rail != "sandbox" or mode == "test"
+        if method.mode == "live" or mode == "test"
     ]
 
 
@@ -59,7 +59,7 @@ def _reasons(
     catalogue: Catalogue,
 ) -> Iterator[UnavailableReason]:
     """The reasons against a method, from configuration to payment."""
-    if (method.rail == "sandbox") != (mode == "test"):
+    if method.mode != mode:
         yield "not_in_environment"
     if not method.enabled:
         yield "disabled_by_operator"

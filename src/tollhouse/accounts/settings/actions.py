@@ -89,7 +89,7 @@ async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, serv
 
 
 def _methods_of(env: MerchantEnv, catalogue: Catalogue) -> list[Method]:
-    return [method for method in catalogue.methods.values() if (method.rail == "sandbox") != env.livemode]
+    return [method for method in catalogue.methods.values() if method.mode == env.mode]
 
 
 def _audited_fields(settings: PaymentSettings, env: MerchantEnv, catalogue: Catalogue) -> Mapping[str, object]:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from tollhouse.kernel.catalogue.currencies import Words
 from tollhouse.kernel.examples import example
+from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX, percentage
 from tollhouse.kernel.text import Text, Translatable
 
@@ -72,9 +73,14 @@ class Method(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     confirmation: Literal["instant", "minutes", "days"]
 
     @property
+    def mode(self) -> Mode:
+        """The environment in which customers can pay by it."""
+        return "test" if self.rail == "sandbox" else "live"
+
+    @property
     def label(self) -> Translatable:
         """The name, for pages."""
-        return sandbox_name(self.asset) if self.rail == "sandbox" else self.name
+        return sandbox_name(self.asset) if self.mode == "test" else self.name
 
     @property
     def network(self) -> str:

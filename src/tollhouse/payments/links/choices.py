@@ -4,7 +4,6 @@ from tollhouse.accounts.environments import store as projects
 from tollhouse.http.paging import all_rows
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.rails.provider import SANDBOX_RAIL
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.database.pool import Pool
 
@@ -13,7 +12,7 @@ PROJECTS_SHOWN = 100
 
 def method_choices(env: MerchantEnv, catalogue: Catalogue) -> list[tuple[str, Translatable]]:
     """The payment methods of an environment: id and name."""
-    found = (method for method in catalogue.methods.values() if (method.rail == SANDBOX_RAIL) != env.livemode)
+    found = (method for method in catalogue.methods.values() if method.mode == env.mode)
     return [(method.method_id, method.label) for method in found]
 
 

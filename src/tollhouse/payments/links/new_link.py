@@ -202,7 +202,7 @@ def _method_errors(
     for place, method_id in enumerate(chosen):
         method = catalogue.methods.get(method_id)
         of_another = method is not None and known is not None and method.asset != known.code
-        if method is None or of_another or (method.rail == "sandbox" and env.livemode):
+        if method is None or of_another or (method.mode == "test" and env.livemode):
             yield FieldError(f"payment_method_ids.{place}", "method_unavailable", messages.A_METHOD_OF_CURRENCY)
         elif amounts is not None and not method.takes_any(*amounts):
             yield FieldError(f"payment_method_ids.{place}", "amount_out_of_range", messages.A_METHOD_OF_AMOUNT)
