@@ -98,6 +98,7 @@ async def test_a_migrator_that_is_killed_between_two_statements_is_continued_by_
     await blocking.execute("SELECT pg_advisory_lock(7)")
     migrator = await asyncio.create_subprocess_exec(sys.executable, "-c", KILLED, database, str(tmp_path))
     while not await value(database, "SELECT to_regclass('reached') IS NOT NULL"):
+        assert migrator.returncode is None
         await asyncio.sleep(0.01)
     migrator.kill()
     await migrator.wait()
