@@ -25,7 +25,20 @@ TRANSLATED = [language for language in LANGUAGES if language != ENGLISH]
 TEMPLATES = sorted(path for path in PACKAGE.glob("**/templates/**/*.html") if "demo" not in path.parts)
 WORDS = PACKAGE / "http" / "labels.py"
 MODULES = sorted(PACKAGE.glob("**/*.py"))
-NO_PAGES = {"api", "backup", "cli", "database", "demo", "docs", "doctor", "monitoring", "platform", "signer", "tracing"}
+NO_PAGES = {
+    "api",
+    "backup",
+    "cli",
+    "database",
+    "demo",
+    "docs",
+    "doctor",
+    "monitoring",
+    "platform",
+    "signer",
+    "trace",
+    "tracing",
+}
 """Parts whose sentences no page shows, or that are English by nature."""
 API_ONLY = re.compile(
     r"(authorize|token|revoke|client_auth|descriptions|reference|json_text|catalogue_api|users|scales|openapi\w*|\w+_metrics)\.py"

@@ -12,14 +12,13 @@ from tollhouse.instance.trace import store
 from tollhouse.instance.trace.model import ORDER, Happening, LoggedCall, ObjectRow, Trace, TracedObjects, entry_of
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import created_at_of
-from tollhouse.kernel.text import Text
 from tollhouse.platform.database.pool import Tx
 from tollhouse.webhooks.request_log.retention import kept_since
 
 OUTGOING = frozenset({"refund", "withdrawal"})
 BEFORE_ALL = timedelta(minutes=1)
 """Before the first object, for what the clocks of two machines differ by."""
-LINK_PAYMENTS = Text("A link has more payments: only its newest %(count)s are here.", count=store.PAYMENTS_OF_LINK_MAX)
+LINK_PAYMENTS = f"A link has more payments: only its newest {store.PAYMENTS_OF_LINK_MAX} are here."
 
 
 class _Found(Struct, frozen=True):
@@ -43,7 +42,7 @@ async def trace(services: Services, named: UUID, now: datetime) -> Trace | None:
         happened += await _causes(tx, found, objects, happened, kept_since(services, now))
     happened.sort(key=lambda one: (one.at, ORDER[one.kind]))
     is_cut = "payment_link" in found.named and len(traced.payments) >= store.PAYMENTS_OF_LINK_MAX
-    return Trace([entry_of(one) for one in happened], [str(LINK_PAYMENTS)] if is_cut else [])
+    return Trace([entry_of(one) for one in happened], [LINK_PAYMENTS] if is_cut else [])
 
 
 async def _find(tx: Tx, named: UUID) -> _Found:
