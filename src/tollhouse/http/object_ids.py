@@ -7,13 +7,13 @@ from starlette.responses import Response
 
 from tollhouse.http.cookies import SAFE
 from tollhouse.http.request import Request
-from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.ids import ID_PATTERN, parse_id
 from tollhouse.platform.log import changed_objects
 
 IDS_MAX = 20
 """A request that changes more has the first ones."""
 ERROR = 400
-ID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+ID = re.compile(ID_PATTERN)
 BODY_OF_OBJECT = re.compile(rb'\{"id":"([0-9a-f-]{36})"')
 
 

@@ -7,6 +7,9 @@ from uuid import UUID
 import uuid_utils
 from uuid_utils.compat import uuid7
 
+ID_PATTERN = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+"""An ID in a text."""
+
 Mode = Literal["live", "test"]
 """The environment. A credential fixes it; live and test never meet."""
 

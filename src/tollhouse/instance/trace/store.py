@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tollhouse.instance.trace.model import LoggedCall, ObjectRow, TracedObjects
-from tollhouse.kernel.ids import created_at_of
+from tollhouse.kernel.ids import ID_PATTERN, created_at_of
 from tollhouse.platform.database.packed_json import unpack
 from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.webhooks.request_log.store import CHANGES_AT_ONCE_MAX, first_id
@@ -24,7 +24,7 @@ BEFORE, AFTER = timedelta(seconds=5), timedelta(seconds=30)
 """Around the time in the ID of a request: what it caused was recorded within."""
 UUID_V7 = 7
 OTHERS = ("withdrawal", "balance_payment", "fulfillment", "conversion")
-ID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+ID = re.compile(ID_PATTERN)
 FIRST_ID = re.compile('"id":"([0-9a-f-]{36})"')
 
 # What has one of these IDs, and the object that it is about or a part of.

@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.typed_amounts import read_amount
-from tollhouse.kernel.ids import Mode, parse_id
+from tollhouse.kernel.ids import ID_PATTERN, Mode, parse_id
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text, Translatable
 
 TEXT_CHARS_MAX = 200
-ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+ID = re.compile(ID_PATTERN)
 TOKEN = re.compile(r"[a-z2-7]{26}")
 SHORT_ID = re.compile("([0-9a-f]{8})(?:\N{HORIZONTAL ELLIPSIS}|[.]{3})([0-9a-f]{4})")
 """An ID as pages show it: its first eight and its last four characters."""

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from tollhouse.http.forms import parse_form
 from tollhouse.kernel.errors import InvalidRequest
+from tollhouse.kernel.ids import ID_PATTERN
 
 HIDDEN = "[redacted]"
 BODY_BYTES_READ_MAX = 16 * 1024
@@ -53,7 +54,7 @@ PRIVATE_WORDS = frozenset(
 NOT_SHOWN = SECRET_WORDS | PRIVATE_WORDS
 WORD_BOUNDARY = re.compile(r"[_.\-]|(?<=[a-z0-9])(?=[A-Z])")
 VOCABULARY = re.compile(r"[a-z]{1,24}(?:[_.:-][a-z]{1,24}){0,4}")
-ID_OR_TIME = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?")
+ID_OR_TIME = re.compile(ID_PATTERN + r"|\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d+)?Z?)?")
 NUMBER_MAX = 1_000_000
 """Account, card and telephone numbers are above it."""
 SHOWN = frozenset(
