@@ -16,8 +16,6 @@ from tollhouse.kernel.text import Text, Translatable, joined
 TWO = 2
 LOCAL_ADMINISTRATOR = "local administrator"
 """The operator of commands without `--as`: one person, whatever the system user is called."""
-
-
 Action = Literal[
     "merchant_suspended",
     "merchant_reactivated",

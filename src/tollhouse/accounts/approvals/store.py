@@ -11,8 +11,6 @@ LAST_RESET = "SELECT max(password_reset_at) FROM users WHERE merchant_id = $1"
 # A suspension waits for this transaction, and this transaction for a suspension in progress.
 LOCK_ACTIVE = "SELECT id FROM merchants WHERE id = $1 AND suspended_at IS NULL FOR SHARE"
 OPERATOR = "SELECT email FROM operators WHERE email_key = $1 AND closed_at IS NULL"
-
-
 INSERT_ACTION = """
     INSERT INTO operator_actions
         (id, operator, action, merchant_id, mode, subject_id, reason, currency, amount_minor, at, client_id,
