@@ -20,6 +20,7 @@ LEDGER_SOURCES = (
 
 STEPS = """
     SELECT at, transaction_id AS id, status, detail FROM transaction_steps WHERE transaction_id = ANY ($1::uuid[])
+    ORDER BY transaction_id, version
 """
 OBSERVATIONS = """
     SELECT at, transaction_id AS id, rail, external_ref, outcome, currency, amount_minor, confirmations
