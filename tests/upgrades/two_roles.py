@@ -50,12 +50,15 @@ async def privileges_kept(owner: "asyncpg.Connection[asyncpg.Record]", dsn: str)
 
 
 async def _read(dsn: str, names: list[str]) -> None:
-    """Read tables and views in turn until cancelled. Raises an error of privileges; a table may be renamed or dropped."""
+    """Read tables and views in turn until cancelled. Raises an error of privileges.
+
+    A table may be renamed or dropped, and a read of several tables may lose a deadlock with the migration, as a request may.
+    """
     connection = await asyncpg.connect(dsn)
     try:
         while True:
             for name in names:
-                with suppress(asyncpg.UndefinedTableError):
+                with suppress(asyncpg.UndefinedTableError, asyncpg.DeadlockDetectedError):
                     await connection.execute(f"SELECT FROM {name} LIMIT 1")
     finally:
         connection.terminate()
