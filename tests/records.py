@@ -17,7 +17,7 @@ from tollhouse.instance.api import OPERATIONS
 from tollhouse.instance.checks import schema_store
 from tollhouse.instance.database import embedded
 from tollhouse.platform.database.pool import DatabaseConnection, Tx, connect
-from tollhouse.platform.settings.names import SETTINGS
+from tollhouse.platform.settings.config import SETTINGS
 
 HERE = Path(__file__).parent.parent
 ROUTES = HERE / "docs" / "routes.txt"

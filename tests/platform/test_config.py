@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.platform.settings.config import InvalidSettingsError, load
-from tollhouse.platform.settings.names import SETTINGS
+from tollhouse.platform.settings.config import SETTINGS, InvalidSettingsError, load
 from tollhouse.platform.smtp import Relay
 
 KEY = "k1:" + base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")

@@ -8,7 +8,7 @@ import pytest
 from tests.command import tollhouse
 from tests.running import Service
 from tollhouse.instance.database import data_folder
-from tollhouse.platform.settings.names import SETTINGS
+from tollhouse.platform.settings.config import SETTINGS
 from tollhouse.platform.settings.values import without_secrets
 
 

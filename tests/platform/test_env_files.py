@@ -8,9 +8,8 @@ import pytest
 from tests.command import tollhouse
 from tests.running import Service
 from tollhouse.platform.settings import env_files
-from tollhouse.platform.settings.config import InvalidSettingsError, list_warnings, load
+from tollhouse.platform.settings.config import SETTINGS, InvalidSettingsError, list_warnings, load
 from tollhouse.platform.settings.env_files import parse
-from tollhouse.platform.settings.names import SETTINGS
 
 TEXT = """
 # our shop

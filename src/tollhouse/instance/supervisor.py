@@ -28,8 +28,7 @@ from tollhouse.instance.database.cluster import Cluster
 from tollhouse.platform.database.migrations import migrate
 from tollhouse.platform.log.events import log
 from tollhouse.platform.server import listening
-from tollhouse.platform.settings.config import InvalidSettingsError, Settings
-from tollhouse.platform.settings.names import FILE_SUFFIX
+from tollhouse.platform.settings.config import FILE_SUFFIX, InvalidSettingsError, Settings
 from tollhouse.platform.settings.values import KEY_BYTES, key_ring
 
 PART_STOPS_WITHIN_S = 15

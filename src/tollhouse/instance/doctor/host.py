@@ -13,8 +13,7 @@ from tollhouse.instance.doctor.model import Finding
 from tollhouse.kernel import clock, limits
 from tollhouse.platform.disk import GIB, Disk, disk_of
 from tollhouse.platform.settings import env_files
-from tollhouse.platform.settings.config import Settings
-from tollhouse.platform.settings.names import SETTINGS
+from tollhouse.platform.settings.config import SETTINGS, Settings
 
 OTHERS_READ, OTHERS_WRITE, NOT_THE_OWNER = stat.S_IROTH, stat.S_IWGRP | stat.S_IWOTH, stat.S_IRWXG | stat.S_IRWXO
 

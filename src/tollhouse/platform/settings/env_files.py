@@ -10,8 +10,7 @@ from collections.abc import MutableMapping
 from pathlib import Path
 
 from tollhouse.platform.settings import values as setting_values
-from tollhouse.platform.settings.config import PREFIX, InvalidSettingsError
-from tollhouse.platform.settings.names import SETTINGS
+from tollhouse.platform.settings.config import NAMES, PREFIX, InvalidSettingsError
 
 NAME = ".env"
 DATA_DIR = "TOLLHOUSE_DATA_DIR"
@@ -63,7 +62,6 @@ def _read(file: Path) -> str | None:
 
 def parse(text: str, file: str) -> dict[str, str]:
     """The settings of a `.env` file; other names are left out. Raises `InvalidSettingsError` with the wrong lines."""
-    ours = {setting.name for setting in SETTINGS} | {setting.file_name for setting in SETTINGS}
     values: dict[str, str] = {}
     field_errors: list[str] = []
     for number, raw in enumerate(text.splitlines(), start=1):
@@ -76,7 +74,7 @@ def parse(text: str, file: str) -> dict[str, str]:
             field_errors.append(f"{file} line {number} must be NAME=value, with a value on one line")
         elif found["name"] in values:
             field_errors.append(f"{file} line {number} sets {found['name']} a second time")
-        elif found["name"] in ours or found["name"].startswith(PREFIX):
+        elif found["name"] in NAMES or found["name"].startswith(PREFIX):
             values[found["name"]] = value
     if field_errors:
         raise InvalidSettingsError(field_errors)
