@@ -34,7 +34,7 @@ dates *args:
 quick:
     ruff format --check src tests chaos benchmarks
     ruff check src tests chaos benchmarks
-    basedpyright --warnings & types=$!; pytest -q -x tests/test_tidy.py tests/test_language.py tests/kernel tests/ledger/test_post.py tests/journeys/test_get_paid.py; tests=$?; wait $types && exit $tests
+    basedpyright --warnings & types=$!; pytest -q -x tests/test_tidy.py tests/test_language.py tests/kernel tests/ledger/books/test_post.py tests/journeys/test_get_paid.py; tests=$?; wait $types && exit $tests
 
 # Put code into our format.
 fmt:

@@ -9,7 +9,7 @@ from uuid import UUID
 import aiohttp
 from msgspec import Struct
 from tests.cast import PASSWORD
-from tests.console.test_operator import in_review
+from tests.pages.console.test_operator import in_review
 
 from chaos.alert_installation import Installation, kill
 from chaos.producer import Destination

@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Self
 
 import aiohttp
-from tests.bank import camt
-from tests.bank.steps import Bank, earned, withdrawn
+from tests.accounts.mail.postbox import Postbox
 from tests.cast import sign_up
-from tests.mail.postbox import Postbox
+from tests.rails.bank import camt
+from tests.rails.bank.steps import Bank, earned, withdrawn
 from tests.rails.bitcoin.core import Core, serving
 from tests.rails.bitcoin.wallet import ZPUB
 from tests.running import Service

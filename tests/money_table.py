@@ -47,8 +47,8 @@ ROWS = (
         "transaction",
         "the verdict on time, amount and link; each report of a rail counts once",
         (
-            "payments/test_transactions.py::test_a_payment_with_a_fee",
-            "payments/test_unfitting.py::test_late_money_waits_for_a_decision",
+            "payments/transactions/test_transactions.py::test_a_payment_with_a_fee",
+            "payments/transactions/test_unfitting.py::test_late_money_waits_for_a_decision",
             "adversary_model/test_adversary_model.py::test_nobody_gains_what_nothing_explains",
         ),
     ),
@@ -57,8 +57,8 @@ ROWS = (
         "refund",
         "what is left of the payment, the balance, the gate: receiver, limits, review, suspension, pause",
         (
-            "payments/test_refunds.py::test_thirty_at_once_share_what_is_left",
-            "outgoing/test_gate.py::test_nothing_is_released_for_a_suspended_merchant",
+            "payments/refunds/test_refunds.py::test_thirty_at_once_share_what_is_left",
+            "transfers/gate/test_gate.py::test_nothing_is_released_for_a_suspended_merchant",
         ),
     ),
     Row(
@@ -66,8 +66,8 @@ ROWS = (
         "chargeback",
         "the rail's report, once for each dispute; what the balance lacks is debt",
         (
-            "disputes/test_disputes.py::test_a_dispute_is_the_chargeback_of_its_payment",
-            "payments/test_reversals.py::test_disputes_of_a_provider",
+            "payments/disputes/test_disputes.py::test_a_dispute_is_the_chargeback_of_its_payment",
+            "payments/refunds/test_reversals.py::test_disputes_of_a_provider",
         ),
     ),
     Row(
@@ -75,8 +75,8 @@ ROWS = (
         "payment_reversal",
         "the rail's report, once for each transfer and block",
         (
-            "payments/test_reversals.py::test_credited_money_that_is_gone_is_charged_back_and_comes_back_once",
-            "chains/test_reversed_deposits.py::test_the_same_block_can_be_dropped_twice",
+            "payments/refunds/test_reversals.py::test_credited_money_that_is_gone_is_charged_back_and_comes_back_once",
+            "rails/evm/test_reversed_deposits.py::test_the_same_block_can_be_dropped_twice",
         ),
     ),
     Row(
@@ -85,9 +85,9 @@ ROWS = (
         "the balance, limits, recipients, the gate: approvals of operators, two of them above what "
         "counts in a day, suspension, pause",
         (
-            "withdrawals/test_two_operators.py::test_parts_do_not_avoid_the_second_operator",
-            "withdrawals/test_live.py::test_even_the_smallest_waits_for_an_operator",
-            "outgoing/test_gate.py::test_the_database_takes_no_posting_past_the_gate",
+            "transfers/withdrawals/test_two_operators.py::test_parts_do_not_avoid_the_second_operator",
+            "transfers/withdrawals/test_live.py::test_even_the_smallest_waits_for_an_operator",
+            "transfers/gate/test_gate.py::test_the_database_takes_no_posting_past_the_gate",
         ),
     ),
     Row(
@@ -95,8 +95,8 @@ ROWS = (
         "balance_payment",
         "the connection, the balance, what was reserved, suspension; parts and refunds by confidential clients only",
         (
-            "balance_payments/test_payments.py::test_no_more_than_was_reserved",
-            "balance_payments/test_who.py::test_a_public_client_captures_in_full_alone",
+            "transfers/balance_payments/test_payments.py::test_no_more_than_was_reserved",
+            "transfers/balance_payments/test_who.py::test_a_public_client_captures_in_full_alone",
         ),
     ),
     Row(
@@ -104,15 +104,15 @@ ROWS = (
         "conversion",
         "the present rate or the one that holds, fee and margin, limits of pairs and positions, the balance",
         (
-            "conversions/test_conversions.py::test_a_quote_is_for_half_a_minute_and_once",
-            "conversions/test_positions.py::test_conversions_at_once_do_not_pass_a_limit_together",
+            "transfers/conversions/test_conversions.py::test_a_quote_is_for_half_a_minute_and_once",
+            "transfers/conversions/test_positions.py::test_conversions_at_once_do_not_pass_a_limit_together",
         ),
     ),
     Row(
         "A fulfillment is delivered",
         "fulfillment",
         "the balance, the highest cost, the answer of the game server, once",
-        ("fulfillments/test_fulfillments.py::test_two_workers_charge_once",),
+        ("transfers/fulfillments/test_fulfillments.py::test_two_workers_charge_once",),
     ),
     Row(
         "An operator corrects a balance",
@@ -120,9 +120,9 @@ ROWS = (
         "an operator with a reason, in the history, two of them for large credits; of a bank, a "
         "transfer that was taken back",
         (
-            "console/test_adjustments.py::test_small_credits_are_made_by_one_and_parts_of_a_large_one_by_two",
-            "console/test_operator.py::test_a_balance_is_adjusted_both_ways",
-            "bank/test_decisions.py::test_a_payment_is_taken_back_again",
+            "pages/console/test_adjustments.py::test_small_credits_are_made_by_one_and_parts_of_a_large_one_by_two",
+            "pages/console/test_operator.py::test_a_balance_is_adjusted_both_ways",
+            "rails/bank/test_decisions.py::test_a_payment_is_taken_back_again",
         ),
     ),
     Row(
@@ -130,15 +130,15 @@ ROWS = (
         "bank_entry",
         "an import; account, order and balances of the statement; without balances, two operators; each entry once",
         (
-            "bank/test_same_reference.py::test_a_statement_without_balances_waits_for_a_second_operator",
-            "bank/test_imports.py::test_importing_the_same_statement_twice_credits_once",
+            "rails/bank/test_same_reference.py::test_a_statement_without_balances_waits_for_a_second_operator",
+            "rails/bank/test_imports.py::test_importing_the_same_statement_twice_credits_once",
         ),
     ),
     Row(
         "A bank account begins",
         "bank_statement",
         "the first statement of an account, once",
-        ("bank/test_statement_chain.py::test_the_ledger_has_the_balance_of_the_bank",),
+        ("rails/bank/test_statement_chain.py::test_the_ledger_has_the_balance_of_the_bank",),
     ),
     Row(
         "A bank transfer is decided",
@@ -146,15 +146,15 @@ ROWS = (
         "an operator with a reason, two of them for a return of much less, each transfer once; a "
         "reopened one is posted back",
         (
-            "bank/test_decisions.py::test_two_operators_decide_at_once",
-            "bank/test_decisions.py::test_a_return_for_much_less_needs_two_operators",
+            "rails/bank/test_decisions.py::test_two_operators_decide_at_once",
+            "rails/bank/test_decisions.py::test_a_return_for_much_less_needs_two_operators",
         ),
     ),
     Row(
         "A network takes its fee",
         "chain_payout",
         "what the mined transaction paid, once",
-        ("outgoing/test_gate.py::test_fees_of_networks_pass_the_gate",),
+        ("transfers/gate/test_gate.py::test_fees_of_networks_pass_the_gate",),
     ),
     Row(
         "Bitcoin takes its fee",
@@ -166,15 +166,15 @@ ROWS = (
         "A card provider takes fees and pays out",
         "balance_transaction",
         "each balance transaction of the provider, once",
-        ("bank/test_provider_payouts.py::test_only_what_is_on_its_way_arrives",),
+        ("rails/bank/test_provider_payouts.py::test_only_what_is_on_its_way_arrives",),
     ),
     Row(
         "An operator moves own money to or from a rail",
         "rail_float",
         "an operator with a reason, in the history",
-        ("chains/test_rail_balances.py::test_operators_book_their_own_money_by_command",),
+        ("rails/evm/test_rail_balances.py::test_operators_book_their_own_money_by_command",),
     ),
-    Row("Test money", "test_funding", "test mode only", ("payments/test_refunds.py::test_test_money",)),
+    Row("Test money", "test_funding", "test mode only", ("payments/refunds/test_refunds.py::test_test_money",)),
 )
 DECIDE: dict[str, tuple[str, ...]] = {
     "refund": ("POST /operator/refunds/{refund_id}/approve", "tollhouse operator refunds approve"),

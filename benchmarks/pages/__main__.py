@@ -21,11 +21,11 @@ import asyncpg
 import msgspec
 from msgspec import Struct
 from tests.cast import PASSWORD, Actor, sign_up
-from tests.console.operator_pages import signed_in_operator, visitor
+from tests.pages.console.operator_pages import signed_in_operator, visitor
 from tests.payments.bank import sell
 from tests.processes import Serving
-from tests.request_log.reading import all_written
 from tests.running import KEY, Service, settings_for
+from tests.webhooks.request_log.reading import all_written
 
 from benchmarks.pages import history
 from benchmarks.pages.endpoints import LISTS, Endpoint, endpoints

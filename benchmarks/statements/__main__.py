@@ -19,10 +19,10 @@ from uuid import UUID
 
 import asyncpg
 from msgspec import Struct
-from tests.bank import camt
-from tests.bank.camt import Line, paid, statement
-from tests.bank.steps import ACCOUNT, Bank, context, offer
 from tests.cast import sign_up
+from tests.rails.bank import camt
+from tests.rails.bank.camt import Line, paid, statement
+from tests.rails.bank.steps import ACCOUNT, Bank, context, offer
 from tests.running import KEY, Service, make_template, settings_for
 
 from tollhouse.http.services import Services

@@ -9,12 +9,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.bank.camt import Line, paid, statement
-from tests.bank.steps import Bank, euros, offer, withdrawn
-from tests.bank.test_payouts import back, left
-from tests.bank.test_statement_chain import balances
 from tests.bank_model.model import BOOKS, Books, Entry, Payout, Sale, Unmatched
 from tests.cast import Actor
+from tests.rails.bank.camt import Line, paid, statement
+from tests.rails.bank.steps import Bank, euros, offer, withdrawn
+from tests.rails.bank.test_payouts import back, left
+from tests.rails.bank.test_statement_chain import balances
 from tollhouse.rails.bank import actions
 from tollhouse.rails.bank.model import BankRefusedError
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.bank.camt import IBAN, Line
+from tests.rails.bank.camt import IBAN, Line
 
 BOOKS = f"bank:{IBAN.lower()}"
 

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.bank import camt
-from tests.bank.steps import Bank, bank_of
 from tests.bank_model.history import Player
 from tests.cast import sign_up
 from tests.invariants import broken_invariants
+from tests.rails.bank import camt
+from tests.rails.bank.steps import Bank, bank_of
 from tests.running import Service, settings_for
 from tollhouse.instance.database import embedded
 

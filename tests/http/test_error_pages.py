@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 
 from tests.cast import Actor, of_the_file
-from tests.console.operator_pages import signed_in_operator
 from tests.forms import FOREIGN
+from tests.pages.console.operator_pages import signed_in_operator
 from tests.running import Service
 from tollhouse.http.languages import LANGUAGES
 from tollhouse.http.templates import Templates

@@ -6,7 +6,7 @@ from tests.browser import IN_A_BROWSER, NARROW, Look, by_look, visitor
 from tests.cast import Actor, application
 from tests.forms import post
 from tests.running import Service
-from tests.withdrawals.steps import asked, fund
+from tests.transfers.withdrawals.steps import asked, fund
 
 pytestmark = IN_A_BROWSER
 MONEY = """

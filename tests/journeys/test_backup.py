@@ -20,7 +20,7 @@ from tests.payments import shop
 from tests.processes import Serving
 from tests.receiver import Receiver
 from tests.running import KEY, Service, new_database
-from tests.webhooks.test_configuration import signed_with
+from tests.webhooks.endpoints.test_configuration import signed_with
 from tollhouse.instance.backup import archive as backup
 from tollhouse.instance.database import embedded
 

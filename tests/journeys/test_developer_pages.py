@@ -6,8 +6,8 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import Actor, Application, application
-from tests.request_log.reading import written
 from tests.running import Service
+from tests.webhooks.request_log.reading import written
 
 SCOPE = "account:read payments:read payments:write offline_access"
 

@@ -6,7 +6,7 @@ from tests.browser import IN_A_BROWSER, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, application
 from tests.payments.shop import choose, open_link
 from tests.running import Service
-from tests.withdrawals.steps import fund
+from tests.transfers.withdrawals.steps import fund
 
 WITH_AXE = {"home", "consent", "checkout-pending"}
 FOOT = """

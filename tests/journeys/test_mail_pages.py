@@ -2,10 +2,10 @@
 
 from playwright.async_api import Browser, Page, expect
 
+from tests.accounts.merchants.authenticator import log_in
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
-from tests.console.operator_pages import invite
-from tests.merchants.authenticator import log_in
+from tests.pages.console.operator_pages import invite
 from tests.running import Service
 
 pytestmark = IN_A_BROWSER

@@ -2,10 +2,10 @@
 
 from playwright.async_api import Browser, expect
 
-from tests.balance_payments.till import Till, open_till
 from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
 from tests.cast import Actor
 from tests.running import Service
+from tests.transfers.balance_payments.till import Till, open_till
 
 pytestmark = IN_A_BROWSER
 

@@ -6,7 +6,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
-from tests.console.operator_pages import KEPT, invite, signed_in_operator
+from tests.pages.console.operator_pages import KEPT, invite, signed_in_operator
 from tests.payments.shop import COFFEE, open_link, pay
 from tests.receiver import Receiver
 from tests.running import Service

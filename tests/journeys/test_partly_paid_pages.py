@@ -15,8 +15,8 @@ from tests.cast import Actor
 from tests.payments.bank import play, refund
 from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import approve_project, choose, open_link, simulate
-from tests.payments.test_other_currencies import accept_currencies
-from tests.payments.test_partly_seen import DOLLARS, WalletCourier
+from tests.payments.transactions.test_other_currencies import accept_currencies
+from tests.payments.transactions.test_partly_seen import DOLLARS, WalletCourier
 from tests.running import CATALOGUE, Service
 from tollhouse.kernel import clock
 from tollhouse.kernel.rails.provider import Observation, RefundOrder, RefundState

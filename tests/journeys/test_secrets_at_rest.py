@@ -3,9 +3,9 @@
 import base64
 import subprocess
 
+from tests.accounts.merchants.authenticator import enrol
 from tests.cast import PASSWORD, Actor, application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
-from tests.merchants.authenticator import enrol
 from tests.running import Service
 from tollhouse.instance.database import embedded
 

@@ -2,9 +2,9 @@
 
 from playwright.async_api import Browser, expect
 
+from tests.accounts.merchants.authenticator import Authenticator, elsewhere, grow_old, log_in
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
-from tests.merchants.authenticator import Authenticator, elsewhere, grow_old, log_in
 from tests.running import Service
 
 pytestmark = IN_A_BROWSER

@@ -7,7 +7,7 @@ from uuid import UUID
 from tests.money_model.harness import Harness, Merchant
 from tests.money_model.oracle.withdrawals import Bank
 from tests.running import CATALOGUE
-from tests.withdrawals.rails import PENDING
+from tests.transfers.withdrawals.rails import PENDING
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock

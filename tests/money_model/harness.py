@@ -21,7 +21,7 @@ from tests.money_model.oracle.conversions import Terms as ConversionTerms
 from tests.money_model.oracle.payments import Policy
 from tests.money_model.oracle.withdrawals import Terms as WithdrawalTerms
 from tests.running import CATALOGUE, Service
-from tests.withdrawals.rails import Line, PaperBank
+from tests.transfers.withdrawals.rails import Line, PaperBank
 from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.kernel import clock, tokens

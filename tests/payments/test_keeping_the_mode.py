@@ -11,7 +11,7 @@ import pytest
 from tests.cast import Actor, application
 from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import COFFEE, approve_project, choose, open_link, pay
-from tests.withdrawals.steps import asked, fund
+from tests.transfers.withdrawals.steps import asked, fund
 from tollhouse.kernel import clock
 from tollhouse.kernel.rails.provider import Observation
 from tollhouse.payments.refunds import reversals

@@ -11,7 +11,7 @@ from tests.forms import post, read, seen
 from tests.payments.bank import attempt, play, purse, refund, sell
 from tests.payments.courier import COURIER, Courier
 from tests.payments.shop import approve_project, choose, let_expire, open_link, pay, simulate, visit
-from tests.payments.test_other_currencies import accept_currencies, transactions
+from tests.payments.transactions.test_other_currencies import accept_currencies, transactions
 from tests.running import CATALOGUE
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.accounts.settings.test_settings import body
 from tests.cast import Actor
 from tests.payments.bank import fresh, play, purse, sell
 from tests.payments.shop import open_link, visit
-from tests.settings.test_settings import body
 from tollhouse.accounts.environments import logos_model
 from tollhouse.pages.checkout import branding
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from tests.accounts.merchants.authenticator import grow_old
 from tests.cast import PASSWORD, application, every_scope, sign_up
-from tests.console.operator_pages import invite, signed_in_operator, visitor
-from tests.merchants.authenticator import grow_old
+from tests.pages.console.operator_pages import invite, signed_in_operator, visitor
 from tests.penetration.intruders import (
     AGE_OPERATOR,
     EXPIRE,

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from tests.cast import Actor, Answer
-from tests.console.operator_pages import visitor
+from tests.pages.console.operator_pages import visitor
 from tests.penetration.scene import FIELDS, Scene
 from tollhouse.accounts.identity.guards import CredentialGuard, PublicGuard, SessionGuard
 from tollhouse.accounts.identity.operators import OperatorGuard

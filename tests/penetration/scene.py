@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from tests.cast import Actor, Application, application
-from tests.fulfillments.depot import GEMS
 from tests.payments.shop import choose, open_link, simulate
-from tests.withdrawals.steps import TO_NINA
+from tests.transfers.fulfillments.depot import GEMS
+from tests.transfers.withdrawals.steps import TO_NINA
 from tollhouse.http.operations import Operation
 
 BALANCES = "balance-payments:read balance-payments:write"

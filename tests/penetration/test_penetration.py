@@ -6,11 +6,11 @@ from contextlib import AsyncExitStack
 import pytest
 
 from tests import money_table
-from tests.bank.camt import ACCOUNT
 from tests.cast import sign_up
 from tests.penetration import crowd
 from tests.penetration.intruders import Intruder, key, of_api
 from tests.penetration.scene import Scene, build
+from tests.rails.bank.camt import ACCOUNT
 from tests.running import Service, settings_for
 from tollhouse.accounts.identity.guards import ApplicationGuard
 from tollhouse.http.operations import Operation

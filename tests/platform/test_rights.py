@@ -17,8 +17,8 @@ import pytest
 
 from tests.clients.conftest import skip_aloud
 from tests.processes import below
+from tests.rails.evm.signer.conftest import SETTINGS
 from tests.running import free_port
-from tests.signer.conftest import SETTINGS
 from tollhouse.platform import rights
 
 __all__ = ["skip_aloud"]

@@ -1,5 +1,5 @@
 """The bank of the instance, for the rails' tests too."""
 
-from tests.bank.conftest import bank, service
+from tests.rails.bank.conftest import bank, service
 
 __all__ = ["bank", "service"]

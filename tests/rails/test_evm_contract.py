@@ -13,14 +13,14 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tests.chains.conftest import is_listening
-from tests.chains.fake_chain import FakeChain
-from tests.chains.fake_node import CHAIN_ID, FakeNode, answering
-from tests.chains.paying import make_payouts
-from tests.chains.receiving import new_xpub
 from tests.invariants import broken_invariants, last_id
 from tests.payments.shop import approve_project
 from tests.rails.contract import RailContract
+from tests.rails.evm.conftest import is_listening
+from tests.rails.evm.fake_chain import FakeChain
+from tests.rails.evm.fake_node import CHAIN_ID, FakeNode, answering
+from tests.rails.evm.paying import make_payouts
+from tests.rails.evm.receiving import new_xpub
 from tests.running import CATALOGUE, Service, settings_for
 from tollhouse.http.services import Services
 from tollhouse.instance.catalogue import extension

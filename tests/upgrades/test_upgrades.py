@@ -16,15 +16,15 @@ import asyncpg
 import msgspec
 import pytest
 
-from tests.bank import camt
-from tests.bank.camt import Line
-from tests.bank.steps import Bank, earned, euros, withdrawn
-from tests.bank.test_payouts import left, withdrawal
 from tests.cast import PASSWORD, Actor, Application
-from tests.console.operator_pages import signed_in_operator
 from tests.invariants import ours as without_tests
 from tests.journeys.with_bank.every_page import page_routes
+from tests.pages.console.operator_pages import signed_in_operator
 from tests.payments.bank import refund, sell
+from tests.rails.bank import camt
+from tests.rails.bank.camt import Line
+from tests.rails.bank.steps import Bank, earned, euros, withdrawn
+from tests.rails.bank.test_payouts import left, withdrawal
 from tests.running import Service, as_application, new_database, settings_for
 from tests.upgrades.api_lists import differences, read_lists
 from tests.upgrades.two_roles import privileges_kept

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.bank.camt import ACCOUNT
-from tests.bank.steps import Bank, bank_of
+from tests.rails.bank.camt import ACCOUNT
+from tests.rails.bank.steps import Bank, bank_of
 from tests.running import Service, settings_for
 from tollhouse.instance.database import embedded
 

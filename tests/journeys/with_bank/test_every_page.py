@@ -4,19 +4,19 @@ from uuid import uuid4
 
 from playwright.async_api import Browser
 
-from tests.balance_payments.till import open_till
-from tests.bank.camt import Line
-from tests.bank.steps import Bank, earned, offer, refunded, withdrawn
 from tests.browser import EVERY_LOOK, IN_A_BROWSER, WIDE, visitor
 from tests.cast import Actor, sign_up
-from tests.console.operator_pages import invite, signed_in_operator
-from tests.conversions.steps import convert, fund
 from tests.journeys.with_bank.every_page import Crawl, carry_session
+from tests.pages.console.operator_pages import invite, signed_in_operator
 from tests.payments.bank import attempt, refund, sell
 from tests.payments.shop import choose, open_link
+from tests.rails.bank.camt import Line
+from tests.rails.bank.steps import Bank, earned, offer, refunded, withdrawn
 from tests.receiver import Receiver
 from tests.running import Service
-from tests.withdrawals.steps import BY_SEPA, TO_NINA, asked
+from tests.transfers.balance_payments.till import open_till
+from tests.transfers.conversions.steps import convert, fund
+from tests.transfers.withdrawals.steps import BY_SEPA, TO_NINA, asked
 from tollhouse.kernel import clock
 from tollhouse.rails.balances import store as rail_store
 from tollhouse.rails.balances.model import RailBalance

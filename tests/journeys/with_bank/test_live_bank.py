@@ -10,16 +10,16 @@ import pytest
 from lxml import etree
 from playwright.async_api import Browser, expect
 
-from tests.bank.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid
-from tests.bank.steps import Bank
-from tests.bank.test_payouts import XSD
+from tests.accounts.merchants.authenticator import Authenticator
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor, sign_up
-from tests.console.operator_pages import invite
 from tests.invariants import broken_invariants
-from tests.merchants.authenticator import Authenticator
+from tests.pages.console.operator_pages import invite
 from tests.payments.bank import until
 from tests.payments.shop import approve_project
+from tests.rails.bank.camt import ACCOUNT, CUSTOMER_IBAN, Line, paid
+from tests.rails.bank.steps import Bank
+from tests.rails.bank.test_payouts import XSD
 from tests.running import Service
 
 LINK = {"display_name": "Coffee for a year", "amount": "120.00", "currency": "EUR"}

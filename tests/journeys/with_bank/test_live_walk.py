@@ -11,15 +11,15 @@ import pytest
 from lxml import etree
 from playwright.async_api import Browser, expect
 
-from tests.bank.camt import CUSTOMER_IBAN, paid
-from tests.bank.steps import Bank
-from tests.bank.test_payouts import XSD
+from tests.accounts.merchants.authenticator import Authenticator
 from tests.browser import IN_A_BROWSER, WIDE, visitor
 from tests.cast import PASSWORD, Actor, Application, application
-from tests.console.operator_pages import invite
 from tests.invariants import broken_invariants
 from tests.journeys.with_bank.hands import Hands, Keys, Pointer
-from tests.merchants.authenticator import Authenticator
+from tests.pages.console.operator_pages import invite
+from tests.rails.bank.camt import CUSTOMER_IBAN, paid
+from tests.rails.bank.steps import Bank
+from tests.rails.bank.test_payouts import XSD
 from tests.receiver import Receiver
 from tests.running import Service
 from tollhouse.http.texts import Texts

@@ -12,7 +12,7 @@ from btclib_wallet.psbt import extract_tx, finalize
 from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.receiving import METHOD, BitcoinReceiver
 from tests.rails.bitcoin.wallet import THEIRS, sign
-from tests.withdrawals.steps import review
+from tests.transfers.withdrawals.steps import review
 from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Services
 from tollhouse.instance.catalogue import extension

@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 import msgspec
 
 from tests.cast import Actor
-from tests.chains.offering import Offering, address
 from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.wallet import FINGERPRINT, ZPUB
+from tests.rails.evm.offering import Offering, address
 from tollhouse.http.services import Services
 from tollhouse.instance.catalogue import extension
 from tollhouse.kernel import clock

@@ -8,8 +8,8 @@ from playwright.async_api import Browser
 
 from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
 from tests.cast import Actor, Answer
-from tests.console.operator_pages import signed_in_operator
 from tests.journeys.with_bank.every_page import carry_session
+from tests.pages.console.operator_pages import signed_in_operator
 from tests.rails.bitcoin.paying import BitcoinPayer
 from tests.rails.bitcoin.wallet import THEIRS, sign
 

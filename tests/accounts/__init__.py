@@ -1,0 +1,1 @@
+"""Accounts: merchants and their settings, mail, and the audit log."""

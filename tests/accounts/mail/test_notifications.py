@@ -1,0 +1,108 @@
+"""Notifications: one email for each person and occasion, in the transaction of what happened, unless the topic is off."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from tests.cast import Actor, application
+from tests.forms import post, seen
+from tests.pages.console.commands import operator
+from tests.running import Service
+from tollhouse.accounts.identity import notifications
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.webhooks.events import failing
+
+
+async def mails(actor: Actor) -> list[tuple[str, dict[str, Any]]]:
+    """The notifications to this person: kind and values."""
+    rows = await actor.sql(
+        "SELECT m.about, m.facts::text AS facts FROM mails m JOIN users u ON u.id = m.user_id "
+        "WHERE u.merchant_id = $1::uuid AND m.occasion IS NOT NULL ORDER BY m.created_at, m.id",
+        actor.merchant_id,
+    )
+    return [(row["about"], msgspec.json.decode(row["facts"])) for row in rows]
+
+
+async def in_review(actor: Actor) -> str:
+    """A live project that waits for an operator."""
+    body = {"name": "Night Owls", "mode": "live"}
+    return (await actor.dashboard("POST", "/projects", body)).ok(201).body["id"]
+
+
+async def test_decisions_about_projects_are_sent_with_the_reason(alice: Actor, service: Service) -> None:
+    project_id = await in_review(alice)
+    for words in (("reject", project_id, "--reason", "No imprint"), ("approve", project_id)):
+        assert (await operator(service, "projects", *words)).status == 0
+    await alice.dashboard("PUT", f"/projects/{project_id}", {"name": "Day Owls"})
+    assert (await operator(service, "projects", "reject-changes", project_id, "--reason", "Why")).status == 0
+    path = {"path": f"/live/projects/{project_id}", "name": "Night Owls"}
+    assert await mails(alice) == [
+        ("project_rejected", path | {"reason": "No imprint"}),
+        ("project_approved", path | {"reason": ""}),
+        ("project_changes_rejected", path | {"reason": "Why"}),
+    ]
+
+
+async def test_a_topic_that_is_off_is_not_sent(alice: Actor, service: Service) -> None:
+    page = await seen(alice, "/settings/notifications")
+    assert page.count("checked") == 6
+    others = [("topic", name) for name in ("disputes", "withdrawals", "refunds", "webhooks", "applications")]
+    (await alice.form("/settings/notifications", others)).ok(303)
+    assert (await seen(alice, "/settings/notifications")).count("checked") == 5
+    assert (await operator(service, "projects", "approve", await in_review(alice))).status == 0
+    assert await mails(alice) == []
+    await post(alice, "/settings/notifications", topic="nonsense")
+    assert "checked" not in await seen(alice, "/settings/notifications")
+
+
+async def test_an_occasion_is_sent_once_however_many_workers_report_it(alice: Actor, services: Services) -> None:
+    env = MerchantEnv(MerchantId(alice.merchant_id), "live")  # pyright: ignore[reportArgumentType]
+
+    async def report() -> None:
+        await services.transact(
+            lambda work: notifications.notify(work, env, "refund_failed", "one", lambda _: {"amount": "1"}), clock.now()
+        )
+
+    await asyncio.gather(*(report() for _ in range(5)))
+    assert [kind for kind, _ in await mails(alice)] == ["refund_failed"]
+
+
+async def test_test_mode_sends_nothing(alice: Actor, services: Services) -> None:
+    env = MerchantEnv(MerchantId(alice.merchant_id), "test")  # pyright: ignore[reportArgumentType]
+    await services.transact(
+        lambda work: notifications.notify(work, env, "refund_failed", "one", lambda _: {"amount": "1"}), clock.now()
+    )
+    assert await mails(alice) == []
+
+
+async def test_connections_are_sent_in_whatever_way_they_end(alice: Actor, bob: Actor) -> None:
+    app = await application(bob)
+    grants = f"/oauth/clients/{app.client_id}/connections"
+    await app.connect(alice, "payments:read", mode="live")
+    (await bob.dashboard("DELETE", grants)).ok()
+    await app.connect(alice, "payments:read", mode="live")
+    [connected] = [one for one in (await bob.dashboard("GET", grants)).ok().body["connections"] if one["status"] == "active"]
+    (await alice.dashboard("DELETE", f"/oauth/grants/{connected['grant_id']}")).ok()
+    tokens = await app.connect(alice, "payments:read", mode="live")
+    (await app.revoke(tokens["access_token"])).ok()
+    await app.connect(alice, "payments:read", mode="test")
+    kinds = [kind for kind, _ in await mails(alice)]
+    assert sorted(kinds) == ["application_connected"] * 3 + ["application_disconnected"] * 3
+
+
+async def test_webhooks_that_fail_for_an_hour_are_sent_once_a_day(alice: Actor, carol: Actor, services: Services) -> None:
+    insert = (
+        "INSERT INTO webhook_event_statuses (event_id, merchant_id, mode, status, created_at) "
+        "VALUES (gen_random_uuid(), $1::uuid, 'live', 'retrying', now() - $2::interval)"
+    )
+    await alice.sql(insert, alice.merchant_id, timedelta(minutes=61))
+    await carol.sql(insert, carol.merchant_id, timedelta(minutes=1))
+    await asyncio.gather(*(failing.send_failing(services) for _ in range(3)))
+    await failing.send_failing(services)
+    assert [kind for kind, _ in await mails(alice)] == ["webhooks_failing"]
+    assert await mails(carol) == []

@@ -1,0 +1,97 @@
+"""Every write of a session asks for the password again in live mode, or stands here with the reason why it does not."""
+
+import pytest
+
+from tests.accounts.merchants.authenticator import grow_old
+from tests.cast import Actor
+from tests.forms import seen
+from tests.transfers.balance_payments.till import SCOPES, Till, open_till
+from tests.transfers.fulfillments.depot import Depot
+from tollhouse.accounts.identity.guards import SessionGuard
+from tollhouse.http.cookies import SAFE
+from tollhouse.http.services import Services
+from tollhouse.instance.api import OPERATIONS
+
+STOPS = "It only stops something: money stays where it is, or goes back to where it came from."
+REQUESTS_MONEY = "It asks customers for money, which nobody can pay to anybody but this merchant."
+NO_MONEY = "It moves no money and decides nothing about where money goes."
+OWN_PROOF = "It asks for the password itself."
+REVIEWED = {
+    "DELETE /api/v2/merchant/api-keys/{api_key_id}": STOPS,
+    "DELETE /api/v2/merchant/oauth/clients/{client_id}": STOPS,
+    "DELETE /api/v2/merchant/oauth/clients/{client_id}/connections": STOPS,
+    "DELETE /api/v2/merchant/oauth/clients/{client_id}/connections/{grant_id}": STOPS,
+    "DELETE /api/v2/merchant/oauth/grants/{grant_id}": STOPS,
+    "POST /api/v2/merchant/oauth/clients/{client_id}/status": NO_MONEY,
+    "POST /api/v2/merchant/session/confirm": OWN_PROOF,
+    "POST /developers/apps/{client_id}/connections/disconnect": STOPS,
+    "POST /developers/apps/{client_id}/connections/{grant_id}/disconnect": STOPS,
+    "POST /developers/apps/{client_id}/pause": STOPS,
+    "POST /developers/apps/{client_id}/resume": NO_MONEY,
+    "POST /settings/business": NO_MONEY,
+    "POST /settings/connected-apps/{grant_id}/disconnect": STOPS,
+    "POST /settings/notifications": NO_MONEY,
+    "POST /settings/password": OWN_PROOF,
+    "POST /docs/quickstart": "The key that it makes is of the test environment.",
+    "POST /settings/security/address": OWN_PROOF,
+    "POST /settings/sessions/others/end": STOPS,
+    "POST /settings/sessions/{session_id}/end": STOPS,
+    "POST /stepup": OWN_PROOF,
+    "POST /{mode}/conversions/rules/{rule_id}/delete": STOPS,
+    "POST /{mode}/conversions/rules/{rule_id}/pause": STOPS,
+    "POST /{mode}/developers/events/redeliver": NO_MONEY,
+    "POST /{mode}/developers/events/{event_id}/redeliver": NO_MONEY,
+    "POST /{mode}/developers/webhooks/off": NO_MONEY,
+    "POST /{mode}/developers/webhooks/on": NO_MONEY,
+    "POST /{mode}/developers/webhooks/test": NO_MONEY,
+    "POST /{mode}/disputes/{dispute_id}/evidence": "It saves a draft. Submitting and accepting ask for the password.",
+    "POST /{mode}/fulfillments/{fulfillment_id}/cancel": STOPS,
+    "POST /{mode}/payment-links/new": REQUESTS_MONEY,
+    "POST /{mode}/payment-links/{link_id}/cancel": STOPS,
+    "POST /{mode}/payment-links/{link_id}/expiry": REQUESTS_MONEY,
+    "POST /{mode}/payments/{transaction_id}/receipt/email": NO_MONEY,
+    "POST /{mode}/sample-data": "It exists in test mode only.",
+    "POST /{mode}/saved-filters": NO_MONEY,
+    "POST /{mode}/saved-filters/{filter_id}/delete": NO_MONEY,
+    "POST /{mode}/saved-filters/{filter_id}/rename": NO_MONEY,
+    "POST /{mode}/settings/payments/logo": NO_MONEY,
+    "POST /{mode}/settings/payments/logo/remove": NO_MONEY,
+    "POST /{mode}/withdrawals/schedules/{schedule_id}/end": STOPS,
+    "POST /{mode}/withdrawals/schedules/{schedule_id}/pause": STOPS,
+    "POST /{mode}/withdrawals/{withdrawal_id}/cancel": STOPS,
+}
+"""Each was looked at. A new operation is guarded, or comes here with a reason that holds for money."""
+
+
+def test_every_write_of_a_session_is_guarded_or_reviewed() -> None:
+    writes = [one for one in OPERATIONS if isinstance(one.guard, SessionGuard) and one.method not in SAFE]
+    unguarded = {f"{one.method} {one.full_path}" for one in writes if one.recent_authentication == "no"}
+    assert unguarded == REVIEWED.keys()
+    assert len(writes) > len(REVIEWED)
+
+
+async def test_json_about_a_live_project_wants_recent_authentication(alice: Actor) -> None:
+    facts = {"name": "Coffee", "website_url": "https://shop.example"}
+    live = (await alice.dashboard("POST", "/projects", facts | {"mode": "live"})).ok(201).body
+    test = (await alice.dashboard("POST", "/projects", facts | {"mode": "test"})).ok(201).body
+    await grow_old(alice)
+    (await alice.dashboard("POST", "/projects", facts | {"mode": "live"})).refused("recent_authentication_required", 403)
+    changed = facts | {"name": "Tea"}
+    (await alice.dashboard("PUT", f"/projects/{live['id']}", changed)).refused("recent_authentication_required", 403)
+    (await alice.dashboard("PUT", f"/projects/{test['id']}", changed)).ok()
+    assert "Tea" not in await seen(alice, "/live/projects")
+
+
+@pytest.mark.parametrize("action", ["capture", "release", "refund"])
+async def test_json_about_live_balance_payments_wants_recent_authentication(
+    alice: Actor, bob: Actor, services: Services, action: str
+) -> None:
+    await Depot(alice, services).fund("live")
+    till = await open_till(alice, bob)
+    token = (await till.app.connect(alice, SCOPES, mode="live"))["access_token"]
+    live = Till(till.app, till.payer, token)
+    made = (await live.pay("1.00")).ok(201).body if action == "refund" else await live.reserve("1.00")
+    await grow_old(bob)
+    (await live.as_owner(made, action)).refused("recent_authentication_required", 403)
+    in_test = (await till.pay("1.00")).ok(201).body if action == "refund" else await till.reserve("1.00")
+    (await till.as_owner(in_test, action)).ok()

@@ -1,0 +1,1 @@
+"""The instance: its checks, commands, monitoring and documents."""

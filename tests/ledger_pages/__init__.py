@@ -1,1 +1,0 @@
-"""Tests of the pages about balances and the ledger."""

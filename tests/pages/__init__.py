@@ -1,0 +1,1 @@
+"""Pages of the dashboard, the checkout and the console."""

@@ -1,0 +1,1 @@
+"""Pages of the dashboard, as a browser without scripts sees them."""

@@ -1,0 +1,1 @@
+"""Transfers: withdrawals, balance payments, fulfillments, conversions, and the gate they pass."""
