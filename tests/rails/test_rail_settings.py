@@ -8,8 +8,8 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Attempt
 from tollhouse.platform.settings.config import InvalidSettingsError
 from tollhouse.rails import settings
+from tollhouse.rails.evm.network.node import checksum_address, is_address, to_minor, to_units
 from tollhouse.rails.evm.network.provider import EvmNetwork
-from tollhouse.rails.evm.network.units import checksum_address, is_address, to_minor, to_units
 
 USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 FILE = f"""

@@ -6,8 +6,8 @@ from tollhouse.platform.settings.config import Settings
 from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.bank.files.transfer import BankTransfer, bank_account
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
-from tollhouse.rails.cards.stripe.account import read_account
 from tollhouse.rails.cards.stripe.cards import StripeCards
+from tollhouse.rails.cards.stripe.client import read_account
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import BitcoinSettings, EvmSettings, StripeSettings

@@ -15,10 +15,20 @@ from msgspec import Struct
 
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.foreign_json import ForeignJsonError
-from tollhouse.rails.response_bodies import read_bounded
 
 if TYPE_CHECKING:
     import aiohttp
+
+
+async def read_bounded(response: "aiohttp.ClientResponse", bytes_max: int) -> bytes | None:
+    """The body; None if it is larger, of which no more is read."""
+    raw = bytearray()
+    async for chunk in response.content.iter_any():
+        raw += chunk
+        if len(raw) > bytes_max:
+            return None
+    return bytes(raw)
+
 
 T = TypeVar("T")
 RESPONSE_BYTES_MAX = 32 * 1024 * 1024

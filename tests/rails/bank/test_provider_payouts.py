@@ -14,10 +14,10 @@ from tests.running import Service
 from tollhouse.kernel import clock
 from tollhouse.rails.bank import actions
 from tollhouse.rails.bank.model import BankRefusedError
-from tollhouse.rails.cards import balance_store, balance_transactions
-from tollhouse.rails.cards.stripe.account import StripeAccount
+from tollhouse.rails.cards import balance_store, balances
 from tollhouse.rails.cards.stripe.balance import BalanceTransaction
 from tollhouse.rails.cards.stripe.cards import StripeCards
+from tollhouse.rails.cards.stripe.client import StripeAccount
 
 CARDS = StripeCards(StripeAccount(rail="card", secret_key="", webhook_secrets=()))
 MOVED = """
@@ -44,7 +44,7 @@ async def pay_out(bank: Bank, amount_minor: int, source: str | None = None) -> s
         available_at=now,
     )
     await balance_store.insert(bank.services.db, CARDS.name, CARDS.mode, [made])
-    await balance_transactions.settle(bank.services, CARDS, now)
+    await balances.settle(bank.services, CARDS, now)
     return source
 
 

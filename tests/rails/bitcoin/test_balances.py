@@ -11,7 +11,7 @@ from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.pages.console import rail_floats
-from tollhouse.rails.balances import jobs, store
+from tollhouse.rails.balances import measuring, store
 from tollhouse.rails.balances.model import RailBalance, RailStatus
 from tollhouse.rails.bitcoin.network import keys
 
@@ -23,7 +23,7 @@ COINS = "SELECT txid, vout FROM bitcoin_outputs WHERE rail = $1 ORDER BY amount_
 
 async def status(rail: BitcoinReceiver) -> RailStatus:
     """What is measured now."""
-    await jobs.measure(rail.services, rail.network, clock.now())
+    await measuring.measure(rail.services, rail.network, clock.now())
     [found] = [one for one in await store.list_latest(rail.services.db) if one.balance.rail == rail.name]
     return found
 

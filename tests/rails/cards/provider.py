@@ -22,7 +22,7 @@ from aiohttp import web
 
 from tests.rails.cards.provider_balance import ProviderBalance
 from tests.rails.cards.provider_disputes import ProviderDisputes
-from tollhouse.rails.cards.stripe.account import StripeAccount
+from tollhouse.rails.cards.stripe.client import StripeAccount
 
 SECRET_KEY, WEBHOOK_SECRET, OLD_SECRET = "sk_test_tollhouse", b"whsec_new", b"whsec_old"
 PROGRAM = """

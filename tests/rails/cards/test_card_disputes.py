@@ -12,9 +12,9 @@ from tollhouse.kernel.rails.disputes import Evidence
 from tollhouse.payments.disputes.jobs import deliver_responses
 from tollhouse.payments.refunds import reversals
 from tollhouse.rails.cards import jobs
-from tollhouse.rails.cards.events import DISPUTE_TYPES
-from tollhouse.rails.cards.stripe.disputes import evidence_form, observe_dispute
+from tollhouse.rails.cards.payments import DISPUTE_TYPES
 from tollhouse.rails.cards.stripe.objects import StripeDispute
+from tollhouse.rails.cards.stripe.observed import evidence_form, observe_dispute
 
 DUE_NOW = "UPDATE chargebacks SET next_delivery_at = opened_at WHERE id = $1::uuid AND next_delivery_at IS NOT NULL"
 

@@ -8,8 +8,8 @@ from tollhouse.instance.rails import configured_rails
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import InvalidSettingsError
 from tollhouse.rails import settings
-from tollhouse.rails.cards.stripe.amounts import InexactAmountError, from_provider, to_provider
 from tollhouse.rails.cards.stripe.cards import StripeCards
+from tollhouse.rails.cards.stripe.objects import InexactAmountError, from_provider, to_provider
 
 
 def described(folder: Path, old: str = "", new: str = "", *, key: str = "rk_live_abc") -> str:

@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from tests.rails.evm.fake_chain import GWEI, TOKEN_GAS, TRANSFER_GAS, Block, FakeChain, MinedTx
-from tollhouse.rails.evm.network.erc20 import TRANSFER_TOPIC, word
+from tollhouse.rails.evm.network.node import TRANSFER_TOPIC, address_word
 from tollhouse.rails.json_rpc import JsonRpcNode, NodeUnreachableError
 
 CHAIN_ID: Final = 31337
@@ -223,7 +223,7 @@ def _logs(block: Block, one: MinedTx) -> list[dict[str, Any]]:
     return [
         {
             "address": move.contract,
-            "topics": [TRANSFER_TOPIC, f"0x{word(one.tx.sender)}", f"0x{word(move.receiver)}"],
+            "topics": [TRANSFER_TOPIC, f"0x{address_word(one.tx.sender)}", f"0x{address_word(move.receiver)}"],
             "data": f"0x{move.units:064x}",
             "blockHash": block.hash,
             "transactionHash": one.tx.hash,

@@ -7,10 +7,10 @@ from tests.invariants import broken_invariants
 from tests.rails.evm.fake_chain import Block, MinedTx
 from tests.rails.evm.simulated_history import History
 from tests.rails.evm.simulation import NAME, TOKEN, Simulation
-from tollhouse.rails.balances import jobs as balance_jobs
+from tollhouse.rails.balances import measuring
 from tollhouse.rails.balances import store as balance_store
 from tollhouse.rails.evm import sweeps_jobs
-from tollhouse.rails.evm.network.units import to_minor
+from tollhouse.rails.evm.network.node import to_minor
 
 ROUNDS_MAX, ROUNDS_WITH_SWEEPS = 80, 6
 CURRENCIES = {None: "ETH", TOKEN: "USDC"}
@@ -68,7 +68,7 @@ async def check(simulation: Simulation, dsn: str) -> Counter[str]:
     await _check_deposits(simulation, counts)
     await _check_payouts(simulation, counts)
     assert await broken_invariants(dsn) == []
-    await balance_jobs.measure(simulation.web, simulation.network, simulation.now)
+    await measuring.measure(simulation.web, simulation.network, simulation.now)
     for status in await balance_store.list_latest(simulation.web.db):
         assert status.failure is None
         assert status.balance.difference_units == 0, status

@@ -21,7 +21,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.pages.console import rail_floats
-from tollhouse.rails.balances import jobs, store
+from tollhouse.rails.balances import measuring, store
 from tollhouse.rails.balances.model import RailBalance, RailStatus
 from tollhouse.rails.evm import payout_checks, payout_health
 from tollhouse.rails.evm.reports import Reporter
@@ -58,7 +58,7 @@ class Rail:
 
     async def status(self, currency: str = "ETH") -> RailStatus:
         """What is measured now."""
-        await jobs.measure(self.services, self.receiver.network, clock.now())
+        await measuring.measure(self.services, self.receiver.network, clock.now())
         [found] = [
             one
             for one in await store.list_latest(self.services.db)
@@ -188,7 +188,7 @@ async def test_sweeps_move_money_within_the_rail(collector: Collector) -> None:
     await payout_health.measure(payouts, clock.now())
 
     async def measured() -> dict[str, RailBalance]:
-        await jobs.measure(collector.services, network, clock.now())
+        await measuring.measure(collector.services, network, clock.now())
         found = [one.balance for one in await store.list_latest(collector.services.db) if one.balance.rail == network.name]
         assert {one.currency: one.difference_units for one in found} == {"ETH": 0, "USDC": 0}
         return {one.currency: one for one in found}
@@ -250,10 +250,13 @@ async def test_what_nobody_explains_is_a_difference(rail: Rail) -> None:
     history = await store.list_history(rail.services.db, rail.name, "live", "ETH", 10)
     assert [one.differs for one in history] == [False, True, True, True, True, False]
     assert await find_differences(rail) == []
-    claims = [await store.claim(rail.services.db, rail.name, "live", clock.now(), jobs.INTERVAL) for _ in range(2)]
+    claims = [await store.claim(rail.services.db, rail.name, "live", clock.now(), measuring.INTERVAL) for _ in range(2)]
     assert claims == [False, False]  # measured just now
-    later = clock.now() + 2 * jobs.INTERVAL
-    assert [await store.claim(rail.services.db, rail.name, "live", later, jobs.INTERVAL) for _ in range(2)] == [True, False]
+    later = clock.now() + 2 * measuring.INTERVAL
+    assert [await store.claim(rail.services.db, rail.name, "live", later, measuring.INTERVAL) for _ in range(2)] == [
+        True,
+        False,
+    ]
 
 
 async def test_operators_book_their_own_money_by_command(rail: Rail, tmp_path: Path) -> None:
@@ -272,7 +275,7 @@ async def test_operators_book_their_own_money_by_command(rail: Rail, tmp_path: P
     done = await operator(service, "rail-balances", "float", *booking, **environment)
     assert (done.status, done.json["action"], done.json["reason"]) == (0, "rail_float_changed", "Coins for fees")
     soon = clock.now() + store.AFTER_FLOAT
-    assert await store.claim(rail.services.db, rail.name, "live", soon, jobs.INTERVAL)  # measured again
+    assert await store.claim(rail.services.db, rail.name, "live", soon, measuring.INTERVAL)  # measured again
     await rail.put(1_000_000_000, "USDC")
     await rail.balance()
     listed = (await operator(service, "rail-balances", "list", "--json")).json["rail_balances"]

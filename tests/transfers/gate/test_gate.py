@@ -42,7 +42,7 @@ from tollhouse.transfers.gate.model import OutgoingTransfer
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {
     "rails/bank/books.py",
-    "rails/cards/provider_postings.py",
+    "rails/cards/balances.py",
     "rails/bitcoin/fees.py",
     "rails/evm/network_fees.py",
     "pages/console/rail_floats.py",

@@ -17,8 +17,8 @@ from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.pages.console import rail_floats
 from tollhouse.rails.balances import store
 from tollhouse.rails.balances.model import RailStatus
-from tollhouse.rails.cards import balances_store
-from tollhouse.rails.cards.balances_store import UnexplainedTransaction
+from tollhouse.rails.cards import balance_store
+from tollhouse.rails.cards.balance_store import UnexplainedTransaction
 
 UNEXPLAINED_SHOWN = 500
 app = App(name="rail-balances", help="Compare rails with the ledger, and book your own money on them.")
@@ -74,7 +74,7 @@ def list_unexplained(*, as_json: Json = False) -> int:
     """List what changed the balance at a card provider and has no cause here, newest first."""
 
     async def read(services: Services) -> Sequence[UnexplainedRow]:
-        found = await balances_store.list_unexplained(services.db, clock.now(), UNEXPLAINED_SHOWN)
+        found = await balance_store.list_unexplained(services.db, clock.now(), UNEXPLAINED_SHOWN)
         return [_unexplained(one, services.catalogue) for one in found]
 
     return print_rows("balance_transactions", read, as_json=as_json)

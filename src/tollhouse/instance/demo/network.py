@@ -16,8 +16,7 @@ from msgspec import Struct
 from tollhouse.instance.database import data_folder, embedded
 from tollhouse.instance.demo import programs
 from tollhouse.instance.demo.errors import DemoError
-from tollhouse.rails.evm.network.erc20 import word
-from tollhouse.rails.evm.network.node import EvmNode, HexAddress
+from tollhouse.rails.evm.network.node import EvmNode, HexAddress, address_word
 from tollhouse.rails.evm.signer.client import SignerClient, SignerUnavailable
 from tollhouse.rails.evm.signer.messages import WalletFacts
 from tollhouse.rails.json_rpc import NodeError
@@ -209,7 +208,7 @@ async def _mined(node: EvmNode, tx_hash: str) -> NodeReceipt:
 
 
 def _mint(receiver: str, units: int) -> str:
-    return f"{MINT}{word(receiver)}{units:064x}"
+    return f"{MINT}{address_word(receiver)}{units:064x}"
 
 
 def _constructor_arguments(name: str, symbol: str, decimals: int) -> str:

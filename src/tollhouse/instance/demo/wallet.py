@@ -13,9 +13,7 @@ from msgspec import Struct
 from tollhouse.instance.demo.errors import DemoError
 from tollhouse.instance.demo.network import BLOCK_TIME_S, FINALITY, RAIL, RAILS_FILE, send, wait_for_receipt
 from tollhouse.rails import settings as rail_settings
-from tollhouse.rails.evm.network.erc20 import transfer_data
-from tollhouse.rails.evm.network.node import EvmNode, HexAddress, number_of
-from tollhouse.rails.evm.network.units import COIN_DECIMALS
+from tollhouse.rails.evm.network.node import COIN_DECIMALS, EvmNode, HexAddress, number_of, transfer_data
 from tollhouse.rails.json_rpc import NodeError
 from tollhouse.rails.settings import EvmSettings
 

@@ -14,9 +14,9 @@ from tollhouse.kernel.text import Text, Translatable
 from tollhouse.pages.console import rails_store
 from tollhouse.pages.console.rails_store import MeasuredRail
 from tollhouse.rails.bank.files.transfer import BankTransfer
+from tollhouse.rails.evm.network.node import to_minor
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.network.sending import WEI_PER_GWEI
-from tollhouse.rails.evm.network.units import to_minor
 
 RailKind = Literal["bank", "network", "card"]
 UNMEASURED = "Not measured yet. A worker with the settings of this rail must be running."

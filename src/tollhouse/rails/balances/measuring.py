@@ -1,9 +1,11 @@
-"""Compares a rail with the ledger: both are read as of the same moment, and whatever is between them is named."""
+"""Compares each rail with the ledger every few minutes, both as of the same moment, and names what lies between them."""
 
+import time
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tollhouse.http.services import Services
+from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.rails.balances import CannotMeasureError, OutsideBalances
@@ -12,18 +14,19 @@ from tollhouse.kernel.rails.registry import Rails
 from tollhouse.ledger.accounting import store as totals_store
 from tollhouse.ledger.books.model import rail as rail_account
 from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.log.events import log
 from tollhouse.rails.balances import store
 from tollhouse.rails.balances.model import RailBalance
 from tollhouse.rails.bitcoin import balances as bitcoin_balances
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
-from tollhouse.rails.cards import balance_transactions
 from tollhouse.rails.cards import balances as card_balances
-from tollhouse.rails.cards.stripe.amounts import InexactAmountError
 from tollhouse.rails.cards.stripe.cards import StripeCards
 from tollhouse.rails.cards.stripe.client import StripeError
+from tollhouse.rails.cards.stripe.objects import InexactAmountError
 from tollhouse.rails.chain_jobs import following
 from tollhouse.rails.evm import balances as chain_balances
 from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.json_rpc import NodeError
 
 TRIES = 5
 """How often the balance at a provider, or in a wallet, is read until nothing changes it meanwhile."""
@@ -85,7 +88,7 @@ async def _measure_cards(services: Services, cards: StripeCards, now: datetime) 
     for _ in range(TRIES):
         balance = await card_balances.read_balance(cards)
         try:
-            await balance_transactions.read_new(services, cards, now)
+            await card_balances.read_new(services, cards, now)
         except (RailUnavailableError, StripeError, InexactAmountError) as error:
             raise CannotMeasureError(f"the provider does not list what changed its balance: {error}") from None
         async with services.db.connection() as tx, tx.snapshot():
@@ -129,3 +132,33 @@ async def record(services: Services, balances: Sequence[RailBalance]) -> None:
 def measured(rails: Rails) -> list[MeasuredRail]:
     """The rails that are compared with the ledger."""
     return [*following(rails), *rails.of(StripeCards)]
+
+
+INTERVAL, RETRY_AFTER = timedelta(minutes=5), timedelta(minutes=1)
+SHARE = 20
+"""A measurement that takes long is made less often: it takes at most one part in so many of the time."""
+
+
+async def measure_balances(services: Services) -> None:
+    """Measure each rail that is due, unless another worker does."""
+    for rail in measured(services.rails):
+        if await store.claim(services.db, rail.name, rail.mode, clock.now(), INTERVAL):
+            await measure(services, rail, clock.now())
+
+
+async def measure(services: Services, rail: MeasuredRail, now: datetime) -> None:
+    """Measure a rail and store what was found, or why it could not be measured. The last measurement stays."""
+    began_s, failure = time.monotonic(), None
+    try:
+        balances = await measure_rail(services, rail, now)
+    except (NodeError, CannotMeasureError) as error:
+        failure = str(error)
+        log.warning("rail_not_measured", part=rail.name, reason=failure)
+    else:
+        await record(services, balances)
+        for one in balances:
+            if one.differs:
+                log.error("rail_differs", part=rail.name, detail=f"{one.format(one.difference_units)} {one.currency}")
+    took = timedelta(seconds=time.monotonic() - began_s)
+    pause = max(INTERVAL if failure is None else RETRY_AFTER, SHARE * took)
+    await store.measure_next(services.db, rail.name, rail.mode, now + pause, failure)

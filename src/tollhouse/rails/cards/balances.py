@@ -1,22 +1,23 @@
-"""What a card provider owes the operator, and what is in flight between it and the ledger.
+"""What a card provider owes the operator: what changed it is read and posted, and it is compared with the ledger."""
 
-The balance is read before and after the list of what changed it and the ledger. If it is the same, all of them are of one
-moment.
-"""
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.rails.balances import CannotMeasureError, OutsideBalance, OutsideBalances
 from tollhouse.kernel.rails.provider import RailUnavailableError
+from tollhouse.ledger.books.model import Account, JournalEntry, Posting, PostingType, Source, expense, rail, transit
+from tollhouse.ledger.books.post import post_platform
 from tollhouse.platform.database.pool import Tx
-from tollhouse.rails.cards import balances_store as store
-from tollhouse.rails.cards.stripe.amounts import InexactAmountError
+from tollhouse.rails.cards import balance_store
+from tollhouse.rails.cards import balance_store as store
+from tollhouse.rails.cards.balance_store import SettledTransaction
 from tollhouse.rails.cards.stripe.balance import ProviderBalance
 from tollhouse.rails.cards.stripe.cards import StripeCards
 from tollhouse.rails.cards.stripe.client import StripeError
+from tollhouse.rails.cards.stripe.objects import InexactAmountError
 
 InFlight = Mapping[str, Mapping[str, int]]
 """Minor units by currency and cause."""
@@ -24,7 +25,7 @@ InFlight = Mapping[str, Mapping[str, int]]
 
 async def read_in_flight(tx: Tx, cards: StripeCards, now: datetime) -> InFlight:
     """What is in flight. Call it in a snapshot, with the ledger."""
-    return await store.list_in_flight(tx, cards.name, cards.mode, now)
+    return await balance_store.list_in_flight(tx, cards.name, cards.mode, now)
 
 
 async def read_balance(cards: StripeCards) -> Sequence[ProviderBalance]:
@@ -58,3 +59,70 @@ def outside_balances(
 def _places(balance: ProviderBalance | None) -> dict[str, int]:
     places = {} if balance is None else {"available": balance.available_minor, "pending": balance.pending_minor}
     return {place: minor for place, minor in places.items() if minor}
+
+
+OVERLAP = timedelta(minutes=15)
+"""How much of what was read is read again each time: clocks differ, and a transaction may be listed late."""
+WINDOW = timedelta(days=1)
+"""How much is read before the cursor moves."""
+SETTLED_PER_BATCH = 500
+
+
+async def read_new(services: Services, cards: StripeCards, now: datetime, overlap: timedelta = OVERLAP) -> None:
+    """Read and store what changed the balance since the last time. It is stored once, however often it is read.
+
+    Raises `RailUnavailableError`, `StripeError` and `InexactAmountError`.
+    """
+    await cards.read_balance()  # refuses one of the test mode, which the transactions themselves do not tell
+    await store.begin(services.db, cards.name, cards.mode, now)
+    read_until = min(now, await store.get_read_until(services.db, cards.name, cards.mode))
+    while True:
+        end = read_until + WINDOW
+        until = end if end < now else None  # the last part has no end: the provider's clock may be ahead
+        async for page in cards.list_balance_transactions(read_until - overlap, until):
+            known = [one for one in page if one.currency in services.catalogue.currencies]
+            await store.insert(services.db, cards.name, cards.mode, known)
+        await store.advance(services.db, cards.name, cards.mode, until or now, now)
+        if until is None:
+            return
+        read_until, overlap = until, timedelta()
+
+
+async def settle(services: Services, cards: StripeCards, now: datetime) -> None:
+    """Settle the balance transactions of whose objects the ledger has everything, with their fees, and post payouts."""
+
+    async def settle_batch(work: Work) -> int:
+        settled = await store.lock_settled(work.tx, cards.name, cards.mode, SETTLED_PER_BATCH)
+        if settled:
+            await store.settle(work.tx, settled, work.now)
+            await post_platform(work, [entry for one in settled if (entry := entry_of(one)) is not None])
+        return len(settled)
+
+    while await services.transact(settle_batch, now) == SETTLED_PER_BATCH:
+        pass
+
+
+SOURCE = "balance_transaction"
+
+
+def entry_of(settled: SettledTransaction) -> JournalEntry | None:
+    """The entry of a balance transaction: its fee, and the amount of a payout. None if it has neither."""
+    postings = tuple(_postings(settled))
+    if not postings:
+        return None
+    return JournalEntry(settled.mode, postings[0].type, Source(SOURCE, settled.id), postings)
+
+
+def _postings(settled: SettledTransaction) -> Iterator[Posting]:
+    if settled.kind == "payout" and settled.amount_minor:
+        yield _taken(settled, "provider_payout", -settled.amount_minor, transit(settled.rail))
+    fee_minor = settled.fee_minor - (settled.amount_minor if settled.kind == "fee" else 0)
+    if fee_minor:
+        yield _taken(settled, "provider_fee", fee_minor, expense("provider_fee"))
+
+
+def _taken(settled: SettledTransaction, kind: PostingType, amount_minor: int, to: Account) -> Posting:
+    """What leaves the balance at the provider; an amount below zero comes back."""
+    at_provider = rail(settled.rail)
+    debit, credit = (to, at_provider) if amount_minor > 0 else (at_provider, to)
+    return Posting(kind, settled.currency, abs(amount_minor), debit, credit)

@@ -8,10 +8,10 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.rails.provider import RailUnavailableError
 from tollhouse.platform.database.cleanup import delete_in_batches
 from tollhouse.platform.log.events import log
-from tollhouse.rails.cards import balance_store, balance_transactions, disputes, events, payments, store
-from tollhouse.rails.cards.stripe.amounts import InexactAmountError
+from tollhouse.rails.cards import balance_store, balances, payments, store
 from tollhouse.rails.cards.stripe.cards import StripeCards
 from tollhouse.rails.cards.stripe.client import StripeError
+from tollhouse.rails.cards.stripe.objects import InexactAmountError
 
 BATCH_SIZE = 15
 LEASE = timedelta(minutes=10)
@@ -37,7 +37,7 @@ async def apply_events(services: Services) -> None:
         retry_at = None
         try:
             if cards is not None:
-                await events.apply(services, cards, event, now)
+                await payments.apply_event(services, cards, event, now)
         except (RailUnavailableError, StripeError, ApiError) as error:
             log.warning(
                 "provider_event_failed", part=event.rail, event_type=event.type, attempt=event.tries, reason=str(error)
@@ -67,7 +67,7 @@ async def poll_disputes(services: Services) -> None:
     """Read the disputes of each card rail. What cannot be read now is read next time."""
     for cards in payments.list_cards(services):
         try:
-            await disputes.poll(services, cards, clock.now())
+            await payments.poll_disputes(services, cards, clock.now())
         except (RailUnavailableError, StripeError) as error:
             log.warning("disputes_not_read", part=cards.name, reason=str(error))
 
@@ -78,8 +78,8 @@ async def read_balance_transactions(services: Services) -> None:
         now = clock.now()
         await balance_store.begin(services.db, cards.name, cards.mode, now)
         if await balance_store.claim(services.db, cards.name, cards.mode, now, READ_BALANCE_EVERY):
-            await _read_balance(services, cards, balance_transactions.OVERLAP)
-        await balance_transactions.settle(services, cards, clock.now())
+            await _read_balance(services, cards, balances.OVERLAP)
+        await balances.settle(services, cards, clock.now())
 
 
 async def read_balance_transactions_again(services: Services) -> None:
@@ -90,7 +90,7 @@ async def read_balance_transactions_again(services: Services) -> None:
 
 async def _read_balance(services: Services, cards: StripeCards, overlap: timedelta) -> None:
     try:
-        await balance_transactions.read_new(services, cards, clock.now(), overlap)
+        await balances.read_new(services, cards, clock.now(), overlap)
     except (RailUnavailableError, StripeError, InexactAmountError) as error:
         log.warning("balance_transactions_not_read", part=cards.name, reason=str(error))
 

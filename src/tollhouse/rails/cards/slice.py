@@ -2,7 +2,7 @@
 
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 from tollhouse.rails.cards import jobs, webhook_api
-from tollhouse.rails.cards.invariants_store import INVARIANTS
+from tollhouse.rails.cards.balance_store import INVARIANTS
 
 SETTLE_EVERY_S = 5
 SLICE = Slice(

@@ -1,5 +1,6 @@
-"""SQL of card payments and of the provider's events."""
+"""SQL of card payments, and of the provider's events and disputes."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -8,6 +9,8 @@ from msgspec import Struct
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.rails.cards.stripe.objects import StripeDispute
+from tollhouse.rails.cards.stripe.observed import closed, due_at
 
 INSERT_PAYMENT = """
     INSERT INTO card_payments (merchant_id, mode, transaction_id, created_at, next_poll_at) VALUES ($1, $2, $3, $4, $5)
@@ -100,3 +103,32 @@ async def lease_events(db: Pool, now: datetime, lease: timedelta, limit: int) ->
 async def schedule_event(db: Pool, event: ProviderEvent, next_try_at: datetime | None) -> None:
     """Process the event again at this time; with None it is done."""
     await db.execute(SCHEDULE_EVENT, event.rail, event.mode, event.event_id, next_try_at)
+
+
+# Disputes of confirmed payments that are not known here, have ended otherwise, or have another deadline. A reversal
+# without a chargeback took nothing from the merchant, so that nothing is left to be decided.
+LIST_CHANGED_DISPUTES = """
+    SELECT d.id, t.rail_reference
+    FROM unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS d (id, intent, closed, due_at)
+    JOIN rail_observations o
+        ON (o.rail, o.mode, o.external_ref, o.outcome) = ($1, $2, d.intent, 'confirmed')
+    JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (o.merchant_id, o.mode, o.transaction_id)
+    LEFT JOIN payment_reversals v
+        ON (v.merchant_id, v.mode, v.rail, v.external_ref, v.reversal_ref) = (o.merchant_id, o.mode, $1, d.intent, d.id)
+    LEFT JOIN chargebacks c ON (c.merchant_id, c.mode, c.id) = (v.merchant_id, v.mode, v.chargeback_id)
+    WHERE v.id IS NULL
+       OR CASE d.closed WHEN 'won' THEN v.status <> 'reinstated' WHEN 'lost' THEN c.status = 'open'
+          ELSE c.status = 'open' AND c.respond_by <> d.due_at END
+"""
+
+
+async def list_changed_disputes(db: Pool, rail: str, mode: Mode, disputes: Sequence[StripeDispute]) -> list[tuple[str, str]]:
+    """The IDs of those of these disputes that say something new, each with the reference of its payment."""
+    known = [one for one in disputes if one.payment_intent is not None]
+    columns = (
+        [one.id for one in known],
+        [one.payment_intent for one in known],
+        [closed(one) for one in known],
+        [due_at(one) for one in known],
+    )
+    return [(row["id"], row["rail_reference"]) for row in await db.fetch(LIST_CHANGED_DISPUTES, rail, mode, *columns)]

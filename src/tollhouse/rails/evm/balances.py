@@ -10,8 +10,7 @@ from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.rails.evm import balances_store as store
 from tollhouse.rails.evm.balances_store import ChainBooks, DepositSums, PayoutSums
 from tollhouse.rails.evm.network import sending
-from tollhouse.rails.evm.network.balances import read_balances
-from tollhouse.rails.evm.network.node import EvmNode, number_of
+from tollhouse.rails.evm.network.node import EvmNode, number_of, read_balances
 from tollhouse.rails.evm.network.provider import Asset, EvmNetwork
 from tollhouse.rails.evm.network.sending import SentReceipt
 from tollhouse.rails.settings import current_secret

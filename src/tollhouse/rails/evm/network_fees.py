@@ -6,7 +6,7 @@ from tollhouse.ledger.books.model import JournalEntry, Posting, Source, expense,
 from tollhouse.ledger.books.post import post_platform
 from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm import sweeps_store
-from tollhouse.rails.evm.network.units import COIN_DECIMALS
+from tollhouse.rails.evm.network.node import COIN_DECIMALS
 from tollhouse.rails.evm.payouts_model import ChainFee, ChainPayout, MinedTransfer
 
 SOURCE = "chain_payout"

@@ -23,10 +23,9 @@ from tollhouse.rails.chains.model import NetworkTransferKind, PayoutOrderKind
 from tollhouse.rails.evm import fee_shares
 from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm.network import sending
-from tollhouse.rails.evm.network.node import EvmNode
+from tollhouse.rails.evm.network.node import EvmNode, to_units
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.network.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, PayingWallet, WouldRevert
-from tollhouse.rails.evm.network.units import to_units
 from tollhouse.rails.evm.network_fees import fee_minor
 from tollhouse.rails.evm.payouts_model import ChainPayout, NewChainPayout, WaitsFor
 from tollhouse.rails.evm.signer.client import SignerClient, SignerUnavailable

@@ -22,10 +22,9 @@ from tollhouse.rails.chains.model import Cursor
 from tollhouse.rails.evm import payouts_store, sweeps_store
 from tollhouse.rails.evm.network import sending
 from tollhouse.rails.evm.network.blocks import BlockReader
-from tollhouse.rails.evm.network.node import EvmNode
+from tollhouse.rails.evm.network.node import COIN_DECIMALS, EvmNode
 from tollhouse.rails.evm.network.provider import Asset, EvmNetwork
 from tollhouse.rails.evm.network.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, WouldRevert
-from tollhouse.rails.evm.network.units import COIN_DECIMALS
 from tollhouse.rails.evm.payouts import CONTINUE_AFTER, CannotPrepare, ChainPayouts
 from tollhouse.rails.evm.payouts_model import ChainPayout, NewChainPayout
 from tollhouse.rails.evm.signer.messages import GasTerms, SigningRefused

@@ -11,8 +11,8 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.rails.evm.network.blocks import BlockTransfer
+from tollhouse.rails.evm.network.node import to_minor
 from tollhouse.rails.evm.network.provider import Asset
-from tollhouse.rails.evm.network.units import to_minor
 from tollhouse.rails.evm.payouts_model import Sweep
 
 LIST_MAX = 1_000

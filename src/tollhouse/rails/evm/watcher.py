@@ -22,9 +22,8 @@ from tollhouse.rails.chains.model import HOLDER, BlockId, ChainMismatchError, Cu
 from tollhouse.rails.evm import deposits_store, sweeps_store
 from tollhouse.rails.evm.amounts import credited_units
 from tollhouse.rails.evm.network.blocks import BlockReader, BlockTransfer, Header, Tip, is_linked
-from tollhouse.rails.evm.network.node import final_number
+from tollhouse.rails.evm.network.node import final_number, to_minor
 from tollhouse.rails.evm.network.provider import EvmNetwork
-from tollhouse.rails.evm.network.units import to_minor
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError
 
 STEP_BLOCKS = 20

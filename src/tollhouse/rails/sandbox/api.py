@@ -34,10 +34,11 @@ from tollhouse.payments.refunds import store as refund_store
 from tollhouse.payments.transactions import link_closing
 from tollhouse.payments.transactions.views import RefundView, TransactionView, refund_view, transaction_view
 from tollhouse.rails.sandbox import simulator, store
-from tollhouse.rails.sandbox.simulator import Outcome, Simulated
+from tollhouse.rails.sandbox.simulator import Outcome, Simulated, WithdrawalOutcome, play_withdrawal
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.transfers.orders.store import clock_offset
+from tollhouse.transfers.withdrawals.views import WithdrawalView, withdrawal_view
 
 OPERATIONS = Operations(INTEGRATION)
 SOURCE = "test_funding"
@@ -248,3 +249,21 @@ def _minor(amount: Any, known: Currency, member: str = "amount") -> int:
     if amount_minor is None:
         raise ValidationFailed(amount_error(known, member))
     return amount_minor
+
+
+class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The outcome to simulate. `return`: it arrives and is returned; `stick`: its outcome stays unknown."""
+
+    outcome: Annotated[WithdrawalOutcome, example("complete")]
+
+
+@OPERATIONS.add(
+    "POST",
+    "/test/withdrawals/{withdrawal_id}/simulate",
+    guard=TestCredentialGuard("withdrawals:write"),
+    idempotency="honoured",
+    errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded),
+)
+async def simulate_withdrawal(caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, work: Work) -> WithdrawalView:
+    """Simulate a withdrawal. You decide what the operator and the bank do."""
+    return withdrawal_view(await play_withdrawal(work, caller.env, withdrawal_id, body.outcome), work.services.catalogue)

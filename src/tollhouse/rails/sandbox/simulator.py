@@ -1,4 +1,4 @@
-"""The simulator: plays the customer and the bank in test mode. Its observations are settled like those of any rail."""
+"""The simulator: plays customer, operator and bank in test mode. Its observations are settled like those of any rail."""
 
 from datetime import datetime, timedelta
 from typing import Literal
@@ -11,7 +11,7 @@ from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.methods import Method
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.rails.provider import Attempt, Decline, Observation, Payer
+from tollhouse.kernel.rails.provider import Attempt, Decline, Observation, Payer, PayoutState, Submission
 from tollhouse.payments.links import store as link_store
 from tollhouse.payments.links.model import CheckoutPrice, PaymentLink
 from tollhouse.payments.refunds import chargebacks
@@ -21,8 +21,11 @@ from tollhouse.payments.transactions.model import CREDITED, Transaction
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.sandbox import provider as sandbox
 from tollhouse.rails.sandbox import store
-from tollhouse.rails.sandbox.provider import SANDBOX
+from tollhouse.rails.sandbox.provider import PAYOUT_TAKES, SANDBOX
 from tollhouse.transfers.orders.errors import InvalidState
+from tollhouse.transfers.withdrawals import review, sending
+from tollhouse.transfers.withdrawals import store as withdrawals_store
+from tollhouse.transfers.withdrawals.model import Withdrawal
 
 Outcome = Literal[
     "succeed",
@@ -250,3 +253,44 @@ def _seen_ref(current: Transaction) -> str:
 def _ref() -> str:
     """An external reference, like a bank's."""
     return f"sandbox-{new_id()}"
+
+
+WithdrawalOutcome = Literal["approve", "reject", "process", "complete", "fail", "return", "stick"]
+
+
+async def play_withdrawal(  # noqa: C901 - one line for each outcome
+    work: Work, env: MerchantEnv, withdrawal_id: UUID, outcome: WithdrawalOutcome
+) -> Withdrawal:
+    """Make this happen, with the steps before it. Raises `NotFound`, and `InvalidState` where it is not possible."""
+    current = await withdrawals_store.lock(work.tx, env, withdrawal_id)
+    if outcome in {"stick", "complete", "fail"} or (outcome == "return" and current.status != "completed"):
+        await _ensure_processing(work, current)
+    match outcome:
+        case "approve" if current.status != "approved":  # every withdrawal of test mode starts approved
+            raise InvalidState(current.status)
+        case "approve":
+            changed = current
+        case "reject":
+            changed = await review.reject(work, current, REJECTED_REASON)
+        case "process":
+            await sending.begin(work, env, withdrawal_id)
+            accepted = Submission("accepted", f"sandbox-{withdrawal_id}")
+            changed = await sending.record_submission(
+                work.tx, env, withdrawal_id, accepted, work.now + PAYOUT_TAKES, work.now
+            )
+        case "stick":
+            changed = await sending.record_submission(work.tx, env, withdrawal_id, Submission("unknown"), None, work.now)
+        case "fail":
+            changed = await sending.fail(work, env, withdrawal_id, "payout_declined")
+        case "complete":
+            changed = await sending.complete(work, env, withdrawal_id, PayoutState("succeeded"))
+        case "return":
+            if current.status != "completed":
+                await sending.complete(work, env, withdrawal_id, PayoutState("succeeded"))
+            changed = await sending.record_return(work, env, withdrawal_id)
+    return changed
+
+
+async def _ensure_processing(work: Work, current: Withdrawal) -> None:
+    if current.status != "processing":
+        await sending.begin(work, current.env, current.id)

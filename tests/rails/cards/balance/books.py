@@ -2,9 +2,9 @@
 
 from tests.rails.cards.steps import Shop
 from tollhouse.kernel import clock
-from tollhouse.rails.balances import jobs, store
+from tollhouse.rails.balances import measuring, store
 from tollhouse.rails.balances.model import RailBalance, RailStatus
-from tollhouse.rails.cards import balance_transactions
+from tollhouse.rails.cards import balances
 from tollhouse.rails.cards.stripe.cards import StripeCards
 
 BALANCES = """
@@ -25,8 +25,8 @@ class Books:
 
     async def read(self) -> None:
         """Read and settle, as the job does."""
-        await balance_transactions.read_new(self.services, self.cards, clock.now())
-        await balance_transactions.settle(self.services, self.cards, clock.now())
+        await balances.read_new(self.services, self.cards, clock.now())
+        await balances.settle(self.services, self.cards, clock.now())
 
     async def balances(self, currency: str = "EUR") -> dict[str, int]:
         """The accounts of the provider in the ledger."""
@@ -46,7 +46,7 @@ class Books:
 
     async def status(self, currency: str = "EUR") -> RailStatus:
         """What is measured now."""
-        await jobs.measure(self.services, self.cards, clock.now())
+        await measuring.measure(self.services, self.cards, clock.now())
         found = await store.list_latest(self.services.db)
         return next(one for one in found if (one.balance.rail, one.balance.currency) == ("card", currency))
 

@@ -17,7 +17,7 @@ from tollhouse.ledger.books.model import JournalEntry, Posting, PostingType, Sou
 from tollhouse.ledger.books.post import post_platform
 from tollhouse.payments.refunds.jobs import submit_refunds
 from tollhouse.rails.cards import balance_store as store
-from tollhouse.rails.cards import balance_transactions, jobs
+from tollhouse.rails.cards import balances, jobs
 from tollhouse.rails.cards.stripe.cards import StripeCards
 
 
@@ -84,7 +84,7 @@ async def test_what_was_read_is_settled_by_the_next_worker(books: Books, monkeyp
                 await books.read()
         assert await store.get_read_until(books.services.db, "card", "live") == until
     with monkeypatch.context() as patch:
-        patch.setattr(balance_transactions, "post_platform", die)
+        patch.setattr(balances, "post_platform", die)
         with pytest.raises(DiedError):
             await books.read()
     assert await books.moved(before) == (0, 0, 0)
@@ -105,7 +105,7 @@ async def test_what_is_listed_late_is_read_later(books: Books) -> None:
     await books.read()
     assert await books.moved(before) == (-100, 100, 0)
     await jobs.read_balance_transactions_again(books.services)
-    await balance_transactions.settle(books.services, books.cards, clock.now())
+    await balances.settle(books.services, books.cards, clock.now())
     assert await books.moved(before) == (-300, 300, 0)
 
 
@@ -178,10 +178,10 @@ async def test_a_balance_of_the_test_mode_is_refused_unless_it_is_meant(books: B
     live_only = StripeCards(msgspec.structs.replace(account, takes_test_payments=False))
     books.balance.pay_out(100)
     with pytest.raises(RailUnavailableError, match="test mode"):
-        await balance_transactions.read_new(services, live_only, clock.now())
+        await balances.read_new(services, live_only, clock.now())
     assert await books.moved(before) == (0, 0, 0)
     books.balance.livemode = True
-    await balance_transactions.read_new(services, live_only, clock.now())
+    await balances.read_new(services, live_only, clock.now())
     books.balance.livemode = False
     await books.read()
     assert await books.moved(before) == (-100, 100, 0)
@@ -190,7 +190,7 @@ async def test_a_balance_of_the_test_mode_is_refused_unless_it_is_meant(books: B
 async def test_the_database_takes_only_what_the_provider_took(books: Books) -> None:
     """Neither another amount, nor as a payout what was a fee, nor before it is settled; and rows are facts."""
     fee = books.balance.add("fee", -40)
-    await balance_transactions.read_new(books.services, books.cards, clock.now())
+    await balances.read_new(books.services, books.cards, clock.now())
     [row] = await books.shop.alice.sql("SELECT id FROM provider_balance_transactions WHERE external_id = $1", fee["id"])
     await _refused(books, row["id"], "provider_fee", 40)
     settled = "UPDATE provider_balance_transactions SET settled_at = now() WHERE id = $1"

@@ -15,8 +15,8 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.pages.console import rail_floats
 from tollhouse.payments.refunds.jobs import submit_refunds
-from tollhouse.rails.balances import jobs, store
-from tollhouse.rails.cards import balance_transactions
+from tollhouse.rails.balances import measuring, store
+from tollhouse.rails.cards import balances
 
 
 @pytest.fixture(autouse=True)
@@ -117,8 +117,8 @@ async def test_what_nobody_explains_is_a_difference(books: Books) -> None:
     assert (await books.agreed()).ledger_units == before.ledger_units + 5_000
     await books.shop.sell(amount="20.00")
     listed = books.balance.transactions.pop()
-    later = clock.now() + 2 * balance_transactions.WINDOW
-    await jobs.measure(books.services, books.cards, later)
+    later = clock.now() + 2 * balances.WINDOW
+    await measuring.measure(books.services, books.cards, later)
     [missing] = await store.list_history(books.services.db, "card", "live", "EUR", 1)
     assert (missing.measured_at, missing.difference_units, missing.in_flight) == (later, -2_000, {})
     await books.shop.alice.sql("DELETE FROM rail_balances WHERE measured_at = $1", later)

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.rails.cards.stripe.amounts import from_provider
 from tollhouse.rails.cards.stripe.objects import (
     StripeBalance,
     StripeBalanceAmount,
     StripeBalanceTransaction,
     StripeBalanceTransactionSource,
+    from_provider,
 )
 
 PAYMENT, REFUND = "tollhouse_payment", "tollhouse_refund"

@@ -22,8 +22,6 @@ from tollhouse.kernel.rails.provider import (
     Submission,
 )
 from tollhouse.platform.log.events import log
-from tollhouse.rails.cards.stripe.account import StripeAccount
-from tollhouse.rails.cards.stripe.amounts import InexactAmountError, to_provider
 from tollhouse.rails.cards.stripe.balance import (
     PAYMENT,
     REFUND,
@@ -32,10 +30,10 @@ from tollhouse.rails.cards.stripe.balance import (
     read_amounts,
     read_transaction,
 )
-from tollhouse.rails.cards.stripe.client import StripeClient, StripeError
-from tollhouse.rails.cards.stripe.disputes import CLOSED, closed, evidence_form
+from tollhouse.rails.cards.stripe.client import StripeAccount, StripeClient, StripeError
 from tollhouse.rails.cards.stripe.objects import (
     CheckoutSession,
+    InexactAmountError,
     SessionList,
     StripeBalance,
     StripeBalanceTransaction,
@@ -44,8 +42,9 @@ from tollhouse.rails.cards.stripe.objects import (
     StripeDisputeList,
     StripeRefund,
     StripeRefundList,
+    to_provider,
 )
-from tollhouse.rails.cards.stripe.observed import intent_of
+from tollhouse.rails.cards.stripe.observed import CLOSED, closed, evidence_form, intent_of
 
 WORDS = "You enter your card details on the secure page of our payment provider."
 INTENT = "pi_"

@@ -1,4 +1,4 @@
-"""Requests to the provider's API.
+"""The operator's account at the provider, and requests to its API.
 
 A request that writes has an `Idempotency-Key`, so that it can be repeated: the provider carries it out once and repeats its
 first response. A response of 4xx is definite. Without one, and after 5xx, 409 or 429, nobody knows what happened.
@@ -9,16 +9,45 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
+from msgspec import Struct
+
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.rails.provider import RailUnavailableError
 from tollhouse.platform.log.events import log
-from tollhouse.rails.cards.stripe.account import StripeAccount
 from tollhouse.rails.cards.stripe.objects import StripeErrorBody, StripeErrorObject
-from tollhouse.rails.response_bodies import read_bounded
+from tollhouse.rails.json_rpc import read_bounded
+from tollhouse.rails.settings import STRIPE_API_URL, StripeSettings, secret
 
 if TYPE_CHECKING:
     import aiohttp
+
+
+class StripeAccount(Struct, frozen=True, kw_only=True):
+    """Where the API is, and the secrets, of which `repr` shows none. See `StripeSettings`."""
+
+    rail: str
+    secret_key: str
+    webhook_secrets: tuple[bytes, ...]
+    api_url: str = STRIPE_API_URL
+    statement_suffix: str | None = None
+    takes_test_payments: bool = False
+
+    def __repr__(self) -> str:
+        return f"StripeAccount({self.rail!r}, {self.api_url!r})"
+
+
+def read_account(rail: str, settings: StripeSettings) -> StripeAccount:
+    """The account that these settings describe. Raises `ValueError` if a file has gone since they were verified."""
+    return StripeAccount(
+        rail=rail,
+        secret_key=secret(None, settings.secret_key_file) or "",
+        webhook_secrets=tuple((secret(None, file) or "").encode() for file in settings.webhook_secret_files),
+        api_url=settings.api_url,
+        statement_suffix=settings.statement_suffix,
+        takes_test_payments=settings.takes_test_payments,
+    )
+
 
 API_VERSION = "2024-06-20"
 """The version of the API whose names and values `objects` has. The provider answers in it, whatever its newest one is."""

@@ -10,14 +10,15 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct, field
 
-from tollhouse.rails.evm.network.erc20 import TRANSFER_TOPIC, balance_call
 from tollhouse.rails.evm.network.node import (
     QUANTITY,
+    TRANSFER_TOPIC,
     EvmNode,
     Hash,
     HexAddress,
     HexData,
     Quantity,
+    balance_call,
     final_number,
     newest_of,
     number_of,

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from eth_hash.auto import keccak
 
-from tollhouse.rails.evm.network.units import checksum_address
+from tollhouse.rails.evm.network.node import checksum_address
 
 ADDRESS_BYTES = 20
 

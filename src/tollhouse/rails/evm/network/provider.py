@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollhouse.kernel.money import format_minor
 from tollhouse.kernel.rails.chain import ChainNetwork
 from tollhouse.kernel.rails.provider import Attempt, Instructions, PaymentTimes
-from tollhouse.rails.evm.network.units import COIN_DECIMALS, is_address, to_units
+from tollhouse.rails.evm.network.node import COIN_DECIMALS, is_address, to_units
 from tollhouse.rails.settings import EvmSettings
 
 WORDS = (

@@ -5,8 +5,18 @@ from typing import Annotated, Any, Literal, cast
 
 from msgspec import Meta, Struct
 
-from tollhouse.rails.evm.network.erc20 import TRANSFER_TOPIC, balance_call, transfer_data, word
-from tollhouse.rails.evm.network.node import HEX_DATA, EvmNode, Quantity, final_number, newest_of, number_of
+from tollhouse.rails.evm.network.node import (
+    HEX_DATA,
+    TRANSFER_TOPIC,
+    EvmNode,
+    Quantity,
+    address_word,
+    balance_call,
+    final_number,
+    newest_of,
+    number_of,
+    transfer_data,
+)
 from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError, RpcCall
 
 WEI_PER_GWEI = 10**9
@@ -82,7 +92,7 @@ class ChainTransfer(Struct, frozen=True):
 
     def arrived(self, receipt: SentReceipt) -> bool:
         """Whether a transaction that was not reverted has moved it: some tokens return false instead of reverting."""
-        expected = (TRANSFER_TOPIC, f"0x{word(self.sender)}", f"0x{word(self.receiver)}")
+        expected = (TRANSFER_TOPIC, f"0x{address_word(self.sender)}", f"0x{address_word(self.receiver)}")
         return self.contract is None or any(
             (log.address.lower(), tuple(map(str.lower, log.topics))) == (self.contract.lower(), expected)
             for log in receipt.logs
@@ -208,4 +218,4 @@ async def final_above(node: EvmNode, receipt: SentReceipt, finality: Literal["fi
 
 
 def _says(error: NodeCallError, words: Sequence[str]) -> bool:
-    return any(word in error.message.lower() for word in words)
+    return any(address_word in error.message.lower() for address_word in words)

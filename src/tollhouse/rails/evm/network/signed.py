@@ -9,7 +9,7 @@ from eth_hash.auto import keccak
 from hexbytes import HexBytes
 from msgspec import Struct
 
-from tollhouse.rails.evm.network.erc20 import transfer_data
+from tollhouse.rails.evm.network.node import transfer_data
 
 sys.setrecursionlimit(1_000)
 """Python's default again: a library above raises it to 100,000."""
