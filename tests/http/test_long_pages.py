@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tollhouse.http.paging import EARLIEST, NEWEST, LongPageQuery, PageLinks, Position, Window
+from tollhouse.http.lists import EARLIEST, NEWEST, LongPageQuery, PageLinks, Position, Window
 
 LAST = Position(datetime(2026, 11, 1, 12, 30, 15, 123456, tzinfo=UTC), UUID("01a1b2c3-0000-7000-8000-000000000001"))
 

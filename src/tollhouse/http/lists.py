@@ -1,4 +1,8 @@
-"""Lists of the API: the part that a request asks for, by page or by cursor, and the link to the next part.
+"""Lists, newest first: what a request asks for, what a store reads for it, and the way to the next part.
+
+A request of the API is a *page request*, by page or by cursor. A page has a *query*, with links to its neighbors: numbered
+pages (`PageQuery`); numbered pages of the first 10,000 rows, then by position (`LongPageQuery`); or by the last row of the
+page before (`KeysetQuery`). All tell the store a `Window` or a `Position`, and read one more row than they show.
 
 A cursor has the position after which the list continues: time and id of the last row, or the name of the last entry of
 a catalogue. It starts with a digest of the list and its owner, so that cursors of other lists, merchants or modes are
@@ -8,17 +12,20 @@ rejected. It is not a credential: merchant and mode come from the caller. Filter
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
-from typing import Annotated, Any, ClassVar, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_args
+from urllib.parse import urlencode
+from uuid import UUID
 
+import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.paging import EARLIEST, FIRST, NEWEST, Position, Window, decode_position, position_of
+from tollhouse.http.statuses import words_of
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
-from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, DEEP_ROWS_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
+from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, DEEP_ROWS_MAX, PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 
 T = TypeVar("T")
 TAG_BYTES = 6
@@ -26,6 +33,86 @@ PAGE = Meta(ge=1, description="Page number, 1 by default. Pages reach the first 
 CURSOR = Meta(description="The `next_cursor` of the previous response, instead of `page`.")
 SINCE = Meta(tz=True, description="Only objects created at or after this time.")
 UNTIL = Meta(tz=True, description="Only objects created before this time.")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+POSITION_BYTES, POSITION_LENGTH = 24, 32
+PAGE_PARAMETERS = frozenset({"page", "before", "after", "done"})
+
+
+class Position(Struct, frozen=True, order=True):
+    """The position of a row in a list: its time, and its id among rows of the same time."""
+
+    at: datetime
+    id: UUID
+
+    @property
+    def encoded(self) -> bytes:
+        """24 bytes: microseconds since 1970, and the id."""
+        return ((self.at - EPOCH) // MICROSECOND).to_bytes(8, signed=True) + self.id.bytes
+
+
+def decode_position(encoded: bytes) -> Position | None:
+    """The position of its 24 bytes; None if they are not one."""
+    if len(encoded) != POSITION_BYTES:
+        return None
+    try:
+        return Position(EPOCH + int.from_bytes(encoded[:8], signed=True) * MICROSECOND, UUID(bytes=encoded[8:]))
+    except OverflowError:
+        return None
+
+
+class ListedRow(Protocol):
+    """An entry of a list: newest first, by id at the same time."""
+
+    @property
+    def id(self) -> UUID:
+        """The id."""
+        ...
+
+    @property
+    def created_at(self) -> datetime:
+        """The creation time."""
+        ...
+
+
+def position_of(row: ListedRow | Position) -> Position:
+    """The position of a row."""
+    return row if isinstance(row, Position) else Position(row.created_at, row.id)
+
+
+EARLIEST, FIRST = datetime(1, 1, 1, tzinfo=UTC), UUID(int=0)
+NEWEST = Position(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
+
+
+R = TypeVar("R", bound=ListedRow)
+
+
+class Window(Struct, frozen=True):
+    """The rows that a store reads: start time, position, limit, offset, in the order of the statements' parameters."""
+
+    since: datetime
+    before_at: datetime
+    before_id: UUID
+    fetch: int
+    offset: int
+
+
+def all_rows(limit: int) -> Window:
+    """All rows, at most this many."""
+    return Window(EARLIEST, NEWEST.at, NEWEST.id, limit, 0)
+
+
+async def read_in_batches(read: Callable[[Position], Awaitable[list[R]]], at_once: int) -> AsyncIterator[list[R]]:
+    """All rows of a list, `at_once` at a time. `read` reads the rows after a position.
+
+    No database connection is used between two parts, as the consumer may be slow.
+    """
+    after = NEWEST
+    while part := await read(after):
+        yield part
+        if len(part) < at_once:
+            return
+        after = position_of(part[-1])
 
 
 class PageTooDeep(ApiError):
@@ -51,7 +138,7 @@ class CatalogueQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The same for a list of objects, with a filter by creation time."""
+    """`?page=&limit=&cursor=` of a list of objects, with a filter by creation time."""
 
     page: Annotated[int, PAGE] | None = None
     limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
@@ -66,7 +153,7 @@ class ListQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """The same for connections, 100 per page."""
+    """`?page=&cursor=` of connections, 100 per page, with a filter by creation time."""
 
     limit: ClassVar[int] = CONNECTIONS_PER_PAGE
     page: Annotated[int, PAGE] | None = None
@@ -98,19 +185,19 @@ class PageRequest(Struct, frozen=True):
         """The rows for the store to read."""
         before = Position(self.until, FIRST)
         if self.after is not None:
-            before = min(before, decode_position(self.after) or before, key=lambda place: (place.at, place.id))
+            before = min(before, decode_position(self.after) or before)
         return Window(self.since, before.at, before.id, self.limit + 1, self.offset)
 
-    def cut(self, rows: Sequence[T], place: Callable[[T], Position] = position_of) -> tuple[list[T], bool, str | None]:
+    def cut(self, rows: Sequence[T], position: Callable[[T], Position] = position_of) -> tuple[list[T], bool, str | None]:
         """The rows to show, whether there are more, and the cursor of the next part."""
         shown, more = list(rows[: self.limit]), len(rows) > self.limit
-        return shown, more, self._cursor(place(shown[-1]).encoded) if more else None
+        return shown, more, self._cursor(position(shown[-1]).encoded) if more else None
 
     def pick(self, every: Sequence[T], name: Callable[[T], str]) -> tuple[list[T], bool, str | None]:
-        """The same for all entries of a catalogue, by name. Raises `ValidationFailed` if the cursor's entry is missing."""
+        """The entries of a catalogue to show, as `cut`. Raises `ValidationFailed` if the cursor's entry is missing."""
         begin = self.offset
         if self.after is not None:
-            names = [name(one).encode() for one in every]
+            names = [name(entry).encode() for entry in every]
             if self.after not in names:
                 raise ValidationFailed(FieldError("cursor", "invalid_cursor", messages.A_CURSOR))
             begin = names.index(self.after) + 1
@@ -174,8 +261,8 @@ def _span_errors(query: ListQuery | ConnectionsQuery) -> Iterator[FieldError]:
 def _tag(context: ValidationContext) -> bytes:
     """The prefix of a cursor: a digest of the list and its owner."""
     caller: Any = context.caller
-    whose = getattr(caller, "merchant_id", None) or f"{caller.env.merchant_id} {caller.env.mode}"
-    return hashlib.sha256(f"{context.path} {whose}".encode()).digest()[:TAG_BYTES]
+    owner = getattr(caller, "merchant_id", None) or f"{caller.env.merchant_id} {caller.env.mode}"
+    return hashlib.sha256(f"{context.path} {owner}".encode()).digest()[:TAG_BYTES]
 
 
 def _after(cursor: str, context: ValidationContext) -> bytes | None:
@@ -186,3 +273,127 @@ def _after(cursor: str, context: ValidationContext) -> bytes | None:
         return None
     is_valid = raw[:TAG_BYTES] == _tag(context) and base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor
     return raw[TAG_BYTES:] if is_valid else None
+
+
+class PageLinks(Struct, frozen=True):
+    """A page of a list: its number and the URLs of the newer and older pages, empty if there are none."""
+
+    number: int
+    newer: str
+    older: str
+
+
+class RowsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many rows a page shows."""
+
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
+
+    @property
+    def fetch(self) -> int:
+        """The number of rows to read: one more than shown."""
+        return self.limit + 1
+
+    def cut(self, rows: list[T]) -> tuple[list[T], bool]:
+        """The rows to show, and whether there are more."""
+        return rows[: self.limit], len(rows) > self.limit
+
+
+class PageQuery(RowsQuery, frozen=True, forbid_unknown_fields=True):
+    """`?page=&limit=` of a list."""
+
+    page: Annotated[int, Meta(ge=1, le=PAGE_MAX)] = 1
+
+    @property
+    def offset(self) -> int:
+        """The number of rows to skip."""
+        return (self.page - 1) * self.limit
+
+    def links(self, shown: Sequence[object], *, more: bool) -> PageLinks:  # noqa: ARG002 - other queries need the last row
+        """The links to the neighboring pages, with the same filters."""
+        newer = self.address(self.page - 1) if self.page > 1 else ""
+        return PageLinks(self.page, newer, self.address(self.page + 1) if more else "")
+
+    def address(self, number: int) -> str:
+        """The link to a page by its number, with the same filters."""
+        return "?" + urlencode(filters_of(self) | {"page": number})
+
+
+class DeepPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """The same query for a list of any length: pages behind the first 10,000 rows begin after a row."""
+
+    @property
+    def deepest(self) -> int:
+        """The last page that can be found by its number."""
+        return DEEP_ROWS_MAX // self.limit
+
+    def after_of(self, row: Any) -> str:
+        """What `after` says of a row."""
+        return base64.urlsafe_b64encode(position_of(row).encoded).decode()
+
+    def links(self, shown: Sequence[object], *, more: bool) -> PageLinks:
+        """The links to the neighboring pages, with the same filters."""
+        links = PageQuery.links(self, shown, more=more)
+        newer = links.newer if self.page <= self.deepest else self.address(self.deepest)
+        after = f"&{urlencode({'after': self.after_of(shown[-1])})}" if more and self.page >= self.deepest else ""
+        return PageLinks(self.page, newer, links.older + after)
+
+
+class LongPageQuery(DeepPageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?page=&limit=&after=` of a list of any length. A page behind the numbered ones begins after the position `after`."""
+
+    after: Annotated[str, Meta(max_length=POSITION_LENGTH)] | None = None
+
+    @property
+    def window(self) -> Window:
+        """The rows for the store to read. None of a page that cannot be found by its number."""
+        if self.page <= self.deepest:
+            return Window(EARLIEST, NEWEST.at, NEWEST.id, self.fetch, self.offset)
+        after = None if self.after is None else decode_position(_bytes_of(self.after))
+        return all_rows(0) if after is None else Window(EARLIEST, after.at, after.id, self.fetch, 0)
+
+
+class KeysetQuery(RowsQuery, frozen=True, forbid_unknown_fields=True):
+    """`?before=&limit=` of a page of a list. `before` is the id of the last row of the previous page."""
+
+    before: UUID | None = None
+
+    def address(self, before: UUID | None) -> str:
+        """The URL of the page after this row, with the same filters; empty if there are no parameters."""
+        changed = filters_of(self) | ({} if before is None else {"before": before})
+        return "?" + urlencode(changed) if changed else ""
+
+    def links(self, path: str, shown: Sequence[ListedRow], *, more: bool) -> PageLinks:
+        """The links to the newest rows, and to the rows after the last one shown."""
+        newest = path + self.address(None) if self.before is not None else ""
+        return PageLinks(0, newest, path + self.address(shown[-1].id) if more else "")
+
+
+def filters_of(query: Struct) -> dict[str, Any]:
+    """The parameters of a list that are set, by their names in the URL, without those that say which page it is."""
+    usual = type(query)()
+    members = (
+        (field.encode_name, field.name) for field in msgspec.structs.fields(query) if field.name not in PAGE_PARAMETERS
+    )
+    return {shown: getattr(query, name) for shown, name in members if getattr(query, name) != getattr(usual, name)}
+
+
+def with_filter(query: Struct, name: str, value: str) -> str:
+    """The link to the first page of a list with this filter changed; an empty value removes it."""
+    return "?" + urlencode({field: kept for field, kept in (filters_of(query) | {name: value}).items() if kept != ""})
+
+
+def without_filters(query: Struct, names: Collection[str]) -> str:
+    """The link to the first page of a list without these filters."""
+    return "?" + urlencode({name: kept for name, kept in filters_of(query).items() if name not in names})
+
+
+def status_options(kind: Any) -> list[tuple[str, str]]:
+    """The options of a filter: each status or type of a Literal with its label."""
+    return [(status, words_of(status)) for status in get_args(kind)]
+
+
+def _bytes_of(after: str) -> bytes:
+    try:
+        return base64.urlsafe_b64decode(after)
+    except (binascii.Error, ValueError):
+        return b""

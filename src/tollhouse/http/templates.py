@@ -15,8 +15,8 @@ from tollhouse.http.error_summary import error_summary
 from tollhouse.http.highlight import json_code
 from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
+from tollhouse.http.lists import filters_of, with_filter, without_filters
 from tollhouse.http.local_formats import Formats
-from tollhouse.http.paging import filter_value, with_filter, without_filters
 from tollhouse.http.static_files import preloads, static
 from tollhouse.http.statuses import mark_of
 from tollhouse.http.texts import Texts
@@ -89,7 +89,7 @@ class Templates:
             initials=initials,
             table_roles=table_roles,
             error_summary=error_summary,
-            filter_value=filter_value,  # pyright: ignore[reportArgumentType]
+            filter_value=lambda query, name: filters_of(query).get(name, ""),  # pyright: ignore[reportArgumentType]
             with_filter=with_filter,  # pyright: ignore[reportArgumentType]
             without_filters=without_filters,  # pyright: ignore[reportArgumentType]
             json_code=json_code,

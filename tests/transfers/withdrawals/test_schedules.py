@@ -13,7 +13,7 @@ from tests.forms import post, refuses_foreign_forms, seen, wrong
 from tests.invariants import broken_invariants, last_id
 from tests.payments.bank import purse
 from tests.transfers.withdrawals.steps import fund, leave_unsent, priced
-from tollhouse.http.paging import filters_of
+from tollhouse.http.lists import filters_of
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv

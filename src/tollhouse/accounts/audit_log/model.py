@@ -10,7 +10,7 @@ from msgspec import Struct
 from tollhouse.accounts.audit.changes import Changes
 from tollhouse.accounts.audit.event_types import TOPICS, Topic
 from tollhouse.http.days import time_range_of
-from tollhouse.http.keyset import KeysetQuery, Position
+from tollhouse.http.lists import KeysetQuery
 from tollhouse.kernel.actor import ActorKind
 from tollhouse.kernel.ids import Mode
 
@@ -68,11 +68,6 @@ class AuditEvent(Struct, frozen=True, kw_only=True):
     subject: str | None
     name: str | None
     changed: Changes
-
-    @property
-    def place(self) -> Position:
-        """Its position in the list."""
-        return Position(self.created_at, self.id)
 
 
 class NamedActor(Struct, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 
 from tollhouse.accounts.audit.changes import Changes
 from tollhouse.accounts.audit_log.model import AuditEvent, AuditFilter, NamedActor
-from tollhouse.http.keyset import NEWEST, Position, read_in_batches
+from tollhouse.http.lists import Position, read_in_batches
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.database.pool import Pool, Row
 
@@ -25,7 +25,7 @@ OLDER = """
       AND ($8 = '' OR author_kind = $8) AND ($9 = '' OR author = $9)
     ORDER BY created_at DESC, id DESC LIMIT $10
 """
-PLACE = "SELECT created_at, id FROM audit_lines WHERE merchant_id = $1 AND id = $2"
+POSITION = "SELECT created_at, id FROM audit_lines WHERE merchant_id = $1 AND id = $2"
 # The possible actors, for the filter and for names.
 ACTORS = """
     (SELECT 'person' AS kind, id::text AS id, email AS name FROM users WHERE merchant_id = $1 ORDER BY created_at LIMIT $2)
@@ -39,16 +39,16 @@ ACTORS = """
 
 
 async def list_older(
-    db: Pool, merchant_id: MerchantId, filters: AuditFilter, than: Position, limit: int
+    db: Pool, merchant_id: MerchantId, filters: AuditFilter, after: Position, limit: int
 ) -> list[AuditEvent]:
     """Events older than this position, newest first."""
-    rows = await db.fetch_custom_plan(OLDER, merchant_id, than.at, than.id, *msgspec.structs.astuple(filters), limit)
+    rows = await db.fetch_custom_plan(OLDER, merchant_id, after.at, after.id, *msgspec.structs.astuple(filters), limit)
     return [_event(row) for row in rows]
 
 
-async def find_place(db: Pool, merchant_id: MerchantId, event_id: UUID) -> Position | None:
+async def find_position(db: Pool, merchant_id: MerchantId, event_id: UUID) -> Position | None:
     """The position of an event; None if the merchant has no such event."""
-    row = await db.fetchrow(PLACE, merchant_id, event_id)
+    row = await db.fetchrow(POSITION, merchant_id, event_id)
     return None if row is None else Position(row["created_at"], row["id"])
 
 
@@ -59,9 +59,7 @@ async def list_actors(db: Pool, merchant_id: MerchantId) -> list[NamedActor]:
 
 def iterate(db: Pool, merchant_id: MerchantId, filters: AuditFilter) -> AsyncIterator[list[AuditEvent]]:
     """Every event that matches, newest first, in batches."""
-    return read_in_batches(
-        lambda last: list_older(db, merchant_id, filters, NEWEST if last is None else last.place, BATCH), BATCH
-    )
+    return read_in_batches(lambda after: list_older(db, merchant_id, filters, after, BATCH), BATCH)
 
 
 def _event(row: Row) -> AuditEvent:

@@ -11,7 +11,7 @@ from tollhouse.accounts.audit.changes import changes, new_values
 from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.environments import store
 from tollhouse.accounts.environments.model import Project, ProjectFacts, ProjectStatus, ReviewedProject, changes_between
-from tollhouse.http.paging import all_rows
+from tollhouse.http.lists import all_rows
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id

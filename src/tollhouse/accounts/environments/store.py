@@ -14,7 +14,7 @@ from tollhouse.accounts.environments.model import (
     ProjectStatus,
     ReviewedProject,
 )
-from tollhouse.http.paging import Window
+from tollhouse.http.lists import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.database.pool import Pool, Tx

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.text import Translatable
@@ -67,7 +67,7 @@ async def listed(request: Request, caller: Operator, query: ApplicationsQuery) -
         here="applications",
         applications=rows,
         query=query,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
     )
 
 

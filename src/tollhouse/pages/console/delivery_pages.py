@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
@@ -25,7 +25,7 @@ async def deliveries(request: Request, caller: Operator, query: PageQuery) -> Re
     found = await failing_store.failing(request.services.db, request.now, query.fetch, query.offset)
     rows, more = query.cut(found)
     return await render(
-        request, caller, "deliveries", here="deliveries", failing=rows, page_links=page_links(query, more=more)
+        request, caller, "deliveries", here="deliveries", failing=rows, page_links=query.links(rows, more=more)
     )
 
 
@@ -46,5 +46,5 @@ async def failing_events(request: Request, caller: Operator, merchant_id: UUID, 
         merchant=merchant,
         mode=env.mode,
         events=rows,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
     )

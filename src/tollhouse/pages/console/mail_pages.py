@@ -9,8 +9,8 @@ from tollhouse.accounts.identity.operators import operator_page
 from tollhouse.accounts.mail import rendering, store
 from tollhouse.accounts.mail.model import EmailSummary
 from tollhouse.accounts.mail.rendering import RenderedEmail
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import PAGE_HEADERS
 from tollhouse.kernel.errors import NotFound
@@ -26,10 +26,17 @@ async def mails(request: Request, caller: Operator, query: PageQuery) -> Respons
     """Mails, newest first."""
     rows, more = query.cut(await store.list_summaries(request.services.db, query.fetch, query.offset))
     relay = request.services.settings.smtp
-    turned = page_links(query, more=more)
     sender, readable = request.services.settings.sender, _is_readable(request)
     return await render(
-        request, caller, "mails", here="mail", mails=rows, page_links=turned, relay=relay, sender=sender, readable=readable
+        request,
+        caller,
+        "mails",
+        here="mail",
+        mails=rows,
+        page_links=query.links(rows, more=more),
+        relay=relay,
+        sender=sender,
+        readable=readable,
     )
 
 

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from tollhouse.accounts.approvals import decisions_store
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
@@ -71,7 +71,7 @@ async def merchants(request: Request, caller: Operator, query: MerchantsQuery) -
     )
     rows, more = query.cut(found)
     return await render(
-        request, caller, "merchants", here="merchants", merchants=rows, query=query, page_links=page_links(query, more=more)
+        request, caller, "merchants", here="merchants", merchants=rows, query=query, page_links=query.links(rows, more=more)
     )
 
 

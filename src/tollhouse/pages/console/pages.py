@@ -14,8 +14,8 @@ from tollhouse.accounts.identity.second_factor import SecondFactorChanged, Secon
 from tollhouse.http.form_errors import by_field
 from tollhouse.http.forms import parse_form
 from tollhouse.http.labels import span
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other, with_headers_of
 from tollhouse.kernel.clock import stamp
@@ -140,5 +140,5 @@ async def history(request: Request, caller: Operator, query: PageQuery) -> Respo
         here="history",
         history=history,
         amount=request.services.catalogue.format_amount,
-        page_links=page_links(query, more=more),
+        page_links=query.links(history, more=more),
     )

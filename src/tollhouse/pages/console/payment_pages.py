@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.kernel.bank_codes import creditor_references, parse_iban
 from tollhouse.kernel.ids import parse_id
@@ -42,7 +42,7 @@ async def payments(request: Request, caller: Operator, query: PaymentSearchQuery
         payments=rows,
         query=query,
         newest=payments_store.NEWEST_SEARCHED,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
     )
 
 

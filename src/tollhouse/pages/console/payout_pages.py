@@ -10,8 +10,8 @@ from tollhouse.accounts.approvals import decisions_store, rules
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError, Reviewer
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.services import Work
@@ -137,7 +137,7 @@ async def batches(request: Request, caller: Operator, query: PageQuery) -> Respo
     rows, more = query.cut(
         await payouts_store.batches(request.services.db, query.fetch, query.offset, request.services.catalogue)
     )
-    return await render(request, caller, "batches", here="payouts", batches=rows, page_links=page_links(query, more=more))
+    return await render(request, caller, "batches", here="payouts", batches=rows, page_links=query.links(rows, more=more))
 
 
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}", guard=operator_page)
@@ -165,7 +165,7 @@ async def _batch(
         payouts=rows,
         reports=await messages_store.list_reports(request.services.db, batch_id, REPORTS_SHOWN),
         sending=await channel_store.find(request.services.db, batch_id),
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
         message=message,
     )
 
@@ -219,7 +219,7 @@ async def _payouts(
         payouts=rows,
         prepared=prepared,
         query=query,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
         message=message,
         selected=selected,
         pauses=paused,

@@ -20,8 +20,8 @@ from tollhouse.accounts.approvals.model import (
 )
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.services import Work
@@ -62,7 +62,7 @@ async def projects(request: Request, caller: Operator, query: ProjectQueueQuery)
         here="projects",
         projects=rows,
         query=query,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
     )
 
 

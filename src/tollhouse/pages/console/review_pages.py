@@ -17,8 +17,8 @@ from tollhouse.accounts.approvals.model import (
 )
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.schema_fields import describe
@@ -155,7 +155,7 @@ async def withdrawals(request: Request, caller: Operator, query: WithdrawalQueue
         selected=query.status,
         statuses=get_args(WithdrawalStatus),
         single_operator=not request.services.settings.two_operators,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
     )
 
 
@@ -177,7 +177,7 @@ async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Re
         selected=query.review,
         statuses=get_args(ReviewStatus),
         single_operator=not request.services.settings.two_operators,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
     )
 
 

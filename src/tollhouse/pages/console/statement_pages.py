@@ -9,8 +9,8 @@ from tollhouse.accounts.approvals import decisions_store
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError, Reviewer
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.services import Work
@@ -121,7 +121,7 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
         statement=found,
         active=[one for one in await imports_store.active(request.services.db, 1) if one.statement_id == statement_id],
         transfers=rows,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
     )
 
 
@@ -267,7 +267,7 @@ async def _statements(
         unconfirmed=await imports_store.unconfirmed(request.services.db, ACTIVE_SHOWN),
         fetches=await channel_store.fetches(request.services.db),
         size_mib=DOCUMENT_BYTES_MAX // 1024 // 1024,
-        page_links=page_links(query, more=more),
+        page_links=query.links(rows, more=more),
         field_errors={"file": error} if error else {},
         done=done,
     )

@@ -13,15 +13,14 @@ from starlette.responses import Response
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
 from tollhouse.http.csv_table import download, file_name, lines
+from tollhouse.http.lists import DeepPageQuery, filters_of
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageLinks, PageQuery, filters_of, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.services import Services
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import parse_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.limits import DEEP_ROWS_MAX
 from tollhouse.kernel.text import Translatable
 from tollhouse.pages.console.layout import render
 from tollhouse.rails.bank import messages_store, transfers_store
@@ -52,7 +51,7 @@ HEADER = (
 )
 
 
-class TransfersQuery(PageQuery, frozen=True):
+class TransfersQuery(DeepPageQuery, frozen=True):
     """The filters and the order of the list; by default the transfers that wait for a decision, oldest first.
 
     `after`: the ID of the transfer before the page, for pages that are too far behind for a number.
@@ -79,19 +78,9 @@ class TransfersQuery(PageQuery, frozen=True):
         search = self.search.strip() or None
         return TransferFilter(self.outcome, self.side or None, read.get("from"), read.get("to"), search), field_errors
 
-    @property
-    def deepest(self) -> int:
-        """The last page that is found by its number."""
-        return DEEP_ROWS_MAX // self.limit
-
-    def links(self, shown: Sequence[FoundTransfer], *, more: bool) -> PageLinks:
-        """The links to the neighboring pages, with the same filters."""
-        links = page_links(self, more=more)
-        if self.page > self.deepest:
-            links = PageLinks(self.page, "?" + urlencode(filters_of(self) | {"page": self.deepest}), links.older)
-        if more and self.page >= self.deepest:
-            links = PageLinks(self.page, links.newer, f"{links.older}&after={shown[-1].id}")
-        return links
+    def after_of(self, row: FoundTransfer) -> str:
+        """A page behind the numbered ones begins after the ID of a transfer."""
+        return str(row.id)
 
 
 class ShownRow(Struct, frozen=True):

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.accounts.identity.model import Person
+from tollhouse.http.lists import LongPageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import LongPageQuery
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.kernel.errors import NotFound

@@ -13,7 +13,7 @@ from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.csv_table import download, file_name, lines
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
-from tollhouse.http.keyset import NEWEST, keyset_links
+from tollhouse.http.lists import NEWEST
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
@@ -86,10 +86,10 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
     except ValidationFailed as error:
         form_errors = form_errors_of(error, ("from", "to"))
     else:
-        than = NEWEST if query.before is None else await store.find_place(db, caller.merchant_id, query.before)
-        if than is None:
+        after = NEWEST if query.before is None else await store.find_position(db, caller.merchant_id, query.before)
+        if after is None:
             raise NotFound
-        found, more = query.cut(await store.list_older(db, caller.merchant_id, filters, than, query.fetch))
+        found, more = query.cut(await store.list_older(db, caller.merchant_id, filters, after, query.fetch))
     actors = await store.list_actors(db, caller.merchant_id)
     names = _names(actors)
     return page(
@@ -107,7 +107,7 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
         kinds=list(labels.ACTORS.items()),
         actors=[(f"{one.kind}:{one.id}", one.name) for one in actors],
         days=request.services.settings.audit_kept_days,
-        page_links=keyset_links(query, PATH, found[-1].id if more else None),
+        page_links=query.links(PATH, found, more=more),
         file=f"{PATH}.csv{query.address(None)}",
     )
 

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
+from tollhouse.http.lists import LongPageQuery, status_options
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import LongPageQuery, status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.forms import flash_message
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import PageQuery, page_links
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.kernel.errors import NotFound
@@ -59,7 +59,7 @@ async def list_page(request: Request, caller: Person, query: ConnectedAppsPageQu
         grants=shown,
         query=query,
         statuses=STATUSES,
-        page_links=page_links(query, more=more),
+        page_links=query.links(shown, more=more),
     )
 
 

@@ -12,8 +12,8 @@ from tollhouse.accounts.identity.model import Person
 from tollhouse.http.bodies import decode_body
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
+from tollhouse.http.lists import all_rows
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.kernel import messages

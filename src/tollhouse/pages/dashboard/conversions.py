@@ -14,8 +14,8 @@ from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form
+from tollhouse.http.lists import LongPageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import LongPageQuery
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.kernel.catalogue.catalogue import Catalogue

@@ -15,8 +15,8 @@ from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form, flash_message
+from tollhouse.http.lists import LongPageQuery, status_options
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import LongPageQuery, status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work

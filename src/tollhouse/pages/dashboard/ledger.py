@@ -9,9 +9,8 @@ from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.csv_table import download, file_name, lines
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
-from tollhouse.http.keyset import NEWEST, keyset_links
+from tollhouse.http.lists import NEWEST, status_options
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.kernel.catalogue.catalogue import Catalogue
@@ -100,10 +99,10 @@ async def ledger(request: Request, caller: Person, mode: str, query: LedgerPageQ
     except ValidationFailed as error:
         form_errors = form_errors_of(error, ("from", "to"))
     else:
-        than = NEWEST if query.before is None else await store.find_place(db, env, query.before)
-        if than is None:
+        after = NEWEST if query.before is None else await store.find_position(db, env, query.before)
+        if after is None:
             raise NotFound
-        found, more = query.cut(await store.list_older(db, env, entry_filter, than, query.fetch))
+        found, more = query.cut(await store.list_older(db, env, entry_filter, after, query.fetch))
     path = f"/{env.mode}/ledger"
     return page(
         request,
@@ -119,7 +118,7 @@ async def ledger(request: Request, caller: Person, mode: str, query: LedgerPageQ
         currencies=[(code, code) for code in await store.currencies(db, env)],
         accounts=[(code, code) for code in MERCHANT_CODES],
         types=status_options(EntryType),
-        page_links=keyset_links(query, path, found[-1].id if more else None),
+        page_links=query.links(path, found, more=more),
         export=f"{path}/export{query.address(None)}",
     )
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.http.days import BEGINNING, END, time_range_of
-from tollhouse.http.keyset import KeysetQuery
+from tollhouse.http.lists import KeysetQuery
 
 
 class LedgerFilter(Struct, frozen=True):

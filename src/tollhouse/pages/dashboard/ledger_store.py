@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.keyset import NEWEST, Position, read_in_batches
+from tollhouse.http.lists import Position, read_in_batches
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.pages.dashboard.ledger_model import LedgerFilter
 from tollhouse.platform.database.pool import Pool, Row
@@ -26,7 +26,7 @@ OLDER = """
     JOIN ledger_transactions t ON t.id = e.transaction_id AND t.mode = e.mode
     ORDER BY e.created_at DESC, e.id DESC
 """
-PLACE = "SELECT created_at, id FROM ledger_entries WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+POSITION = "SELECT created_at, id FROM ledger_entries WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 # Counts stop at $8. In the order of the list: otherwise the planner would read the table from its beginning for a merchant
 # with most of its rows, wherever these are.
 COUNT = """
@@ -60,25 +60,20 @@ class ListedEntry(Struct, frozen=True, kw_only=True):
     source_type: str
     source_id: UUID
 
-    @property
-    def place(self) -> Position:
-        """Its position in the list."""
-        return Position(self.created_at, self.id)
-
 
 async def list_older(
-    db: Pool, env: MerchantEnv, entry_filter: LedgerFilter, than: Position, limit: int
+    db: Pool, env: MerchantEnv, entry_filter: LedgerFilter, after: Position, limit: int
 ) -> list[ListedEntry]:
     """Entries older than this position, newest first."""
     accounts = await _list_accounts(db, env, entry_filter)
-    values = (env.merchant_id, env.mode, than.at, than.id, *_of(entry_filter), limit, accounts)
+    values = (env.merchant_id, env.mode, after.at, after.id, *_of(entry_filter), limit, accounts)
     rows = await db.fetch_custom_plan(OLDER, *values)
     return [_entry(row) for row in rows]
 
 
-async def find_place(db: Pool, env: MerchantEnv, entry_id: UUID) -> Position | None:
+async def find_position(db: Pool, env: MerchantEnv, entry_id: UUID) -> Position | None:
     """The position of an entry of this environment; None if there is none."""
-    row = await db.fetchrow(PLACE, env.merchant_id, env.mode, entry_id)
+    row = await db.fetchrow(POSITION, env.merchant_id, env.mode, entry_id)
     return None if row is None else Position(row["created_at"], row["id"])
 
 
@@ -96,9 +91,7 @@ async def currencies(db: Pool, env: MerchantEnv) -> list[str]:
 
 def iterate_all(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> AsyncIterator[list[ListedEntry]]:
     """Yield the matching entries in batches, newest first."""
-    return read_in_batches(
-        lambda last: list_older(db, env, entry_filter, NEWEST if last is None else last.place, BATCH), BATCH
-    )
+    return read_in_batches(lambda after: list_older(db, env, entry_filter, after, BATCH), BATCH)
 
 
 async def _list_accounts(db: Pool, env: MerchantEnv, entry_filter: LedgerFilter) -> list[int] | None:

@@ -19,8 +19,8 @@ from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.verified import EmailUnverified
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import Form, parse_form
+from tollhouse.http.lists import all_rows
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import all_rows
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Services, Work

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
-from tollhouse.http.keyset import KeysetQuery, keyset_links
+from tollhouse.http.lists import KeysetQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
@@ -85,5 +85,5 @@ async def links(request: Request, caller: Person, mode: str, query: LinkListQuer
         currencies=currency_choices(request.services.catalogue),
         projects=await project_choices(db, env),
         going_live=await go_live_state(db, env, caller),
-        page_links=keyset_links(query, f"/{env.mode}/payment-links", shown[-1].id if more else None),
+        page_links=query.links(f"/{env.mode}/payment-links", shown, more=more),
     )

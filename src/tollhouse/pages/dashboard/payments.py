@@ -12,9 +12,8 @@ from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.forms import flash_message
-from tollhouse.http.keyset import keyset_links
+from tollhouse.http.lists import status_options
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import status_options
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
@@ -97,7 +96,7 @@ async def payments(request: Request, caller: Person, mode: str, query: PaymentsQ
         to_decide=await home_store.count_to_decide(db, env, TO_DECIDE_MAX),
         names=method_labels(request.services.catalogue),
         export=f"{path}/export{query.address(None)}",
-        page_links=keyset_links(query, path, shown[-1].id if more else None),
+        page_links=query.links(path, shown, more=more),
         amount=request.services.catalogue.format_amount,
     )
 

@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
+from tollhouse.http.lists import PageLinks
 from tollhouse.http.operations import INTEGRATION, PAGES, Operations
-from tollhouse.http.paging import PageLinks
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.kernel.errors import NotFound

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.bodies import decode_query
-from tollhouse.http.paging import filters_of
+from tollhouse.http.lists import filters_of
 from tollhouse.http.request import Request
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError

@@ -9,8 +9,8 @@ from starlette.responses import Response
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.lists import LongPageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.paging import LongPageQuery
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.schema_fields import SchemaField, form_fields, read_values, to_object

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.paging import all_rows
+from tollhouse.http.lists import all_rows
 from tollhouse.http.schema_fields import form_fields, to_values
 from tollhouse.kernel.catalogue.provider_fields import MEMBER
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod

@@ -1,7 +1,7 @@
 """The options of forms and filters in the dashboard."""
 
 from tollhouse.accounts.environments import store as projects
-from tollhouse.http.paging import all_rows
+from tollhouse.http.lists import all_rows
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.text import Text, Translatable

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.environments import payment_settings, settings_store
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
-from tollhouse.http.paging import NEWEST, Position, Window
+from tollhouse.http.lists import NEWEST, Position, Window
 from tollhouse.kernel.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.keyset import KeysetQuery
+from tollhouse.http.lists import KeysetQuery
 from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds, AmountFilter
 from tollhouse.kernel.catalogue.currencies import Currency

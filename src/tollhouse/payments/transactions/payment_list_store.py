@@ -6,8 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.http.keyset import NEWEST, Position, read_in_batches
-from tollhouse.http.paging import FIRST, position_of
+from tollhouse.http.lists import FIRST, NEWEST, Position, read_in_batches
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments.transactions.payment_list import PaymentListFilter, PaymentRow
 from tollhouse.platform.database.pool import Pool, Row, Tx
@@ -117,16 +116,14 @@ def iterate_payments(
     db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime, at_once: int
 ) -> AsyncIterator[list[PaymentRow]]:
     """All matching payments in batches, newest first."""
-    return read_in_batches(
-        lambda last: _list_after(db, env, filters, now, NEWEST if last is None else position_of(last), at_once), at_once
-    )
+    return read_in_batches(lambda after: _list_after(db, env, filters, now, after, at_once), at_once)
 
 
 async def _list_after(
     db: Pool, env: MerchantEnv, filters: PaymentListFilter, now: datetime, after: Position, limit: int
 ) -> list[PaymentRow]:
     if filters.created_to is not None:
-        after = min(after, Position(filters.created_to, FIRST), key=lambda position: (position.at, position.id))
+        after = min(after, Position(filters.created_to, FIRST))
     filters = msgspec.structs.replace(filters, created_to=after.at)
     values = (env.merchant_id, env.mode, now, *filters.values, after.id, limit)
     return [_payment(row) for row in await db.fetch_custom_plan(LIST, *values)]

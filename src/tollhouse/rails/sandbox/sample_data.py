@@ -11,7 +11,7 @@ import msgspec
 
 from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.environments import store as projects
-from tollhouse.http.paging import all_rows
+from tollhouse.http.lists import all_rows
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments.links import actions as link_actions

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.http.lists import ListQuery
-from tollhouse.http.paging import Window
+from tollhouse.http.lists import ListQuery, Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode

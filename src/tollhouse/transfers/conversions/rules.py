@@ -12,7 +12,7 @@ from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.changes import changes
 from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.paging import all_rows
+from tollhouse.http.lists import all_rows
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.kernel.catalogue.catalogue import Catalogue

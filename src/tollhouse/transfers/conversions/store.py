@@ -4,8 +4,7 @@ from uuid import UUID
 
 import asyncpg
 
-from tollhouse.http.lists import ListQuery
-from tollhouse.http.paging import Window
+from tollhouse.http.lists import ListQuery, Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.transfers.conversions.errors import PairUnavailable

@@ -3,8 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from tollhouse.http.lists import ListQuery
-from tollhouse.http.paging import Window
+from tollhouse.http.lists import ListQuery, Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.transfers.fulfillments.model import FULFILLMENT, Fulfillment, FulfillmentStatus

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tollhouse.http.paging import Window
+from tollhouse.http.lists import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId

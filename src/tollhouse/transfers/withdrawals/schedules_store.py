@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.paging import Window
+from tollhouse.http.lists import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.transfers.orders.store import env_of, fetch_one, fetch_page

@@ -5,8 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.http.lists import ListQuery
-from tollhouse.http.paging import Window
+from tollhouse.http.lists import ListQuery, Window
 from tollhouse.kernel.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx

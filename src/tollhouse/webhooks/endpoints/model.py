@@ -8,8 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.lists import ListQuery
-from tollhouse.http.paging import LongPageQuery
+from tollhouse.http.lists import ListQuery, LongPageQuery
 from tollhouse.http.record_views import After, RecordView, view_of
 from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.catalogue import Catalogue
