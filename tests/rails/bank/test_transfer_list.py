@@ -16,6 +16,7 @@ from tests.pages.console.operator_pages import signed_in_operator
 from tests.rails.bank.camt import TODAY, Line
 from tests.rails.bank.steps import Bank, offer
 from tests.running import Service
+from tollhouse.http import lists
 from tollhouse.pages.console import transfer_pages
 from tollhouse.rails.bank.reconciliation import reconcile
 
@@ -88,7 +89,7 @@ async def test_transfers_are_filtered_sorted_and_exported(
 
 
 async def test_pages_continue_after_the_numbered_ones(olga: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer_pages, "DEEP_ROWS_MAX", 2)
+    monkeypatch.setattr(lists, "DEEP_ROWS_MAX", 2)
     mark = uuid4().hex
     await bank.shows(*(Line(minor, words=mark) for minor in (100, 300, 200, 300, 500)))
     for sort, expected in (
