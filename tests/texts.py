@@ -45,7 +45,7 @@ API_ONLY = re.compile(
 )
 """Modules whose sentences only an API or a command says."""
 PHRASES = re.compile(
-    r"(\w+_)*pages\.py|app_form\.py|labels\.py|form_errors\.py|key_presets\.py|schema_fields\.py|scopes\.py"
+    r"(\w+_)*pages\.py|app_form\.py|labels\.py|key_presets\.py|schema_fields\.py|scopes\.py"
     r"|new_(link|payment_link|withdrawal)\.py|overview\.py|consent\.py"
 )
 """Modules in which every string that begins with a capital is a text, be it a single word."""

@@ -5,7 +5,7 @@ import re
 
 from tests.cast import Actor
 from tests.forms import post
-from tollhouse.http.error_summary import PLACE, error_summary
+from tollhouse.http.markup import PLACE, error_summary
 
 ENTRY = re.compile(r'<li><a href="#([^"]+)">([^<]*)</a></li>')
 

@@ -1,6 +1,6 @@
 """JSON with colours."""
 
-from tollhouse.http.highlight import json_code
+from tollhouse.http.markup import json_code
 
 
 def test_names_texts_and_literals_differ() -> None:

@@ -8,7 +8,7 @@ import lucide
 import pytest
 from markupsafe import Markup
 
-from tollhouse.http.icons import icon
+from tollhouse.http.markup import icon
 
 TEMPLATES = Path(__file__).parent.parent.parent / "src" / "tollhouse"
 NAMED = re.compile(r'\bi\("([a-z0-9-]+)"')

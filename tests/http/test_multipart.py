@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tollhouse.http.multipart import FIELDS_MAX, parse_multipart
+from tollhouse.http.forms import FIELDS_MAX, parse_multipart
 from tollhouse.kernel.errors import InvalidRequest
 
 KIND = "multipart/form-data; boundary=----WebKitFormBoundaryx7"

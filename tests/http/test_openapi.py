@@ -10,7 +10,7 @@ import yaml
 from openapi_spec_validator import validate
 
 from tests.cast import Actor
-from tollhouse.http.openapi_examples import Examples, ExampleValues
+from tollhouse.http.openapi_schemas import Examples, ExampleValues
 from tollhouse.http.operations import RAILS, Operation
 from tollhouse.instance.api import OPERATIONS, reference
 from tollhouse.kernel.examples import example_id

@@ -8,8 +8,8 @@ import pytest
 
 import tollhouse
 from tests.texts import texts
-from tollhouse.http.icons import icon
 from tollhouse.http.languages import LANGUAGES
+from tollhouse.http.markup import icon
 from tollhouse.http.statuses import MARKS, words_of
 from tollhouse.http.templates import initials, table_roles
 from tollhouse.http.texts import Texts

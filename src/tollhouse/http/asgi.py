@@ -5,8 +5,9 @@ surface, adds the headers of every response, writes one log line, and records th
 """
 
 import gc
+import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Protocol
 
 from starlette.requests import ClientDisconnect
@@ -15,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from tollhouse.http import cookies
 from tollhouse.http.base_path import BasePath, path_of
+from tollhouse.http.cookies import SAFE
 from tollhouse.http.dispatch import Dispatcher, IdempotencyStore
-from tollhouse.http.object_ids import ids_of
 from tollhouse.http.operations import IN_BOTH_MODES, Operation, Routes
 from tollhouse.http.page_compression import compress_page
 from tollhouse.http.request import Headers, Request
@@ -33,7 +34,7 @@ from tollhouse.kernel.errors import (
     ServerError,
     TemporarilyUnavailable,
 )
-from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.ids import ID_PATTERN, parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Text
 from tollhouse.platform.database.errors import is_unavailable
@@ -283,3 +284,28 @@ def _over(bytes_max: int) -> Text:
 def _is_cors(path: str) -> bool:
     """Whether an unknown path belongs to a surface with CORS."""
     return path.startswith(("/api/v2/integration/", "/.well-known/"))
+
+
+IDS_MAX = 20
+"""A request that changes more has the first ones."""
+ERROR = 400
+ID = re.compile(ID_PATTERN)
+BODY_OF_OBJECT = re.compile(rb'\{"id":"([0-9a-f-]{36})"')
+
+
+def ids_of(request: Request, response: Response) -> list[str]:
+    """What its actions changed and, unless it only reads, the objects in its path and in its response."""
+    found = dict.fromkeys(map(str, changed_objects.noted()))
+    if request.method not in SAFE:
+        found |= dict.fromkeys(value for value in request.params.values() if parse_id(value) is not None)
+        if response.status_code < ERROR:
+            found |= dict.fromkeys(_made(response))
+    return list(found)[:IDS_MAX]
+
+
+def _made(response: Response) -> Iterator[str]:
+    """The object that the body is, or to whose page the response redirects."""
+    body = BODY_OF_OBJECT.match(getattr(response, "body", b""))  # a streamed one has none
+    if body is not None:
+        yield body[1].decode()
+    yield from ID.findall(response.headers.get("location", "").partition("?")[0])

@@ -1,7 +1,10 @@
-"""The languages of the pages, and which of them a browser asks for."""
+"""The languages of the pages, which of them a browser asks for, and the names of countries in them."""
 
 import re
+from functools import cache
+from unicodedata import normalize
 
+from babel import Locale
 from msgspec import Struct
 
 
@@ -43,3 +46,16 @@ def preferred(accepted: str) -> str:
 
 def _thousandths(weight: str) -> int:
     return int(weight.replace(".", "").ljust(4, "0"))
+
+
+NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
+"""Codes of Babel for unions, regions and tests."""
+CODE_CHARS = 2
+
+
+@cache
+def country_names(language: str = ENGLISH) -> dict[str, str]:
+    """The names by code, in the order of the names."""
+    territories: dict[str, str] = dict(Locale.parse(language).territories)
+    named = ((code, name) for code, name in territories.items() if len(code) == CODE_CHARS and code not in NO_COUNTRIES)
+    return dict(sorted(named, key=lambda one: normalize("NFKD", one[1])))

@@ -7,11 +7,26 @@ from typing import Any
 from msgspec import Struct
 
 from tollhouse.http.forms import FORM
-from tollhouse.http.openapi_descriptions import UsualDescriptions, described, described_parameters
-from tollhouse.http.openapi_errors import ErrorComponents
-from tollhouse.http.openapi_examples import Examples, ExampleValues
-from tollhouse.http.openapi_responses import HEADERS, JSON, Admission, possible_errors, refused, response_type, success
-from tollhouse.http.openapi_schemas import Json, Schemas, query_parameters
+from tollhouse.http.openapi_responses import (
+    HEADERS,
+    JSON,
+    Admission,
+    ErrorComponents,
+    possible_errors,
+    refused,
+    response_type,
+    success,
+)
+from tollhouse.http.openapi_schemas import (
+    Examples,
+    ExampleValues,
+    Json,
+    Schemas,
+    UsualDescriptions,
+    described,
+    described_parameters,
+    query_parameters,
+)
 from tollhouse.http.openapi_webhooks import PARAMETERS, EventSpec, event_schemas, webhooks
 from tollhouse.http.operations import Operation
 from tollhouse.kernel.errors import ApiError

@@ -1,14 +1,16 @@
-"""Schemas of the OpenAPI document: each Struct of requests and responses once."""
+"""Schemas of the OpenAPI document: each Struct of requests and responses once, with descriptions and examples."""
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast, get_args
 
 import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.examples import MOMENT, example_id
+from tollhouse.kernel.money import format_minor
 from tollhouse.platform.database.records import marked
 
 Json = dict[str, Any]
@@ -131,3 +133,122 @@ def _remove_null_default(schema: Json) -> None:
 def _without_null(schema: Json) -> Json:
     kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     return kinds[0] if len(kinds) == 1 else schema
+
+
+MINOR = "_minor"
+IN_MINOR_UNITS = "`{name}` in minor units, such as cents."
+
+
+class UsualDescriptions(Struct, frozen=True, kw_only=True):
+    """Descriptions by name: of members, of members of one type (`LinkRequest.amount`), and of parameters by their place."""
+
+    members: Mapping[str, str]
+    of_types: Mapping[str, str]
+    parameters: Mapping[str, Mapping[str, str]]
+
+
+def described(components: Mapping[str, Json], usual: UsualDescriptions) -> Json:
+    """The components with a description of each member that has a usual one and none of its own."""
+    return {name: schema | _members(name, schema, usual) for name, schema in components.items()}
+
+
+def described_parameters(parameters: list[Json], usual: UsualDescriptions) -> list[Json]:
+    """The parameters, likewise."""
+    return [one | _parameter(one, usual.parameters.get(one["in"], {})) for one in parameters]
+
+
+def _parameter(one: Json, usual: Mapping[str, str]) -> Json:
+    is_described = "description" in one or _is_described(one["schema"])
+    return {} if is_described or one["name"] not in usual else {"description": usual[one["name"]]}
+
+
+def _members(kind: str, schema: Json, usual: UsualDescriptions) -> Json:
+    members = cast("Json", schema.get("properties", {}))
+    return {"properties": dict(_described_members(kind, members, usual))} if members else {}
+
+
+def _described_members(kind: str, members: Json, usual: UsualDescriptions) -> Iterator[tuple[str, Json]]:
+    for name, member in members.items():
+        about = usual.of_types.get(f"{kind}.{name}") or usual.members.get(name, "")
+        if name.endswith(MINOR) and name.removesuffix(MINOR) in members:
+            about = IN_MINOR_UNITS.format(name=name.removesuffix(MINOR))
+        shown = about and "$ref" not in member and not _is_described(member)
+        yield name, member | {"description": about} if shown else member
+
+
+def _is_described(schema: Json) -> bool:
+    return "description" in schema or any("description" in one for one in schema.get("anyOf", ()))
+
+
+DECIMALS = 2
+NULL = {"type": "null"}
+PLAIN: Mapping[str, Any] = {"boolean": True, "object": {}}
+BY_FORMAT = {"date-time": MOMENT, "uri": "https://shop.example/", "email": "nina@shop.example"}
+
+
+class ExampleValues(Struct, frozen=True, kw_only=True):
+    """Typical values of members that mean the same in many types, by name. `minor` are amounts; any other is zero.
+
+    The example of any other member stands at its field, by `kernel.examples.example`.
+    """
+
+    members: Mapping[str, Any]
+    minor: Mapping[str, int]
+
+
+class Examples:
+    """Builds examples for the schemas of one document."""
+
+    def __init__(self, components: Json, usual: ExampleValues) -> None:
+        self._components = components
+        self._usual = usual
+
+    def of(self, schema: Json, name: str = "") -> Any:
+        """A value that fits; `name` is its member name. Nullable members are null unless they have a typical value."""
+        if "examples" in schema:
+            return schema["examples"][0]
+        if "$ref" in schema:
+            component = schema["$ref"].rpartition("/")[2]
+            return self._object(self._components[component], component)
+        if "anyOf" in schema:
+            if NULL in schema["anyOf"] and name and name not in self._usual.members:
+                return None
+            return self.of(next(one for one in schema["anyOf"] if one != NULL), name)
+        return self._plain(schema, name)
+
+    def _plain(self, schema: Json, name: str) -> Any:
+        """A value of a schema without references."""
+        usual = self._usual.members.get(name)
+        if "enum" in schema:
+            return usual if usual in schema["enum"] else schema["enum"][0]
+        if usual is not None:
+            return usual
+        if schema.get("type") == "array":
+            return [self.of(schema["items"], name)] if schema.get("items") else []
+        if schema.get("type") == "object":
+            return self._object(schema, "")
+        if schema.get("format") == "uuid":
+            return example_id(name)
+        if schema.get("type") in {"string", "integer"} and schema.get("format") not in BY_FORMAT:
+            raise TypeError(f"`{name}` has no example: declare it at the field, `{name}: Annotated[…, example(…)]`")
+        return BY_FORMAT.get(schema.get("format", ""), PLAIN.get(schema.get("type", ""), {}))
+
+    def _object(self, schema: Json, component: str) -> Json:
+        """The required members and those with an example of their own."""
+        members = cast("Json", schema.get("properties", {}))
+        always = set(schema.get("required", ()))
+        kind = cast("Json", members.get("object", {})).get("enum", [component])[0]
+        return {
+            name: member["examples"][0] if "examples" in member else self._member(name, member, members, kind)
+            for name, member in members.items()
+            if name in always or "examples" in member
+        }
+
+    def _member(self, name: str, schema: Json, beside: Json, kind: str) -> Any:
+        if name == "id" and schema.get("format") == "uuid":
+            return example_id(f"{kind}_id")
+        if schema.get("type") == "string" and name + MINOR in beside:
+            return format_minor(self._usual.minor.get(name, 0), DECIMALS)
+        if schema.get("type") == "integer" and name.endswith(MINOR) and name.removesuffix(MINOR) in beside:
+            return self._usual.minor.get(name.removesuffix(MINOR), 0)
+        return self.of(schema, name)

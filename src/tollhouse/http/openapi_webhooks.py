@@ -5,8 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from tollhouse.http.openapi_examples import Examples
-from tollhouse.http.openapi_schemas import REF, Json, Schemas
+from tollhouse.http.openapi_schemas import REF, Examples, Json, Schemas
 from tollhouse.kernel.examples import example_id
 
 HEAD: Json = {

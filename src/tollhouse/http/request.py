@@ -7,8 +7,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.forms import FORM, Form, parse_form
-from tollhouse.http.multipart import FORM_WITH_FILES, parse_multipart
+from tollhouse.http.forms import FORM, FORM_WITH_FILES, Form, parse_form, parse_multipart
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.actor import Actor, ActorKind
 from tollhouse.kernel.errors import InvalidRequest, UnsupportedMediaType

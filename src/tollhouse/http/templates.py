@@ -11,12 +11,10 @@ from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup
 
 from tollhouse.http.compiled_templates import CompiledTemplates
-from tollhouse.http.error_summary import error_summary
-from tollhouse.http.highlight import json_code
-from tollhouse.http.icons import icon
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.lists import filters_of, with_filter, without_filters
 from tollhouse.http.local_formats import Formats
+from tollhouse.http.markup import error_summary, icon, json_code
 from tollhouse.http.static_files import preloads, static
 from tollhouse.http.statuses import mark_of
 from tollhouse.http.texts import Texts

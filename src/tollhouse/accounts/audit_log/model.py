@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.audit.changes import Changes
 from tollhouse.accounts.audit.event_types import TOPICS, Topic
-from tollhouse.http.days import time_range_of
+from tollhouse.http.forms import time_range_of
 from tollhouse.http.lists import KeysetQuery
 from tollhouse.kernel.actor import ActorKind
 from tollhouse.kernel.ids import Mode

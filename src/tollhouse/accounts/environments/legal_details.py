@@ -2,8 +2,7 @@
 
 from msgspec import Struct
 
-from tollhouse.http.countries import country_names
-from tollhouse.http.languages import ENGLISH
+from tollhouse.http.languages import ENGLISH, country_names
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.errors import FieldError
 from tollhouse.kernel.names import is_readable

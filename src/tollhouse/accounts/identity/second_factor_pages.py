@@ -10,8 +10,8 @@ from starlette.responses import Response
 from tollhouse.accounts.identity import second_factor
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged
 from tollhouse.http.forms import flash_message
+from tollhouse.http.markup import qr_image
 from tollhouse.http.operations import Guard, Operations, RecentAuthentication
-from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.services import Work

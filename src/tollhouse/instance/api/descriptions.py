@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tollhouse.http.openapi_descriptions import UsualDescriptions
+from tollhouse.http.openapi_schemas import UsualDescriptions
 
 MEMBERS: Mapping[str, str] = {
     "id": "ID of the object.",

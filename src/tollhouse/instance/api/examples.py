@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tollhouse.http.openapi_examples import ExampleValues
+from tollhouse.http.openapi_schemas import ExampleValues
 
 CLIENT_ID = "thc_4fJ2kQ9sXv7LmB3nRt6Yc1"
 METHOD = "sandbox:EUR"

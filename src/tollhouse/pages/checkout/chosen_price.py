@@ -4,8 +4,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors
-from tollhouse.http.forms import Form
+from tollhouse.http.forms import NO_ERRORS, Form, FormErrors
 from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.typed_amounts import amount_texts, read_amount

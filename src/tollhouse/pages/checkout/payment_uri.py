@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from tollhouse.http.qr import qr_image
+from tollhouse.http.markup import qr_image
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.money import format_minor, parse_amount
 from tollhouse.kernel.rails.provider import Instructions

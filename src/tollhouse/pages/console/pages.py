@@ -11,8 +11,7 @@ from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
 from tollhouse.accounts.identity.return_paths import CONSOLE
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.http.form_errors import by_field
-from tollhouse.http.forms import parse_form
+from tollhouse.http.forms import by_field, parse_form
 from tollhouse.http.labels import span
 from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations

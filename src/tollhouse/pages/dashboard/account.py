@@ -14,8 +14,7 @@ from tollhouse.accounts.identity.sign_in import sign_in as sign_in_user
 from tollhouse.accounts.identity.verified import EmailUnverified
 from tollhouse.accounts.merchants import actions, store
 from tollhouse.accounts.merchants.model import EmailTaken, NewApiKey, SignUp
-from tollhouse.http.form_errors import by_field
-from tollhouse.http.forms import flash_message, parse_form
+from tollhouse.http.forms import by_field, flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other, with_headers_of

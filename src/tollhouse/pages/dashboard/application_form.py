@@ -4,8 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.http.form_errors import NOT_SAVED
-from tollhouse.http.forms import Form
+from tollhouse.http.forms import NOT_SAVED, Form
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.kernel.text import Text, Translatable, as_text, joined

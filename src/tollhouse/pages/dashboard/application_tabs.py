@@ -5,8 +5,7 @@ from typing import Any, Literal
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.model import Person
-from tollhouse.http.form_errors import NOT_SAVED
-from tollhouse.http.forms import Form, flash_message
+from tollhouse.http.forms import NOT_SAVED, Form, flash_message
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.kernel.errors import ApiError, NotFound

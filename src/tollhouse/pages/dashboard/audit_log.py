@@ -12,7 +12,7 @@ from tollhouse.accounts.audit_log.model import AuditEvent, AuditFilter, AuditQue
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.csv_table import download, file_name, lines
-from tollhouse.http.form_errors import NO_ERRORS, form_errors_of
+from tollhouse.http.forms import NO_ERRORS, form_errors_of
 from tollhouse.http.lists import NEWEST
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request

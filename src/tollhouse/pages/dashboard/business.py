@@ -10,9 +10,8 @@ from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.merchants import actions, business_store
 from tollhouse.accounts.merchants.model import Business
-from tollhouse.http.countries import country_names
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form, flash_message
+from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, flash_message, form_errors_of
+from tollhouse.http.languages import country_names
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request

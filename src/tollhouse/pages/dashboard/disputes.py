@@ -13,8 +13,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form, flash_message
+from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, flash_message, form_errors_of
 from tollhouse.http.lists import LongPageQuery, status_options
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request

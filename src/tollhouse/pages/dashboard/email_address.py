@@ -7,8 +7,7 @@ from tollhouse.accounts.identity.guards import anyone, signed_in_page, visitor
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.accounts.mail.links import MailLinkExpired
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors
-from tollhouse.http.forms import flash_message
+from tollhouse.http.forms import NO_ERRORS, FormErrors, flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other, with_headers_of

@@ -10,7 +10,7 @@ from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.charts import Sparkline, sparkline
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, page

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.days import BEGINNING, END, time_range_of
+from tollhouse.http.forms import BEGINNING, END, time_range_of
 from tollhouse.http.lists import KeysetQuery
 
 

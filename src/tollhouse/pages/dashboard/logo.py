@@ -7,7 +7,7 @@ from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.settings import actions, logos
 from tollhouse.accounts.settings.logo_images import FIELD, read_logo
 from tollhouse.accounts.settings.model import SettingsChanged
-from tollhouse.http.form_errors import form_errors_of
+from tollhouse.http.forms import form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other

@@ -17,8 +17,7 @@ from tollhouse.accounts.idempotency.claims import IdempotencyKeyReused, create_o
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.verified import EmailUnverified
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form, parse_form
+from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, form_errors_of, parse_form
 from tollhouse.http.lists import all_rows
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request

@@ -12,8 +12,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form
+from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, page, see_other

@@ -7,8 +7,7 @@ from tollhouse.accounts.identity.guards import anyone, signed_in_page, signed_in
 from tollhouse.accounts.identity.model import InvalidCredentials, Person
 from tollhouse.accounts.identity.passwords import PasswordChanged
 from tollhouse.accounts.mail.links import MailLinkExpired
-from tollhouse.http.form_errors import NO_ERRORS, NOT_SAVED, FormErrors, form_errors_of
-from tollhouse.http.forms import flash_message
+from tollhouse.http.forms import NO_ERRORS, NOT_SAVED, FormErrors, flash_message, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other, with_headers_of

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
+from tollhouse.http.markup import qr_image
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.qr import qr_image
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work

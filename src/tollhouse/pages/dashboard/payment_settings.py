@@ -15,8 +15,7 @@ from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.settings import actions
 from tollhouse.accounts.settings.model import NewSettings, SettingsChanged, SettingsView
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form, flash_message
+from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, flash_message, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other

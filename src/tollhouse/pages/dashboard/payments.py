@@ -10,8 +10,7 @@ from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import flash_message
+from tollhouse.http.forms import NO_ERRORS, FormErrors, flash_message, form_errors_of
 from tollhouse.http.lists import status_options
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.csv_table import attachment
-from tollhouse.http.form_errors import form_errors_of
+from tollhouse.http.forms import form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request

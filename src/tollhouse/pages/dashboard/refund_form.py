@@ -10,8 +10,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.model import Person
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
-from tollhouse.http.forms import Form
+from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, form_errors_of
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.kernel import messages

@@ -11,7 +11,7 @@ from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.charts import line_chart
 from tollhouse.http.csv_table import MEDIA_TYPE, attachment
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors, form_errors_of
+from tollhouse.http.forms import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.lists import all_rows
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.operations import PAGES, Operations

@@ -7,8 +7,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
-from tollhouse.http.form_errors import by_field
-from tollhouse.http.forms import flash_message
+from tollhouse.http.forms import by_field, flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other

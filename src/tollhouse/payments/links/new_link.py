@@ -10,9 +10,8 @@ import msgspec
 from msgspec import UNSET, Meta, Struct
 
 from tollhouse.accounts.environments.addresses import Address, ReturnAddress, is_web_address
-from tollhouse.http.bodies import ValidationContext, documented
-from tollhouse.http.form_fields import FormField, form_fields
-from tollhouse.http.references import reference_errors
+from tollhouse.http.bodies import ValidationContext, documented, reference_errors
+from tollhouse.http.forms import FormField, form_fields
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.kernel.catalogue.catalogue import Catalogue

@@ -7,7 +7,7 @@ from tollhouse.accounts.identity.passwords import count_request
 from tollhouse.accounts.mail import outbox
 from tollhouse.accounts.mail.model import Email
 from tollhouse.accounts.mail.names import mail_name
-from tollhouse.http.form_errors import NO_ERRORS, FormErrors
+from tollhouse.http.forms import NO_ERRORS, FormErrors
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request

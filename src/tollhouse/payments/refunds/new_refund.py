@@ -5,8 +5,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.references import reference_errors
+from tollhouse.http.bodies import ValidationContext, reference_errors
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.errors import FieldError, ValidationFailed

@@ -6,8 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tollhouse.accounts.identity.model import Caller
-from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.references import reference_errors
+from tollhouse.http.bodies import ValidationContext, reference_errors
 from tollhouse.kernel import limits
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
 from tollhouse.kernel.catalogue.catalogue import Catalogue

@@ -6,8 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.references import reference_errors
+from tollhouse.http.bodies import ValidationContext, reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.kernel.catalogue.catalogue import Catalogue

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.changes import new_values
-from tollhouse.http.bodies import ValidationContext, documented
-from tollhouse.http.references import reference_errors
+from tollhouse.http.bodies import ValidationContext, documented, reference_errors
 from tollhouse.http.services import Work
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod

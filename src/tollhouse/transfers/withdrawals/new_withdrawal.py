@@ -7,8 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.references import reference_errors
+from tollhouse.http.bodies import ValidationContext, reference_errors
 from tollhouse.kernel import messages
 from tollhouse.kernel.bank_codes import is_bic_of, parse_bic, parse_iban
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of

@@ -12,8 +12,7 @@ from msgspec import Meta, Struct
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.changes import new_values
-from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.references import reference_errors
+from tollhouse.http.bodies import ValidationContext, reference_errors
 from tollhouse.http.services import Work
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.catalogue.amounts import Amount, AmountOrZero, amount_error, minor_of
