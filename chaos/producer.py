@@ -15,7 +15,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.ids import new_id
-from tollhouse.webhooks.events.record import NewEvent, record
+from tollhouse.webhooks.events.record import EventSource, record
 
 RETRY_AFTER_S = 0.5
 """The mean of a random delay, so that retries spread out."""
@@ -84,6 +84,8 @@ class Producer:
 
     async def _record(self, destination: Destination, number: int, source_id: UUID) -> None:
         facts = {"number": number, "note": "a payment of a chaos experiment, with some more words to reach a usual length"}
-        event = NewEvent("payment.succeeded", "transaction", source_id, 1, facts, destination_url=destination.url)
-        services = self._testbed.services
-        await services.transact(lambda work: record(work, destination.env, event), clock.now())
+        source = EventSource("transaction", source_id, 1)
+        await self._testbed.services.transact(
+            lambda work: record(work, destination.env, "payment.succeeded", source, {"object": facts}, destination.url),
+            clock.now(),
+        )

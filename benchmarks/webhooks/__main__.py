@@ -27,7 +27,7 @@ from tollhouse.instance import main as root
 from tollhouse.instance.database import embedded
 from tollhouse.platform.database.migrations import migrate
 from tollhouse.platform.settings import config
-from tollhouse.webhooks.events.bulkheads import BULKHEADS, CallKind
+from tollhouse.webhooks.delivery.bulkheads import BULKHEADS, CallKind
 
 EVENTS_PER_S = 50
 WARM_UP = 200

@@ -10,7 +10,9 @@ import sys
 import time
 from typing import Self
 
-from benchmarks.webhooks.harness import MERCHANTS, OBJECT
+import msgspec
+
+from benchmarks.webhooks.harness import DATA, MERCHANTS
 from tollhouse.instance import main
 from tollhouse.instance.worker import run, work
 from tollhouse.kernel import clock
@@ -20,10 +22,9 @@ from tollhouse.platform.log import events as log
 from tollhouse.platform.outgoing.outbound import Outbound, Outcome
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import Settings
-from tollhouse.webhooks.events import delivery
-from tollhouse.webhooks.events.record import NewEvent, encode_payload
-from tollhouse.webhooks.events.signed_request import USER_AGENT
-from tollhouse.webhooks.events.signing import signature, standard_headers
+from tollhouse.webhooks.delivery import worker
+from tollhouse.webhooks.delivery.signed_request import USER_AGENT, signature, standard_headers
+from tollhouse.webhooks.events.record import payload
 
 SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="  # noqa: S105 - of nobody
 
@@ -32,7 +33,7 @@ async def client(port: int, calls: int, count: int) -> None:
     """Send, and print the rate."""
     event_id, now, left = new_id(), clock.now(), iter(range(count))
     env = MerchantEnv(MerchantId(event_id), "live")
-    body = encode_payload(event_id, env, NewEvent("payment.succeeded", "transaction", event_id, 1, OBJECT), now)
+    body = msgspec.json.encode(payload(event_id, env, "payment.succeeded", 1, DATA, now))
     headers = {
         "Content-Type": "application/json; charset=utf-8", "User-Agent": USER_AGENT, "X-Service-Event-Id": str(event_id),
         "X-Service-Event-Type": "payment.succeeded", "X-Service-Mode": "live", "X-Service-Attempt": "1",
@@ -74,7 +75,7 @@ class Nowhere:
 async def queue() -> None:
     """Work until stopped."""
     log.set_up(human=False)
-    delivery.Outbound = Nowhere  # type: ignore[assignment,misc]
+    worker.Outbound = Nowhere  # type: ignore[assignment,misc]
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     await work(main.create_services(config.load()), stop, main.JOBS)

@@ -9,11 +9,11 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.platform.database.packed_json import pack
+from tollhouse.platform.database.packed_json import pack_value
 from tollhouse.platform.database.pool import Tx
 from tollhouse.webhooks.events import secrets, store
 from tollhouse.webhooks.events.destination import destination_key
-from tollhouse.webhooks.events.record import HELD_FOR, NewEvent, encode_payload, record
+from tollhouse.webhooks.events.record import HELD_FOR, EventSource, payload, record
 
 MERCHANTS = 50
 LOOK_EVERY_S = 0.02
@@ -56,9 +56,10 @@ class Harness:
 
     async def event(self, number: int) -> tuple[UUID, int]:
         """One event, recorded as by a request; its id, and when it was committed."""
-        env = self._envs[number % MERCHANTS]
-        event = NewEvent("payment.succeeded", "transaction", new_id(), 1, OBJECT, self.url(number))
-        event_id = await self._services.transact(lambda work: record(work, env, event), clock.now())
+        env, source, url = self._envs[number % MERCHANTS], EventSource("transaction", new_id(), 1), self.url(number)
+        event_id = await self._services.transact(
+            lambda work: record(work, env, "payment.succeeded", source, DATA, url), clock.now()
+        )
         return event_id, time.monotonic_ns()
 
     async def some_wait(self) -> bool:
@@ -90,9 +91,11 @@ class Harness:
 
     def _event(self, number: int) -> Sequence[object]:
         env, url, now, event_id = self._envs[number % MERCHANTS], self.url(number), clock.now(), new_id()
-        event = NewEvent("payment.succeeded", "transaction", event_id, 1, OBJECT, url)
-        body = pack(encode_payload(event_id, env, event, now))
+        body = pack_value(payload(event_id, env, "payment.succeeded", 1, DATA, now))
         return (
-            event_id, env.merchant_id, env.mode, event.type, event.source_type, event.source_id, event.sequence, body,
-            url, destination_key(env, url), "request", False, now, HELD_FOR,
+            event_id, env.merchant_id, env.mode, "payment.succeeded", "transaction", event_id, 1, body,
+            url, destination_key(env, url), "request", False, now, HELD_FOR, None,
         )  # fmt: skip
+
+
+DATA = {"object": OBJECT}

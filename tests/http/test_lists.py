@@ -10,7 +10,7 @@ from tests.payments.bank import sell
 from tests.payments.shop import open_link
 from tollhouse.http.lists import CatalogueQuery, ConnectionsQuery, ListQuery
 from tollhouse.instance.api import OPERATIONS
-from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT, EventType
+from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT, EventType
 
 INTEGRATION = "/api/v2/integration"
 LISTS = [one for one in OPERATIONS if "page" in one.needs]

@@ -16,7 +16,7 @@ from tollhouse.instance.api import OPERATIONS, reference
 from tollhouse.kernel.examples import example_id
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform.settings import config
-from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 
 JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.surface.html and operation.surface != RAILS]
 

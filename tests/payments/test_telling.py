@@ -13,7 +13,7 @@ from tests.payments.bank import attempt, bank_says, play, refund, sell, until
 from tests.payments.shop import choose, open_link
 from tests.receiver import Receiver
 from tests.running import Service
-from tollhouse.webhooks.events.event_types import EVENT_TYPES
+from tollhouse.webhooks.events.record import EVENT_TYPES
 
 ELEVEN = {
     "payment.succeeded", "payment.failed", "payment.expired", "payment.refund_required", "payment.refunded",

@@ -1,14 +1,12 @@
 """The key ring must be the one this database was used with: a lost or wrong key is noticed before anything starts."""
 
-from tollhouse.accounts.identity import second_factor_keys
+from tollhouse.accounts.identity import key_rotation, second_factor
 from tollhouse.instance import key_checks_store as store
 from tollhouse.kernel import clock
-from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.database.pool import Pool
-from tollhouse.platform.encryption import CHECK_BYTES, DecryptionError, Encrypted, KeyRing
+from tollhouse.platform.encryption import CHECK_BYTES, DecryptionError, KeyRing
 from tollhouse.platform.settings.config import InvalidSettingsError
-from tollhouse.webhooks.events import rotation, secrets
+from tollhouse.webhooks.events import secrets
 
 RING = "TOLLHOUSE_SECRET_KEYS"
 
@@ -59,8 +57,8 @@ async def give_up(db: Pool, key_id: str) -> None:
 
 async def _encrypted(db: Pool) -> dict[str, int]:
     """How many secrets are encrypted under each key."""
-    counts = dict(await rotation.count_by_key(db))
-    for key_id, count in (await second_factor_keys.count_by_key(db)).items():
+    counts = dict(await key_rotation.count_by_key(db, secrets.ENCRYPTED))
+    for key_id, count in (await key_rotation.count_by_key(db, second_factor.ENCRYPTED)).items():
         counts[key_id] = counts.get(key_id, 0) + count
     return counts
 
@@ -69,9 +67,8 @@ async def _opens(db: Pool, keys: KeyRing, key_id: str) -> bool:
     row = await db.fetchrow(store.ENCRYPTED_UNDER, key_id)
     if row is None:
         return True
-    env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
     try:
-        secrets.rotate(keys, env, row["version"], Encrypted(key_id, row["nonce"], row["ciphertext"]))
+        secrets.ENCRYPTED.encrypt_again(keys, row)
     except DecryptionError:
         return False
     return True

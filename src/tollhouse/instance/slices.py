@@ -35,9 +35,9 @@ from tollhouse.transfers.conversions.slice import SLICE as CONVERSIONS
 from tollhouse.transfers.fulfillments.slice import SLICE as FULFILLMENTS
 from tollhouse.transfers.gate.slice import SLICE as OUTGOING
 from tollhouse.transfers.withdrawals.slice import SLICE as WITHDRAWALS
+from tollhouse.webhooks.delivery.slice import SLICE as EVENTS
 from tollhouse.webhooks.endpoints.slice import SLICE as WEBHOOKS
-from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
-from tollhouse.webhooks.events.slice import SLICE as EVENTS
+from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 from tollhouse.webhooks.request_log.slice import SLICE as REQUEST_LOG
 
 SLICES: Sequence[Slice] = (

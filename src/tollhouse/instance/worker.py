@@ -12,8 +12,8 @@ from tollhouse.http.services import Services
 from tollhouse.http.slice import Job
 from tollhouse.platform.database import process_metrics
 from tollhouse.platform.log.events import log
-from tollhouse.webhooks.events.delivery import SWEEP_EVERY_S, DeliveryWorker, engine_services
-from tollhouse.webhooks.events.results import sweep
+from tollhouse.webhooks.delivery.results import sweep
+from tollhouse.webhooks.delivery.worker import SWEEP_EVERY_S, DeliveryWorker, engine_services
 
 GARBAGE_AFTER = 20_000
 """Threshold of the garbage collector; Python's default is 700."""

@@ -1,4 +1,4 @@
 """Webhooks: events, their delivery, the addresses that merchants save, and the log of API requests.
 
-It imports `accounts` and what is below. Start with `events/record.py` and `events/delivery.py`.
+It imports `accounts` and what is below. Start with `events/record.py` and `delivery/worker.py`.
 """

@@ -15,7 +15,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.webhooks.events import failing
+from tollhouse.webhooks.delivery import jobs
 
 
 async def mails(actor: Actor) -> list[tuple[str, dict[str, Any]]]:
@@ -102,7 +102,7 @@ async def test_webhooks_that_fail_for_an_hour_are_sent_once_a_day(alice: Actor, 
     )
     await alice.sql(insert, alice.merchant_id, timedelta(minutes=61))
     await carol.sql(insert, carol.merchant_id, timedelta(minutes=1))
-    await asyncio.gather(*(failing.send_failing(services) for _ in range(3)))
-    await failing.send_failing(services)
+    await asyncio.gather(*(jobs.send_failing(services) for _ in range(3)))
+    await jobs.send_failing(services)
     assert [kind for kind, _ in await mails(alice)] == ["webhooks_failing"]
     assert await mails(carol) == []

@@ -24,7 +24,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.outgoing.outbound import Outcome
 from tollhouse.platform.settings.config import InvalidSettingsError, load
-from tollhouse.webhooks.events.signed_request import Claim
+from tollhouse.webhooks.delivery.signed_request import Claim
 
 CALLER_TRACE, CALLER_SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = f"00-{CALLER_TRACE}-{CALLER_SPAN}-01"

@@ -16,10 +16,10 @@ from tests.webhooks.endpoints.conftest import Open
 from tollhouse.http.dispatch import IdempotencyKeyRequired
 from tollhouse.kernel import limits
 from tollhouse.platform.settings.config import load
+from tollhouse.webhooks.delivery.response_excerpts import BODY_CHARS_MAX
+from tollhouse.webhooks.delivery.signed_request import signature, standard_headers
 from tollhouse.webhooks.endpoints import api, labels
-from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
-from tollhouse.webhooks.events.response_excerpts import BODY_CHARS_MAX
-from tollhouse.webhooks.events.signing import signature, standard_headers
+from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 
 DOCS = Path(__file__).parents[3] / "docs"
 TEXT = "\n".join((DOCS / name).read_text() for name in ("webhooks.md", "webhook-reference.md"))

@@ -17,7 +17,7 @@ from tests.running import Service
 from tests.webhooks.endpoints.conftest import Open
 from tests.webhooks.endpoints.test_events import over
 from tollhouse.webhooks.endpoints import labels
-from tollhouse.webhooks.events.event_types import EVENT_TYPES
+from tollhouse.webhooks.events.record import EVENT_TYPES
 
 OWN = "http://127.0.0.1:1099/"
 ROW = re.compile(r'<a class="hit" href="/(?:test|live)/developers/events/([0-9a-f-]{36})">')

@@ -12,7 +12,7 @@ from tollhouse.instance.api import reference
 from tollhouse.instance.slices import EVENT_SPECS
 from tollhouse.platform.database.packed_json import unpack
 from tollhouse.platform.settings import config
-from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 
 EUROS = {"amount": "1.00", "method_id": "sandbox:EUR", "receiver": "Nina"}
 

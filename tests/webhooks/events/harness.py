@@ -12,14 +12,17 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
+from tollhouse.platform.database.invariants import find_all_violations
 from tollhouse.platform.database.pool import Row, Tx
+from tollhouse.webhooks.delivery import signed_request, store
+from tollhouse.webhooks.delivery.bulkheads import Lane
+from tollhouse.webhooks.delivery.results import LEASE, sweep
+from tollhouse.webhooks.delivery.signed_request import Claim
+from tollhouse.webhooks.delivery.worker import DeliveryWorker
 from tollhouse.webhooks.endpoints import actions
-from tollhouse.webhooks.events import delivery_store, invariants, secrets, signed_request
-from tollhouse.webhooks.events.bulkheads import Lane
-from tollhouse.webhooks.events.delivery import DeliveryWorker
-from tollhouse.webhooks.events.record import NewEvent, record
-from tollhouse.webhooks.events.results import LEASE, sweep
-from tollhouse.webhooks.events.signed_request import Claim
+from tollhouse.webhooks.events import secrets
+from tollhouse.webhooks.events.invariants_store import INVARIANTS
+from tollhouse.webhooks.events.record import EventSource, record
 
 WITHIN_S = 30
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -53,9 +56,12 @@ class Harness:
             "source_id": new_id(),
             "sequence": 1,
             "object": {"amount": "10.50", "note": "café \U0001f600"},
+            "extra": {},
             **changes,
         }
-        return await record(Work(tx, self.services, clock.now()), self.env, NewEvent(destination_url=url, **facts))
+        source = EventSource(facts["source_type"], facts["source_id"], facts["sequence"])
+        data = {"object": facts["object"], **facts["extra"]}
+        return await record(Work(tx, self.services, clock.now()), self.env, facts["type"], source, data, url)
 
     async def event(self, event_id: UUID) -> Row:
         """The event's row."""
@@ -92,7 +98,7 @@ class Harness:
     async def broken(self) -> list[str]:
         """Broken invariants."""
         async with self.services.db.transaction() as tx:
-            return await invariants.broken(tx)
+            return await find_all_violations(tx, INVARIANTS)
 
     async def redeliver(self, event_id: UUID) -> None:
         """Ask for it once more."""
@@ -112,11 +118,9 @@ class Harness:
 
     async def claim_all(self, limit: int = 4) -> list[Row]:
         """Claim what is due, so much of each destination."""
-        batches = [
-            (lane, row["key"]) for lane in Lane for row in await self.services.db.fetch(delivery_store.WALK, lane, -1, 1000)
-        ]
+        batches = [(lane, row["key"]) for lane in Lane for row in await self.services.db.fetch(store.WALK, lane, -1, 1000)]
         lanes, keys = [lane for lane, _ in batches], [key for _, key in batches]
-        return await self.services.db.fetch(delivery_store.CLAIM, lanes, keys, [limit] * len(batches), new_id(), LEASE)
+        return await self.services.db.fetch(store.CLAIM, lanes, keys, [limit] * len(batches), new_id(), LEASE)
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[DeliveryWorker]:

@@ -7,8 +7,8 @@ import pytest
 
 from tollhouse.http.services import Services
 from tollhouse.platform.database.errors import CONNECTION_LOST
-from tollhouse.webhooks.events.delivery import DeliveryWorker
-from tollhouse.webhooks.events.results import DATABASE_ERRORS
+from tollhouse.webhooks.delivery.results import DATABASE_ERRORS
+from tollhouse.webhooks.delivery.worker import DeliveryWorker
 
 
 def test_every_way_to_lose_a_connection_is_one_that_a_worker_survives() -> None:

@@ -9,8 +9,8 @@ from aiohttp import web
 from tests.receiver import Receiver
 from tests.webhooks.events.harness import Harness, claim_from_row, eventually
 from tollhouse.platform.outgoing.outbound import Outcome
-from tollhouse.webhooks.events.delivery import DeliveryWorker
-from tollhouse.webhooks.events.results import AttemptResult, record_results, sweep
+from tollhouse.webhooks.delivery.results import AttemptResult, record_results, sweep
+from tollhouse.webhooks.delivery.worker import DeliveryWorker
 
 
 @pytest.mark.covers("W-48")
@@ -173,7 +173,7 @@ async def test_stopping_waits_for_what_is_under_way(test: Harness, receiver: Rec
 async def test_what_does_not_end_in_time_is_given_back(
     test: Harness, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tollhouse.webhooks.events.delivery.STOP_WITHIN_S", 0.05)
+    monkeypatch.setattr("tollhouse.webhooks.delivery.worker.STOP_WITHIN_S", 0.05)
     await test.secret()
     never = asyncio.Event()
 

@@ -15,11 +15,11 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.platform.database.packed_json import unpack
 from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.encryption import DecryptionError, Encrypted
+from tollhouse.webhooks.delivery.results import sweep
 from tollhouse.webhooks.endpoints import actions
 from tollhouse.webhooks.endpoints.model import NewConfiguration
 from tollhouse.webhooks.events import secrets
 from tollhouse.webhooks.events.destination import destination_key
-from tollhouse.webhooks.events.results import sweep
 
 SAVED = "http://127.0.0.1:1099/saved"
 OWN = "http://127.0.0.1:1099/own"

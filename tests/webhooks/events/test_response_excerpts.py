@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tollhouse.webhooks.events.response_excerpts import BODY_CHARS_MAX, BYTES_READ, HIDDEN, excerpt
+from tollhouse.webhooks.delivery.response_excerpts import BODY_CHARS_MAX, BYTES_READ, HIDDEN, excerpt
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 

@@ -14,8 +14,7 @@ from tests.webhooks.events.harness import Harness
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.database import partitions
-from tollhouse.webhooks.events.retention import TABLES, drop_expired_months, drop_months_before
-from tollhouse.webhooks.events.status import log_status, read_status
+from tollhouse.webhooks.delivery.jobs import TABLES, drop_expired_months, drop_months_before, log_status, read_status
 
 MONTHS = (
     "SELECT count(*) AS n FROM pg_inherits WHERE inhparent IN ('webhook_events'::regclass, 'webhook_attempts'::regclass)"

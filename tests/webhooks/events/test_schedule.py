@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tollhouse.kernel.limits import RETRY_AFTER_S
-from tollhouse.webhooks.events.schedule import NextAttempt, next_attempt
+from tollhouse.webhooks.delivery.results import NextAttempt, next_attempt
 
 SCHEDULE = tuple(float(delay) for delay in RETRY_AFTER_S)
 

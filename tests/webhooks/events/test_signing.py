@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tollhouse.webhooks.events.signing import signature, standard_headers
+from tollhouse.webhooks.delivery.signed_request import signature, standard_headers
 
 SECRET = "whsec_ZGV2LW9ubHktc2VjcmV0LWZvci10ZXN0LXZlY3Rvcg"  # noqa: S105 - the published vector
 BODY = ('{"id":"018f0000-0000-7000-8000-000000000001","type":"payment.succeeded","amount":"10.50","note":"café"}').encode()

@@ -16,8 +16,8 @@ from tollhouse.http.services import Services
 from tollhouse.platform.database import wakeups
 from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.database.wakeups import FOLDER, Wakeups
-from tollhouse.webhooks.events import delivery
-from tollhouse.webhooks.events.bulkheads import BULKHEADS, CallKind
+from tollhouse.webhooks.delivery import worker as delivery_worker
+from tollhouse.webhooks.delivery.bulkheads import BULKHEADS, CallKind
 
 URL = "http://127.0.0.1:9/hook"
 BACKLOG, AT_ONCE = 2_000, 500
@@ -75,7 +75,7 @@ async def test_a_worker_is_woken_long_before_it_polls(
     shop: Harness, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("POLL_EVERY_S", "POLL_EVERY_IDLE_S"):
-        monkeypatch.setattr(delivery, name, 3_600)
+        monkeypatch.setattr(delivery_worker, name, 3_600)
     await shop.secret()
     async with shop.working() as worker:
         await eventually(lambda: asyncio.sleep(0, (shop.services.settings.data_dir / FOLDER).exists()))
@@ -88,7 +88,7 @@ async def test_what_waits_for_another_destination_does_not_delay_who_is_woken_fo
     shop: Harness, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker goes on with what it knows to be due, and looks for others because it is woken."""
-    monkeypatch.setattr(delivery, "WALK_EVERY_S", 3_600)
+    monkeypatch.setattr(delivery_worker, "WALK_EVERY_S", 3_600)
     other = await open_harness(shop.services, "test")
     for one in (shop, other):
         await one.secret()

@@ -19,6 +19,7 @@ from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.identity import second_factor_store as store
 from tollhouse.accounts.identity import throttle
 from tollhouse.accounts.identity.credentials import failure_limits_of
+from tollhouse.accounts.identity.key_rotation import EncryptedTable
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
@@ -150,11 +151,6 @@ async def turn_off(request: Request, holder_id: UUID, code: str, also: Action) -
     await _use_code(request, holder_id, code, action)
 
 
-def rotate(keys: KeyRing, holder_id: UUID, secret: Encrypted) -> Encrypted:
-    """The secret, encrypted under the first key of the ring. Raises `DecryptionError`."""
-    return keys.encrypt(keys.open(secret, _bound_to(holder_id)), _bound_to(holder_id))
-
-
 def step_of(totp: TOTP, code: str, now: datetime) -> int | None:
     """The time step of this code among the accepted ones; None if it belongs to none."""
     current = int(now.timestamp()) // CODE_PERIOD_S
@@ -234,3 +230,14 @@ def _normalize(code: str) -> str:
 
 def _bound_to(holder_id: UUID) -> str:
     return f"second-factor/{holder_id}"
+
+
+ENCRYPTED = EncryptedTable(
+    key=("holder_id",),
+    first_key=(UUID(int=0),),
+    lock_old_keys=store.LOCK_OLD_KEYS,
+    reencrypt=store.REENCRYPT,
+    count_by_key=store.COUNT_BY_KEY,
+    bound_to=lambda row: _bound_to(row["holder_id"]),
+    error_event="second_factor_not_decrypted",
+)

@@ -14,7 +14,7 @@ from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.settings import config, env_files
 from tollhouse.platform.settings import values as setting_values
 from tollhouse.platform.settings.config import SETTINGS, Setting
-from tollhouse.webhooks.events import status as delivery_status
+from tollhouse.webhooks.delivery import jobs as delivery_status
 
 DEFAULT = "default"
 

@@ -7,7 +7,7 @@ import msgspec
 from cyclopts import App, Parameter
 from msgspec import Struct, field
 
-from tollhouse.accounts.identity import second_factor_keys
+from tollhouse.accounts.identity import key_rotation, second_factor
 from tollhouse.http.services import Services
 from tollhouse.instance import key_checks
 from tollhouse.instance.cli.database import NoDatabaseError, run_with_services
@@ -17,7 +17,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.oauth import mac_keys_store
 from tollhouse.platform.database import connections
-from tollhouse.webhooks.events import rotation
+from tollhouse.webhooks.events import secrets as signing_secrets
 
 app = App(name="keys", help="Create encryption keys and rotate them without downtime. See docs/keys.md.")
 
@@ -99,20 +99,19 @@ async def rotate_ring(services: Services) -> Rotation:
             "Restart every process with the new ring, run RECONNECT in the console of the pooler if there is one, "
             "then run the command again."
         )
-    rotated = await rotation.rotate(
-        services.db, services.keys, lambda total: stderr.print(f"{total} signing secrets re-encrypted.")
-    )
-    rotated += await second_factor_keys.rotate(
-        services.db, services.keys, lambda total: stderr.print(f"{total} second factors re-encrypted.")
-    )
+    rotated = 0
+    for name, table in (("signing secrets", signing_secrets.ENCRYPTED), ("second factors", second_factor.ENCRYPTED)):
+        rotated += await key_rotation.rotate(
+            services.db, services.keys, table, lambda total, name=name: stderr.print(f"{total} {name} re-encrypted.")
+        )
     return Rotation(rotated, await _uses(services))
 
 
 async def _uses(services: Services) -> list[KeyUse]:
     """The keys of the ring in order, then those that are needed but missing."""
     now = clock.now()
-    encrypted = await rotation.count_by_key(services.db)
-    factors = await second_factor_keys.count_by_key(services.db)
+    encrypted = await key_rotation.count_by_key(services.db, signing_secrets.ENCRYPTED)
+    factors = await key_rotation.count_by_key(services.db, second_factor.ENCRYPTED)
     connections = await mac_keys_store.connections_by_key(services.db, now)
     forms = await mac_keys_store.forms_by_key(services.db, now)
     ring = [name for name, _ in services.settings.secret_keys]

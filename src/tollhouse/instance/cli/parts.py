@@ -30,7 +30,7 @@ from tollhouse.platform.server import listening
 from tollhouse.platform.server import server as http_server
 from tollhouse.platform.server.process_title import set_process_title
 from tollhouse.platform.settings import config
-from tollhouse.webhooks.events import delivery_metrics
+from tollhouse.webhooks.delivery import attempt_metrics
 
 Hidden = Parameter(show=False)
 ServesMetrics = Annotated[bool, Hidden]
@@ -102,7 +102,7 @@ async def _work(settings: config.Settings) -> None:
     beside = [] if settings.metrics_address is None else [root.serve_metrics(services, with_database=True)]
     tracing = root.start_tracing(settings)
     if tracing is not None:
-        delivery_metrics.observers.append(tracing.record_attempt)
+        attempt_metrics.observers.append(tracing.record_attempt)
     await work(services, stop, root.JOBS, beside)
     if tracing is not None:
         await tracing.close()

@@ -13,7 +13,7 @@ from tollhouse.instance.cli.options import Json
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.platform.database import partitions
-from tollhouse.webhooks.events import retention as events
+from tollhouse.webhooks.delivery import jobs as events
 
 Days = Annotated[int | None, Parameter(help="As if the setting had this value.", validator=validators.Number(gte=0))]
 AuditDays = Annotated[

@@ -24,7 +24,7 @@ from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX, WORKER_SILENT_AFTER_
 from tollhouse.platform.database.errors import UNREACHABLE, reason_of
 from tollhouse.platform.database.pool import Pool, Row
 from tollhouse.platform.log.events import log
-from tollhouse.webhooks.events.status import read_status
+from tollhouse.webhooks.delivery.jobs import read_status
 
 READ_EVERY_S, READ_LEDGER_EVERY_S = 10, 60
 """Scrapes within this time of the last reading get what it found."""

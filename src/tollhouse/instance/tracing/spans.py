@@ -24,8 +24,8 @@ from tollhouse.http.request import Request
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.database.transaction import DatabaseConnection
 from tollhouse.platform.outgoing.outbound import Outcome
-from tollhouse.webhooks.events.delivery_metrics import kind_of, outcome_label
-from tollhouse.webhooks.events.signed_request import Claim
+from tollhouse.webhooks.delivery.attempt_metrics import kind_of, outcome_label
+from tollhouse.webhooks.delivery.signed_request import Claim
 
 NAME = "tollhouse"
 PROPAGATED = (b"traceparent", b"tracestate")

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tollhouse.http.labels import span
 from tollhouse.kernel.limits import WORKER_SILENT_AFTER_S
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.webhooks.events.status import COUNT_MAX, DeliveryStatus
+from tollhouse.webhooks.delivery.jobs import COUNT_MAX, DeliveryStatus
 
 SILENT_AFTER = timedelta(seconds=WORKER_SILENT_AFTER_S)
 LATE_AFTER = timedelta(seconds=60)

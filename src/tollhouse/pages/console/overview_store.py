@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tollhouse.pages.console.overview import CheckResult, Overview, ToDo, WorkerHeartbeat
 from tollhouse.platform.database.pool import Pool
-from tollhouse.webhooks.events import status as delivery_status
+from tollhouse.webhooks.delivery import jobs as delivery_status
 
 DATABASE = """
     SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS bytes,

@@ -23,7 +23,7 @@ from tollhouse.pages.dashboard.webhooks import ADVICE
 from tollhouse.webhooks.endpoints import runs, runs_store
 from tollhouse.webhooks.endpoints.model import WebhookDeliveryDisabled, WebhookSecretMissing
 from tollhouse.webhooks.endpoints.runs_model import CHECKED_MAX, FAILED_RECENTLY, GRACE, FailureFilter, RunsQuery
-from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT
+from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 
 OPERATIONS = Operations(PAGES)
 HOURS: list[tuple[str, Translatable]] = [

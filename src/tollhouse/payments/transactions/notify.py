@@ -9,8 +9,7 @@ from tollhouse.payments.links.views import link_view
 from tollhouse.payments.transactions.model import Chargeback, Refund, Transaction
 from tollhouse.payments.transactions.views import chargeback_view, refund_view, transaction_view
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
-from tollhouse.webhooks.events.event_types import EventType
-from tollhouse.webhooks.events.record import NewEvent, record
+from tollhouse.webhooks.events.record import EventSource, EventType, record
 
 
 async def payment(
@@ -22,28 +21,20 @@ async def payment(
     chargeback: Chargeback | None = None,
 ) -> None:
     """Record an event with the current state of a transaction."""
-    extra: dict[str, Any] = (
-        {} if refund is None else {"refund": refund_view(refund, transaction.env, work.services.catalogue)}
-    )
+    data: dict[str, Any] = {"object": transaction_view(transaction, work.now, work.services.catalogue)}
+    if refund is not None:
+        data["refund"] = refund_view(refund, transaction.env, work.services.catalogue)
     if chargeback is not None:
-        extra["chargeback"] = chargeback_view(chargeback, transaction.currency, work.services.catalogue)
-    event = NewEvent(
-        event_type,
-        "transaction",
-        transaction.id,
-        transaction.version,
-        transaction_view(transaction, work.now, work.services.catalogue),
-        transaction.webhook_url,
-        extra,
-    )
-    await record(work, transaction.env, event)
+        data["chargeback"] = chargeback_view(chargeback, transaction.currency, work.services.catalogue)
+    source = EventSource("transaction", transaction.id, transaction.version)
+    await record(work, transaction.env, event_type, source, data, transaction.webhook_url)
 
 
 async def link_expired(work: Work, link: PaymentLink) -> None:
     """Record the expiry of a link without attempts."""
     view = link_view(link, work.services.settings.base_url, work.now, work.services.catalogue)
-    event = NewEvent("payment.expired", "payment_link", link.id, link.version, view, link.webhook_url)
-    await record(work, link.env, event)
+    source = EventSource("payment_link", link.id, link.version)
+    await record(work, link.env, "payment.expired", source, {"object": view}, link.webhook_url)
 
 
 async def moved(work: Work, transaction: Transaction, posted: LedgerTransaction, cause: Cause) -> None:

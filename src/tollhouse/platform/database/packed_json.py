@@ -4,13 +4,16 @@ Packed JSON begins with the number of its dictionary, all other JSON with the ch
 can hold both. A dictionary never changes: a better one is added under the next number.
 
 A template is JSON with places for integers that only the database knows when it is stored. It is stored packed, followed by
-these integers, which the database appends.
+these integers, which the database appends. `WrittenValues` makes the places, and `pack_value` stores either kind.
 """
 
 import re
 import zlib
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.money import format_minor
@@ -23,7 +26,10 @@ PACKED_MIN_BYTES = 64
 
 PLACE = re.compile(rb"\xff(\d+)([nt]|\d+)\xff")
 """The number of an integer, and what it stands for: a number, a time in milliseconds, or an amount with so many decimals."""
+PLACE_MARK = b"\xff"
+"""Never part of UTF-8, so no text of a user can hold a place."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ENCODER = msgspec.json.Encoder()
 
 NUMBER = b"\x01"
 TEMPLATE = b"\x02"
@@ -69,6 +75,34 @@ def pack(json: bytes) -> bytes:
         return json
     deflating = _PRIMED.copy()
     return NUMBER + deflating.compress(json) + deflating.flush()
+
+
+def pack_value(value: object) -> bytes:
+    """The JSON of this value as it is stored. The database appends the integers that its `WrittenValues` stand for."""
+    json = ENCODER.encode(value)
+    return pack_template(json) if PLACE_MARK in json else pack(json)
+
+
+class WrittenValues:
+    """Integers that only the database knows when it writes JSON, by name, in the order in which it appends them.
+
+    A member of the JSON is one of these integers as a number, an amount or a time; reading fills it in.
+    """
+
+    def __init__(self, names: Sequence[str], first: int = 0) -> None:
+        self._numbers = {name: number for number, name in enumerate(names, first)}
+
+    def number(self, name: str) -> Any:
+        """The integer itself."""
+        return msgspec.Raw(place(self._numbers[name], "number"))
+
+    def amount(self, name: str, decimals: int) -> Any:
+        """Minor units as a decimal string."""
+        return msgspec.Raw(place(self._numbers[name], decimals))
+
+    def time(self, name: str) -> Any:
+        """Milliseconds since 1970 as a time."""
+        return msgspec.Raw(place(self._numbers[name], "time"))
 
 
 def place(number: int, meaning: Literal["number", "time"] | int) -> bytes:

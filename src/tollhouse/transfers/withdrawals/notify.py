@@ -9,17 +9,16 @@ from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.withdrawals.masking import mask
 from tollhouse.transfers.withdrawals.model import Withdrawal
 from tollhouse.transfers.withdrawals.views import withdrawal_view
-from tollhouse.webhooks.events.event_types import EventType
-from tollhouse.webhooks.events.record import NewEvent, record
+from tollhouse.webhooks.events.record import EventSource, EventType, record
 
 SOURCE = "withdrawal"
 
 
 async def status_changed(work: Work, event_type: EventType, withdrawal: Withdrawal) -> None:
     """Record the event of a new status."""
-    view = withdrawal_view(withdrawal, work.services.catalogue)
-    event = NewEvent(event_type, SOURCE, withdrawal.id, withdrawal.version, view, withdrawal.webhook_url)
-    await record(work, withdrawal.env, event)
+    source = EventSource(SOURCE, withdrawal.id, withdrawal.version)
+    data = {"object": withdrawal_view(withdrawal, work.services.catalogue)}
+    await record(work, withdrawal.env, event_type, source, data, withdrawal.webhook_url)
     if event_type in {"withdrawal.completed", "withdrawal.failed"}:
         await _send_email(work, withdrawal)
 

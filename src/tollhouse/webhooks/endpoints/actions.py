@@ -29,8 +29,7 @@ from tollhouse.webhooks.endpoints.model import (
 from tollhouse.webhooks.events import environments_store, secrets
 from tollhouse.webhooks.events import store as events_store
 from tollhouse.webhooks.events.destination import destination_key
-from tollhouse.webhooks.events.event_types import EVENT_TYPES, TEST_EVENT, EventType
-from tollhouse.webhooks.events.record import record_test
+from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT, EventType, record_test
 
 TESTS_WINDOW = timedelta(minutes=1)
 TEST_DATA = {"object": {"message": "This is a test event. Nothing happened."}}

@@ -21,7 +21,7 @@ from tollhouse.platform.database.packed_json import unpack
 from tollhouse.platform.database.records import Internal, Record
 from tollhouse.platform.settings.config import Settings
 from tollhouse.webhooks.events.destination import check_destination_url
-from tollhouse.webhooks.events.event_types import EVENT_TYPES, EventType
+from tollhouse.webhooks.events.record import EVENT_TYPES, EventType
 
 
 class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):

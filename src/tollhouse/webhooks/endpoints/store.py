@@ -11,6 +11,7 @@ from tollhouse.http.lists import Window
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.webhooks.delivery.signed_request import shown_headers
 from tollhouse.webhooks.endpoints.model import (
     EVENT,
     NOT_SENT,
@@ -20,7 +21,6 @@ from tollhouse.webhooks.endpoints.model import (
     WebhookConfiguration,
     WebhookEvent,
 )
-from tollhouse.webhooks.events.signed_request import shown_headers
 
 SEARCHED_EVENTS_MAX = 50_000
 COMMON_TYPES = frozenset({"payment.succeeded", "balance.updated"})

@@ -1,1 +1,1 @@
-"""Webhook events: recorded in the transaction that causes them, delivered by the worker."""
+"""Webhook events: recorded in the transaction that causes them, with the secrets that sign them."""

@@ -4,14 +4,17 @@ import base64
 import secrets
 from datetime import datetime, timedelta
 from functools import lru_cache
+from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.accounts.identity.key_rotation import EncryptedTable
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.limits import PENDING_SECRET_S
-from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.platform.encryption import Encrypted, KeyRing
-from tollhouse.webhooks.events import environments_store, secrets_store, store
+from tollhouse.webhooks.events import environments_store, store
 
 PREFIX = "whsec_"
 RANDOM_BYTES = 32
@@ -28,37 +31,37 @@ class SecretState(Struct, frozen=True):
 
 async def get_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SecretState:
     """The state of the signing secrets, without the secrets."""
-    active = await db.fetchrow(secrets_store.ACTIVE, env.merchant_id, env.mode)
-    pending = await db.fetchrow(secrets_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
+    active = await db.fetchrow(environments_store.ACTIVE, env.merchant_id, env.mode)
+    pending = await db.fetchrow(environments_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
     return SecretState(active is not None, pending is not None, None if active is None else active["activated_at"])
 
 
 async def lock(tx: Tx, env: MerchantEnv) -> None:
     """Lock the webhook settings of this environment. Required by every function below."""
-    await tx.execute(environments_store.INSERT, env.merchant_id, env.mode)
+    await tx.execute(environments_store.INSERT_ENVIRONMENT, env.merchant_id, env.mode)
     await tx.fetchrow(environments_store.LOCK, env.merchant_id, env.mode)
 
 
 async def generate(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str:
     """Create a pending secret in place of an earlier one, and return it. It can be activated for an hour."""
-    await tx.execute(secrets_store.RETIRE, env.merchant_id, env.mode, "pending", now)
+    await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "pending", now)
     return await _insert(tx, env, "pending", keys, now)
 
 
 async def activate(tx: Tx, env: MerchantEnv, now: datetime) -> bool:
     """Make the pending secret the active one. False if none is pending."""
-    pending = await tx.fetchrow(secrets_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
+    pending = await tx.fetchrow(environments_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
     if pending is None:
         return False
-    await tx.execute(secrets_store.RETIRE, env.merchant_id, env.mode, "active", now)
-    await tx.execute(secrets_store.ACTIVATE, env.merchant_id, env.mode, pending["version"], now)
+    await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "active", now)
+    await tx.execute(environments_store.ACTIVATE, env.merchant_id, env.mode, pending["version"], now)
     await tx.execute(store.RELEASE_HELD, env.merchant_id, env.mode)
     return True
 
 
 async def replace(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str:
     """Create an active secret in place of the current one, and return it."""
-    await tx.execute(secrets_store.RETIRE, env.merchant_id, env.mode, "active", now)
+    await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "active", now)
     secret = await _insert(tx, env, "active", keys, now)
     await tx.execute(store.RELEASE_HELD, env.merchant_id, env.mode)
     return secret
@@ -69,19 +72,13 @@ def decrypt(keys: KeyRing, env: MerchantEnv, version: int, encrypted: Encrypted)
     return _decrypt(keys, encrypted, _associated_data(env, version))
 
 
-def rotate(keys: KeyRing, env: MerchantEnv, version: int, encrypted: Encrypted) -> Encrypted:
-    """Encrypt a stored secret with the first key of the ring. Raises `DecryptionError`."""
-    associated_data = _associated_data(env, version)
-    return keys.encrypt(keys.open(encrypted, associated_data), associated_data)
-
-
 async def _insert(tx: Tx, env: MerchantEnv, state: str, keys: KeyRing, now: datetime) -> str:
     secret = PREFIX + base64.b64encode(secrets.token_bytes(RANDOM_BYTES)).decode()
-    row = await tx.fetchrow(secrets_store.NEXT_VERSION, env.merchant_id, env.mode)
+    row = await tx.fetchrow(environments_store.NEXT_VERSION, env.merchant_id, env.mode)
     version: int = row["version"] if row is not None else 1
     encrypted = keys.encrypt(secret.encode(), _associated_data(env, version))
     await tx.execute(
-        secrets_store.INSERT,
+        environments_store.INSERT,
         env.merchant_id,
         env.mode,
         version,
@@ -101,3 +98,18 @@ def _decrypt(keys: KeyRing, encrypted: Encrypted, associated_data: str) -> str:
 
 def _associated_data(env: MerchantEnv, version: int) -> str:
     return f"webhook_secret|{env.merchant_id}|{env.mode}|{version}"
+
+
+def _bound_to(row: Row) -> str:
+    return _associated_data(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["version"])
+
+
+ENCRYPTED = EncryptedTable(
+    key=("merchant_id", "mode", "version"),
+    first_key=(UUID(int=0), "", 0),
+    lock_old_keys=environments_store.LOCK_OLD_KEYS,
+    reencrypt=environments_store.REENCRYPT,
+    count_by_key=environments_store.COUNT_BY_KEY,
+    bound_to=_bound_to,
+    error_event="signing_secret_undecryptable",
+)

@@ -11,6 +11,12 @@ from tollhouse.platform.database.pool import Pool, Tx
 
 RECORD = "SELECT webhook_events_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
 RECORD_BALANCE = "SELECT webhook_events_record_balance($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+BALANCE_VALUES = (
+    "available", "pending", "reserved", "debt", "total", "withdrawals", "balance_payments", "refunds", "fulfillments",
+    "version", "updated_at",
+)  # fmt: skip
+ENTRY_VALUES = ("balance_after", "sequence", "created_at")
+"""What `RECORD_BALANCE` appends to the body of an event: the values of the balance, then those of each entry."""
 
 RELEASE_HELD = """
     WITH released AS (

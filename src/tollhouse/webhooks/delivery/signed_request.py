@@ -1,6 +1,11 @@
 """The HTTP request of a delivery: its address, the stored body, and the signature headers."""
 
+import base64
+import binascii
+import hmac
 from datetime import datetime
+from functools import lru_cache
+from typing import Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -10,12 +15,13 @@ from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.database.packed_json import unpack
 from tollhouse.platform.database.pool import Row
 from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
+from tollhouse.webhooks.delivery.response_excerpts import HIDDEN
 from tollhouse.webhooks.events import secrets
-from tollhouse.webhooks.events.response_excerpts import HIDDEN
-from tollhouse.webhooks.events.schedule import Trigger
-from tollhouse.webhooks.events.signing import signature, standard_headers
 
 USER_AGENT = "Tollhouse-Webhooks/2"
+
+Trigger = Literal["automatic", "manual", "test"]
+STANDARD_PREFIX = "whsec_"
 
 
 class Claim(Struct, frozen=True):
@@ -108,3 +114,25 @@ def shown_headers(event_id: UUID, event_type: str, mode: Mode, attempt: int, sta
         "webhook-timestamp": str(int(started_at.timestamp())),
         "webhook-signature": HIDDEN,
     }
+
+
+def signature(secret: str, body: bytes) -> str:
+    """HMAC-SHA256 as 64 lower-case hex digits. The key is the secret's text as it was shown."""
+    return hmac.digest(secret.encode(), body, "sha256").hex()
+
+
+def standard_headers(secret: str, event_id: UUID, sent_at_s: int, body: bytes) -> dict[str, str]:
+    """The headers of Standard Webhooks 1.0: id, time and body are signed with the decoded secret."""
+    webhook_id, timestamp = str(event_id), str(sent_at_s)
+    signed = f"{webhook_id}.{timestamp}.".encode() + body
+    digest = base64.b64encode(hmac.digest(_decoded(secret), signed, "sha256")).decode()
+    return {"webhook-id": webhook_id, "webhook-timestamp": timestamp, "webhook-signature": f"v1,{digest}"}
+
+
+@lru_cache(maxsize=1_024)
+def _decoded(secret: str) -> bytes:
+    encoded = secret.removeprefix(STANDARD_PREFIX)
+    try:
+        return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except binascii.Error:
+        raise ValueError("a signing secret is whsec_ and base64") from None

@@ -4,8 +4,10 @@ A result waits `GATHER_MS` for others and for the previous statement, so that a 
 """
 
 import asyncio
+import random
 from collections import deque
 from contextlib import suppress
+from datetime import timedelta
 
 import asyncpg
 import msgspec
@@ -14,15 +16,15 @@ from msgspec import Struct
 from tollhouse.http.services import Services
 from tollhouse.kernel.clock import seconds
 from tollhouse.kernel.errors import TemporarilyUnavailable
+from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import DELIVERY_LEASE_S
 from tollhouse.platform.database.errors import CONNECTION_LOST, reason_of
 from tollhouse.platform.log.events import log
 from tollhouse.platform.outgoing.outbound import Outcome
-from tollhouse.webhooks.events import delivery_store
-from tollhouse.webhooks.events.delivery_metrics import count_attempt
-from tollhouse.webhooks.events.response_excerpts import excerpt
-from tollhouse.webhooks.events.schedule import WORKER_LOST, next_attempt
-from tollhouse.webhooks.events.signed_request import Claim, claim_from_row
+from tollhouse.webhooks.delivery import store
+from tollhouse.webhooks.delivery.attempt_metrics import count_attempt
+from tollhouse.webhooks.delivery.response_excerpts import excerpt
+from tollhouse.webhooks.delivery.signed_request import Claim, Trigger, claim_from_row
 
 GATHER_MS = 5
 BATCH_MAX = 200
@@ -31,6 +33,11 @@ LEASE = seconds(DELIVERY_LEASE_S)
 DATABASE_ERRORS = (*CONNECTION_LOST, asyncpg.PostgresError, TemporarilyUnavailable)
 PERMANENT_ERRORS = (asyncpg.IntegrityConstraintViolationError, asyncpg.DataError)
 """Errors that a retry of the same statement would raise again."""
+
+WORKER_LOST = "worker_lost"
+FREE_LOSSES = 2
+"""Lost workers of an event that use up no attempt. Later ones do, so that an event cannot keep killing workers."""
+JITTER = 0.2
 
 
 class AttemptResult(Struct, frozen=True):
@@ -96,7 +103,7 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
     """Record attempts and schedule what follows, in one statement. A result whose lease is lost only updates the history."""
     results = sorted(results, key=lambda result: result.claim.event_id)  # one lock order everywhere, against deadlocks
     rows = zip(*(_columns(services, result) for result in results), strict=True)
-    settled = {row["id"] for row in await services.db.fetch(delivery_store.SETTLE, *map(list, rows))}
+    settled = {row["id"] for row in await services.db.fetch(store.SETTLE, *map(list, rows))}
     for result in results:
         outcome = result.outcome
         is_settled = result.claim.event_id in settled
@@ -109,7 +116,7 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
         )
         status = "succeeded" if outcome.succeeded else "failed"
         await services.db.execute(
-            delivery_store.UPDATE_LOST_ATTEMPT,
+            store.UPDATE_LOST_ATTEMPT,
             result.claim.event_id,
             result.attempt,
             status,
@@ -122,21 +129,21 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
 
 async def sweep(services: Services) -> None:
     """Record expired leases as `worker_lost`, and release events held without need because a secret is active."""
-    rows = await services.db.fetch(delivery_store.EXPIRED_LEASES, LEASE)
+    rows = await services.db.fetch(store.EXPIRED_LEASES, LEASE)
     lost = Outcome(WORKER_LOST, None, DELIVERY_LEASE_S * 1000)
     if rows:
         await record_results(
             services,
             [AttemptResult(claim_from_row(row, row["lease_token"]), row["attempts"] + 1, lost) for row in rows],
         )
-    await services.db.execute(delivery_store.RELEASE_ALL_HELD)
+    await services.db.execute(store.RELEASE_ALL_HELD)
 
 
 async def release_claims(services: Services, claims: list[Claim]) -> None:
     """End the leases of attempts that were not made."""
     for claim in claims:
         with suppress(*DATABASE_ERRORS):
-            await services.db.execute(delivery_store.RELEASE_LEASE, claim.event_id, claim.token)
+            await services.db.execute(store.RELEASE_LEASE, claim.event_id, claim.token)
 
 
 def _columns(services: Services, result: AttemptResult) -> tuple[object, ...]:
@@ -174,3 +181,41 @@ def _response(outcome: Outcome) -> tuple[str | None, str | None]:
         return None, None
     kept = excerpt(outcome.headers, outcome.body)
     return msgspec.json.encode(kept.headers).decode(), kept.body
+
+
+class NextAttempt(Struct, frozen=True):
+    """`delay` is the wait before the next attempt; None ends the schedule. `tries` and `lost` are to be added."""
+
+    delay: timedelta | None
+    tries: int
+    lost: int
+    keeps_redelivery: bool = False
+
+
+def next_attempt(
+    *,
+    mode: Mode,
+    trigger: Trigger,
+    error: str | None,
+    tries: int,
+    lost: int,
+    schedule: tuple[float, ...],
+    retry_after_s: float | None = None,
+) -> NextAttempt:
+    """What follows an attempt. `tries` and `lost` are the counts before it.
+
+    A redelivery is never retried and leaves the schedule alone. Test mode has one attempt, live mode one and the schedule.
+    `retry_after_s` is honoured between one and two times the delay.
+    """
+    was_lost = int(error == WORKER_LOST)
+    if was_lost and lost < FREE_LOSSES:
+        return NextAttempt(timedelta(0), 0, 1, keeps_redelivery=True)
+    if trigger == "manual":
+        return NextAttempt(None, 0, was_lost)
+    if error is None or trigger == "test" or mode == "test" or tries >= len(schedule):
+        return NextAttempt(None, 1, was_lost)
+    delay_s = schedule[tries]
+    wait_s = delay_s * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreading, not secrecy
+    if retry_after_s is not None:
+        wait_s = max(wait_s, min(retry_after_s, 2 * delay_s))
+    return NextAttempt(timedelta(seconds=wait_s), 1, was_lost)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tollhouse.platform.log.metrics import Counter, Durations
 from tollhouse.platform.outgoing.outbound import Outcome
-from tollhouse.webhooks.events.signed_request import Claim
+from tollhouse.webhooks.delivery.signed_request import Claim
 
 AttemptKind = Literal["first", "retry", "redelivery", "test"]
 KINDS: tuple[AttemptKind, ...] = ("first", "retry", "redelivery", "test")

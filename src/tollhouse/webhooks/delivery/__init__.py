@@ -1,0 +1,1 @@
+"""The delivery of webhook events: claims, signed requests, results and retries, within limits for each destination."""
