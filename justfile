@@ -2,8 +2,9 @@
 
 set positional-arguments
 
-# Everything that must hold: format, lint, types, layers, then all tests.
-check: lint types layers test
+# What must hold: format, lint, layers, types beside the tests. `just check --all` runs the long tests, too, and models at full length.
+check *args: lint layers
+    basedpyright --warnings & types=$!; just test "$@"; tests=$?; wait $types && exit $tests
 
 # Format and lint.
 lint:
@@ -18,15 +19,15 @@ types:
 layers:
     lint-imports --no-cache
 
-# All tests, or the ones named: in three processes, since tests wait for browsers, processes and the worker half of their time.
+# The tests, or the ones named, in three processes, since tests wait for browsers and processes. `--all`: also the long ones.
 test *args:
     pytest -n 3 --dist loadgroup "$@"
 
-# All tests, or the ones named, with every service behind PgBouncer in transaction mode.
+# The tests, or the ones named, with every service behind PgBouncer in transaction mode.
 pooler *args:
     THROUGH_POOLER=1 pytest -n 3 --dist loadgroup "$@"
 
-# All tests, or the ones named, as if it were 15 December 2026 and 1 February 2027.
+# The tests, or the ones named, as if it were 15 December 2026 and 1 February 2027.
 dates *args:
     scripts/dates -n 3 --dist loadgroup "$@"
 

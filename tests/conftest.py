@@ -18,7 +18,7 @@ from playwright.async_api import Browser
 
 pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes", "tests.receiver")
 
-from tests import pgbouncer  # noqa: E402
+from tests import extent, pgbouncer  # noqa: E402
 from tests.browser import chromium  # noqa: E402
 from tests.cast import Actor, sign_up  # noqa: E402
 from tests.left_open import close_left_open  # noqa: E402
@@ -51,18 +51,47 @@ GARBAGE_AFTER = 20_000
 gc.disable()  # until all modules and tests are there
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let at most two processes start a browser, each with half of the files that need one.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of our own."""
+    extent.add_option(parser)
 
-    Of tests that share an id, only one would run where processes divide them among themselves.
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Know how much is tested before tests are imported, and tell of failures early."""
+    extent.choose(config)
+    if isinstance(terminal := config.pluginmanager.getplugin("terminalreporter"), pytest.TerminalReporter):
+        config.pluginmanager.register(EarlyFailures(terminal))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is long, and let one process run all tests of a file, for which it sets up once what they share.
+
+    At most two processes start a browser, each with half of the files that need one. Of tests that share an id, only one
+    would run where processes divide them among themselves.
     """
+    extent.deselect_long(config, items)
     files = sorted({item.path for item in items if item.get_closest_marker("browser")})
     for item in items:
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.xdist_group(f"browser-{files.index(item.path) % BROWSERS}"))
+        elif not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.location[0]))
     if shared := [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]:
         raise pytest.UsageError(f"these ids are shared by several tests: {', '.join(shared)}")
+
+
+class EarlyFailures:
+    """Tells of each failure when it happens: the whole report comes at the end."""
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test, its set-up or its teardown has ended."""
+        if report.failed:
+            said = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").partition("\n")[0]
+            self._terminal.write_line(f"\nFAILED {report.nodeid} ({report.when}): {said[:300]}", red=True)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,14 +3,17 @@
 import pytest
 
 from tests.adversary_model.playing import BATCH, histories
+from tests.extent import EXTENT
 from tollhouse.instance.database import embedded
 
-BATCHES = 4
+BATCHES, HISTORIES = EXTENT.of(4, short=1), EXTENT.of(BATCH, short=100)
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize(
+    "batch", [pytest.param(one, marks=pytest.mark.xdist_group(f"adversary-{one}")) for one in range(BATCHES)]
+)
 def test_nobody_gains_what_nothing_explains(server: embedded.Server, batch: int) -> None:
-    played = list(histories(server.cluster.dsn, BATCH, batch * BATCH))
-    assert len(played) == BATCH
+    played = list(histories(server.cluster.dsn, HISTORIES, batch * BATCH))
+    assert len(played) == HISTORIES
     wrong = [str(one) for one in played if one.violations]
     assert not wrong, "\n".join(wrong)

@@ -1,4 +1,4 @@
-"""500 histories of 50 steps, in which the service and the model never differ."""
+"""Histories of 50 steps, 500 with `--all`, in which the service and the model never differ."""
 
 import os
 from collections.abc import Iterator
@@ -7,12 +7,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.extent import EXTENT
 from tests.model.machine import Machine
 from tests.model.reality import Reality, reach
 from tests.running import warnings_only
 from tollhouse.instance.database.embedded import Server
 
-HISTORIES, STEPS = 500, 50
+HISTORIES, STEPS = EXTENT.of(500, short=40), 50
 
 
 @pytest.fixture(scope="module")

@@ -2,13 +2,16 @@
 
 import pytest
 
+from tests.extent import EXTENT
 from tests.money_model.playing import BATCH, play
 from tollhouse.instance.database import embedded
 
-BATCHES = 4
+BATCHES = EXTENT.of(4, short=1)
 
 
 @pytest.mark.covers("P-89")
-@pytest.mark.parametrize("start", range(BATCHES))
+@pytest.mark.parametrize(
+    "start", [pytest.param(start, marks=pytest.mark.xdist_group(f"money-{start}")) for start in range(BATCHES)]
+)
 def test_balances_are_always_those_of_the_books(server: embedded.Server, start: int) -> None:
     assert sum(batch.runs for batch in play(server.cluster.dsn, BATCH, start=start)) == BATCH
