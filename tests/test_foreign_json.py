@@ -18,7 +18,7 @@ SOURCES = Path(__file__).parent.parent / "src" / "tollhouse"
 DEEP = b'{"type":"x","data":' + b"[" * 10_000 + b"]" * 10_000 + b"}"
 HOSTILE = [DEEP, b"[" * 1_000_000, b"{", b"\xff", b"", b'"\xed\xa0\x80"']
 OWN = {
-    "accounts/audit_log/store.py", "rails/bank/payouts_store.py", "rails/evm/balances_store.py", "rails/chains/store.py",
+    "accounts/audit/store.py", "rails/bank/payouts_store.py", "rails/evm/balances_store.py", "rails/chains/store.py",
     "pages/console/rails_store.py", "pages/console/store.py", "payments/disputes/store.py",
     "accounts/environments/payment_settings.py", "accounts/mail/store.py",
     "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_notes_store.py",

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cast import Actor
 from tests.running import migrated_database
-from tollhouse.accounts.audit_log import store as audit
+from tollhouse.accounts.audit import store as audit
 from tollhouse.instance.database import embedded
 from tollhouse.ledger.books import store as ledger
 from tollhouse.pages.dashboard import ledger_store as ledger_pages

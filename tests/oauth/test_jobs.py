@@ -8,8 +8,8 @@ import pytest
 
 from tests.cast import Actor, application, sign_up
 from tests.running import Service
-from tollhouse.accounts.idempotency import jobs as idempotency_jobs
-from tollhouse.accounts.identity import jobs as identity_jobs
+from tollhouse.accounts.idempotency import slice as idempotency_jobs
+from tollhouse.accounts.identity import slice as identity_jobs
 from tollhouse.http.services import Services
 from tollhouse.oauth import jobs
 from tollhouse.platform.database import partitions

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tollhouse.accounts.audit_log.slice import SLICE as AUDIT_LOG
+from tollhouse.accounts.audit.slice import SLICE as AUDIT_LOG
 from tollhouse.accounts.idempotency.slice import SLICE as IDEMPOTENCY
 from tollhouse.accounts.identity.slice import SLICE as IDENTITY
 from tollhouse.accounts.mail.slice import SLICE as MAIL

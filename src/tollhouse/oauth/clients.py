@@ -9,8 +9,8 @@ from datetime import datetime
 import msgspec
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import Changes, changes, new_values
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import Changes, changes, new_values
 from tollhouse.accounts.identity.model import ApplicationSuspended, RecentAuthenticationRequired
 from tollhouse.http.services import Work
 from tollhouse.kernel import messages, tokens

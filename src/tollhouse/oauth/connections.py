@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import changes, new_values
+from tollhouse.accounts.audit.model import changes, new_values
 from tollhouse.http.services import Work
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.environment import MerchantEnv

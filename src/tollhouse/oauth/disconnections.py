@@ -2,10 +2,9 @@
 
 from uuid import UUID
 
-from tollhouse.accounts.identity import notifications
-from tollhouse.accounts.mail import outbox
-from tollhouse.accounts.mail.model import Email
-from tollhouse.accounts.mail.names import mail_name
+from tollhouse.accounts.identity import emails
+from tollhouse.accounts.mail import store as outbox
+from tollhouse.accounts.mail.model import Email, mail_name
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -15,7 +14,7 @@ from tollhouse.oauth.model import LockedClient
 
 async def send_email(work: Work, env: MerchantEnv, name: str, occasion: UUID) -> None:
     """Send to a merchant that the application of this name was disconnected."""
-    await notifications.notify(work, env, "application_disconnected", occasion, lambda _: _facts(name))
+    await emails.notify(work, env, "application_disconnected", occasion, lambda _: _facts(name))
 
 
 async def revoke_all(work: Work, owner: MerchantId, client: LockedClient, reason: str) -> None:

@@ -12,9 +12,9 @@ from tests.cast import Actor, application
 from tests.forms import post, seen, signed_out
 from tests.test_tidy import PACKAGE
 from tests.transfers.withdrawals.steps import asked, fund
+from tollhouse.accounts.audit import store as log_store
 from tollhouse.accounts.audit.event_types import TOPICS, AuditEventType
-from tollhouse.accounts.audit_log import store
-from tollhouse.accounts.audit_log.labels import EVENTS
+from tollhouse.accounts.audit.labels import EVENTS
 from tollhouse.kernel.ids import new_id
 
 NEXT = re.compile(r'href="([^"]+)" rel="next"')
@@ -130,7 +130,7 @@ async def test_a_page_is_read_along_the_index(alice: Actor) -> None:
         await tx.raw.execute("SET LOCAL session_replication_role = replica")  # no look-up for each row
         await tx.raw.fetch(MANY, UUID(alice.merchant_id), 100_000)
         await tx.raw.execute("ANALYZE audit_lines")
-        await tx.raw.execute(f"PREPARE said AS {store.OLDER}")
+        await tx.raw.execute(f"PREPARE said AS {log_store.OLDER}")
         everything = f"'{alice.merchant_id}', '3000-01-01', '{new_id()}', '1970-01-01', '3000-01-01'"
         for plan_mode in ("force_generic_plan", "force_custom_plan"):
             await tx.raw.execute(f"SET LOCAL plan_cache_mode = {plan_mode}")

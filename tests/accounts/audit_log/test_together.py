@@ -11,8 +11,8 @@ from tests.cast import Actor
 from tests.running import KEY
 from tests.transfers.withdrawals.steps import TO_NINA, fund, withdraw
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import changes, new_values
-from tollhouse.accounts.audit_log.jobs import delete_old_events
+from tollhouse.accounts.audit.model import changes, new_values
+from tollhouse.accounts.audit.slice import delete_old_events
 from tollhouse.instance import main
 from tollhouse.kernel import actor, clock
 from tollhouse.kernel.environment import MerchantEnv

@@ -5,7 +5,7 @@ from typing import Any
 from tests.accounts.mail.postbox import Postbox, Received
 from tests.cast import Actor
 from tests.running import Service
-from tollhouse.accounts.mail import jobs
+from tollhouse.accounts.mail import slice as jobs
 
 STATE = """
     SELECT about, attempts, error, sent_at IS NOT NULL AS sent, given_up_at IS NOT NULL AS given_up,

@@ -13,7 +13,8 @@ from tests.accounts.mail.mail_worker import MailWorker
 from tests.accounts.merchants.authenticator import elsewhere, enrol, log_in
 from tests.cast import PASSWORD, Actor, application, sign_up
 from tests.forms import FOREIGN, seen, wrong
-from tollhouse.accounts.identity import jobs, sessions_store
+from tollhouse.accounts.identity import sessions_store
+from tollhouse.accounts.identity import slice as jobs
 from tollhouse.kernel import clock
 
 NEW = "a quite different staple"

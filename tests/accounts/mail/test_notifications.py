@@ -10,7 +10,7 @@ from tests.cast import Actor, application
 from tests.forms import post, seen
 from tests.pages.console.commands import operator
 from tests.running import Service
-from tollhouse.accounts.identity import notifications
+from tollhouse.accounts.identity import emails
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -65,7 +65,7 @@ async def test_an_occasion_is_sent_once_however_many_workers_report_it(alice: Ac
 
     async def report() -> None:
         await services.transact(
-            lambda work: notifications.notify(work, env, "refund_failed", "one", lambda _: {"amount": "1"}), clock.now()
+            lambda work: emails.notify(work, env, "refund_failed", "one", lambda _: {"amount": "1"}), clock.now()
         )
 
     await asyncio.gather(*(report() for _ in range(5)))
@@ -75,7 +75,7 @@ async def test_an_occasion_is_sent_once_however_many_workers_report_it(alice: Ac
 async def test_test_mode_sends_nothing(alice: Actor, services: Services) -> None:
     env = MerchantEnv(MerchantId(alice.merchant_id), "test")  # pyright: ignore[reportArgumentType]
     await services.transact(
-        lambda work: notifications.notify(work, env, "refund_failed", "one", lambda _: {"amount": "1"}), clock.now()
+        lambda work: emails.notify(work, env, "refund_failed", "one", lambda _: {"amount": "1"}), clock.now()
     )
     assert await mails(alice) == []
 

@@ -18,7 +18,7 @@ from tests.payments.killing import FusedPool, KilledError
 from tests.payments.receipts.paying import paid, payment_id
 from tests.payments.shop import choose, open_link, simulate
 from tests.running import Service
-from tollhouse.accounts.mail.names import mail_name
+from tollhouse.accounts.mail.model import mail_name
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv

@@ -13,7 +13,8 @@ from tests.accounts.mail.postbox import Postbox
 from tests.cast import Actor, sign_up
 from tests.certificates import self_signed
 from tests.running import free_port
-from tollhouse.accounts.mail import jobs, outbox, rendering, store
+from tollhouse.accounts.mail import rendering, store
+from tollhouse.accounts.mail import slice as jobs
 from tollhouse.accounts.mail.model import Email
 from tollhouse.instance.monitoring.database_metrics import read_metrics
 from tollhouse.kernel import clock
@@ -63,7 +64,7 @@ async def test_links_lead_to_the_base_url_and_no_secret_is_kept(mail_worker: Mai
 
 async def test_what_is_rolled_back_is_not_mailed(mail_worker: MailWorker) -> None:
     async def action(tx: Any) -> None:
-        await outbox.enqueue(tx, Email("factor_on", "nobody@example.com", "en"), clock.now())
+        await store.enqueue(tx, Email("factor_on", "nobody@example.com", "en"), clock.now())
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -197,7 +198,7 @@ async def test_a_password_goes_over_tls_alone(
     monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
     monkeypatch.setattr(smtp, "THIS_MACHINE", frozenset[str]())
     email = Email("factor_on", "hal@example.com", "en")
-    await mail_worker.services.db.transact(lambda tx: outbox.enqueue(tx, email, clock.now()))
+    await mail_worker.services.db.transact(lambda tx: store.enqueue(tx, email, clock.now()))
     [row] = await mail_worker.sql("SELECT id FROM mails")
     mail = await store.get(mail_worker.services.db, row["id"])
     assert mail is not None
@@ -215,7 +216,7 @@ async def test_a_password_goes_over_tls_alone(
 
 async def test_the_table_holds_no_mail_that_cannot_be(mail_worker: MailWorker) -> None:
     await mail_worker.services.db.transact(
-        lambda tx: outbox.enqueue(tx, Email("factor_on", "hal@example.com", "en"), clock.now())
+        lambda tx: store.enqueue(tx, Email("factor_on", "hal@example.com", "en"), clock.now())
     )
     for change in ("sent_at = now()", "next_attempt_at = NULL", "used_at = now(), about = 'new_device'", "about = 'news'"):
         with pytest.raises(asyncpg.CheckViolationError):

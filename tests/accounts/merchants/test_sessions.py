@@ -8,7 +8,7 @@ import pytest
 from tests.accounts.merchants.authenticator import elsewhere, enrol
 from tests.cast import PASSWORD, Actor
 from tests.forms import seen, signed_out
-from tollhouse.accounts.identity.user_agents import browser_of, system_of
+from tollhouse.accounts.identity.browsers import browser_of, system_of
 
 LIST = "/settings/sessions"
 SESSION = "/api/v2/merchant/session"

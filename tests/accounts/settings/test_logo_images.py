@@ -16,7 +16,7 @@ from PIL import Image
 
 from tests.accounts.settings.logo_files import RECT, animated, png_claiming, raster, svg
 from tollhouse.accounts.environments.logos_model import Logo, digest_of, image_origin, shown_source, shown_url, stored_url
-from tollhouse.accounts.settings import stylesheets, svg_images
+from tollhouse.accounts.settings import svg_images
 from tollhouse.accounts.settings.logo_images import read_logo
 from tollhouse.kernel.errors import ValidationFailed
 
@@ -314,7 +314,7 @@ async def test_time_is_in_proportion_to_the_file(content: str) -> None:
 
 
 def test_lists_contain_nothing_that_does_more_than_draw() -> None:
-    names = svg_images.ELEMENTS | svg_images.ATTRIBUTES | stylesheets.PROPERTIES
+    names = svg_images.ELEMENTS | svg_images.ATTRIBUTES | svg_images.PROPERTIES
     forbidden = re.compile(
         r"on.*|style|href|src|script|foreignObject|image|animate.*|set|filter|fe.*|pattern|a|cursor|behavior"
     )

@@ -16,7 +16,7 @@ from tests.payments.bank import sell
 from tests.payments.shop import open_link
 from tests.running import Service
 from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
-from tollhouse.accounts.mail import outbox
+from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email
 from tollhouse.http.services import Services
 from tollhouse.instance.personal_data.erasure import erase_person, find_to_repeat, list_erasures, plan

@@ -18,7 +18,8 @@ from tollhouse.kernel import limits
 from tollhouse.platform.settings.config import load
 from tollhouse.webhooks.delivery.response_excerpts import BODY_CHARS_MAX
 from tollhouse.webhooks.delivery.signed_request import signature, standard_headers
-from tollhouse.webhooks.endpoints import api, labels
+from tollhouse.webhooks.endpoints import api
+from tollhouse.webhooks.endpoints import model as labels
 from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -16,7 +16,7 @@ from tests.receiver import Receiver
 from tests.running import Service
 from tests.webhooks.endpoints.conftest import Open
 from tests.webhooks.endpoints.test_events import over
-from tollhouse.webhooks.endpoints import labels
+from tollhouse.webhooks.endpoints import model as labels
 from tollhouse.webhooks.events.record import EVENT_TYPES
 
 OWN = "http://127.0.0.1:1099/"

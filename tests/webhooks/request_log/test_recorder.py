@@ -23,7 +23,8 @@ from tollhouse.kernel.ids import ApiKeyId, MerchantId, new_id, new_id_text
 from tollhouse.kernel.scopes import API
 from tollhouse.payments.transactions.balances_api import OPERATIONS
 from tollhouse.platform.database import partitions
-from tollhouse.webhooks.request_log import recorder, retention, store
+from tollhouse.webhooks.request_log import recorder, store
+from tollhouse.webhooks.request_log import slice as retention
 from tollhouse.webhooks.request_log.recorder import Recorder
 
 MINE = "SELECT count(*) AS n FROM api_requests WHERE merchant_id = $1"

@@ -6,8 +6,8 @@ from uuid import UUID
 from tollhouse.accounts.approvals import store as approvals_store
 from tollhouse.accounts.approvals.model import Action, OperatorAction, OperatorContext, SubjectNotFoundError
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import new_values
 from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv

@@ -8,8 +8,17 @@ give them on their pages. After a password of the merchant's users was reset, tw
 from datetime import datetime, timedelta
 
 from tollhouse.accounts.approvals import store
-from tollhouse.accounts.approvals.model import TWO, Approvals, ApprovedBefore, OperatorRefusedError, Reviewer
+from tollhouse.accounts.approvals.model import (
+    TWO,
+    Approvals,
+    ApprovedBefore,
+    Decision,
+    OperatorContext,
+    OperatorRefusedError,
+    Reviewer,
+)
 from tollhouse.accounts.identity.credentials import email_key
+from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.text import Text
@@ -18,6 +27,9 @@ from tollhouse.platform.database.pool import Pool, Tx
 RESET_COUNTS = timedelta(hours=72)
 """How long two operators are needed after a password reset."""
 ON_PAGES = "Two operators must approve this, on the operator pages. It cannot be approved on the command line."
+
+OPEN_FOR = timedelta(days=7)
+"""How long an approval waits for the second one."""
 
 
 async def ensure_independent(tx: Tx, merchant_id: MerchantId, reviewer: Reviewer) -> None:
@@ -89,3 +101,22 @@ async def ensure_operator(db: Pool, email: str) -> str:
     if found is None:
         raise OperatorRefusedError(Text("%(email)s is not an operator.", email=email))
     return found
+
+
+async def approve_decision(work: Work, decision: Decision, context: OperatorContext) -> Approvals:
+    """Add an operator's approval to a decision. If there are enough, they are used, and the caller carries it out.
+
+    Decisions about the same subject wait for each other. Raises `ApprovedBefore`, and `OperatorRefusedError` on the command
+    line: two operators approve on their pages.
+    """
+    await store.lock(work.tx, decision.kind, decision.subject_id)
+    await store.delete_before(work.tx, decision, context.at - OPEN_FOR)
+    given = await store.list_open(work.tx, decision.kind, decision.subject_id, decision.terms)
+    single_operator = not work.services.settings.two_operators
+    so_far = Approvals(tuple(one.operator for one in given), 0, TWO, single_operator)
+    approvals = approve(so_far, context.reviewer)
+    # Nothing below this line may refuse.
+    await store.insert(work.tx, decision, context, single_operator=single_operator)
+    if approvals.complete:
+        await store.use(work.tx, decision, context.at)
+    return approvals

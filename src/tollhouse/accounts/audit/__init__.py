@@ -1,1 +1,1 @@
-"""The audit log of a merchant: who did what and from where, recorded in the transaction of the action."""
+"""The audit log of a merchant: who did what and from where, recorded in the transaction of the action, and what changed."""

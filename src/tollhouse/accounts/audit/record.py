@@ -5,8 +5,8 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.accounts.audit import store
-from tollhouse.accounts.audit.changes import Changes
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import Changes
 from tollhouse.accounts.audit.store import Subject
 from tollhouse.http.services import Work
 from tollhouse.kernel.actor import Actor

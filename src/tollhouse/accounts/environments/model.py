@@ -1,15 +1,28 @@
-"""Projects: the shops and games that payment links belong to."""
+"""Projects, the shops and games that payment links belong to, and the web addresses that browsers are sent to."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 from uuid import UUID
 
-from msgspec import UNSET, Struct, UnsetType, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
+from tollhouse.http.bodies import documented
 from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.limits import URL_CHARS_MAX
 from tollhouse.platform.database.records import Json, Record
 
 ProjectStatus = Literal["in_review", "approved", "rejected"]
+
+Address = Annotated[str, documented(format="uri", maxLength=URL_CHARS_MAX)]
+"""A URL in a request body."""
+
+ReturnAddress = Annotated[
+    str,
+    Meta(description="`{PAYMENT_LINK_ID}` and `{TRANSACTION_ID}` are replaced."),
+    documented(format="uri-template", maxLength=URL_CHARS_MAX),
+]
+"""The URL a customer returns to after paying."""
 
 
 class Project(Struct, frozen=True):
@@ -80,3 +93,15 @@ def with_changes(facts: ProjectFacts, changes: ProjectChanges) -> ProjectFacts:
 
 PROJECT = Record(Project, "projects", also=("merchant_id", "mode", "updated_at"))
 REVIEWED_PROJECT = Record(ReviewedProject, "projects")
+
+
+def is_web_address(url: str, *, https_only: bool) -> bool:
+    """Whether this is an absolute http(s) URL in printable ASCII, without user name, within the length limit."""
+    if len(url) > URL_CHARS_MAX or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        return False
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ({"https"} if https_only else {"https", "http"}) and bool(host) and "@" not in parts.netloc

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.accounts.environments import settings_store
-from tollhouse.accounts.environments.addresses import Address
+from tollhouse.accounts.environments.model import Address
 from tollhouse.http.bodies import documented
 from tollhouse.kernel.catalogue.currencies import Chain
 from tollhouse.kernel.environment import MerchantEnv

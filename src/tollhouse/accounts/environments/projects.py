@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import changes, new_values
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import changes, new_values
 from tollhouse.accounts.environments import store
 from tollhouse.accounts.environments.model import Project, ProjectFacts, ProjectStatus, ReviewedProject, changes_between
 from tollhouse.http.lists import all_rows

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Literal
 
 from tollhouse.accounts.identity import throttle
-from tollhouse.accounts.identity.known_devices import find_known_device
+from tollhouse.accounts.identity.browsers import find_known_device
 from tollhouse.accounts.identity.model import InvalidCredentials
 from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited
 from tollhouse.http.request import Request

@@ -1,7 +1,13 @@
-"""The guards of operations: an API credential with a scope, a session, or public access."""
+"""The guards of operations: an API credential with a scope, a session, or public access.
 
-from tollhouse.accounts.identity import modes, operators, stepup, store
+The mode of a dashboard page is that of the path, else the last one of the user, else live once there are live payments. It
+is remembered when the page is opened in another mode than the last one: by GET, not by HEAD, not by a script or a prefetch
+of the browser, and not if the page was refused.
+"""
+
+from tollhouse.accounts.identity import operators, sessions_store, stepup, store
 from tollhouse.accounts.identity.model import (
+    MODES,
     AccountSuspended,
     ApplicationRequired,
     Caller,
@@ -14,16 +20,19 @@ from tollhouse.accounts.identity.model import (
     SignInFirst,
     TestModeOnly,
 )
-from tollhouse.accounts.identity.return_paths import DASHBOARD
 from tollhouse.accounts.identity.sessions import current_person
+from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.identity.throttle import RequestMeter
 from tollhouse.http import cookies
 from tollhouse.http.request import ErrorLayout, Request
 from tollhouse.kernel import scopes, tokens
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest, MisdirectedRequest
+from tollhouse.kernel.ids import Mode
 
 REQUESTS = RequestMeter()
+
+PREFETCH_HEADERS = ("sec-purpose", "purpose", "x-moz")
 
 
 class CredentialGuard:
@@ -120,7 +129,7 @@ class SessionGuard:
     async def record_use(self, request: Request, caller: Person) -> None:
         """Remember the mode of the page. Sessions record their last use themselves."""
         if self._page:
-            await modes.remember_mode(request, caller)
+            await remember_mode(request, caller)
 
 
 class PublicGuard:
@@ -214,7 +223,7 @@ async def current_reader(request: Request) -> Person | None:
 
 async def _show_navigation(request: Request, person: Person) -> None:
     """Set the mode of the page, and the navigation of its errors."""
-    request.mode = await modes.mode_of(request, person)
+    request.mode = await mode_of(request, person)
     request.error_layout = ErrorLayout("http/shell.html", values={"person": person, "here": ""})
 
 
@@ -258,3 +267,24 @@ async def _authenticate(request: Request) -> tuple[Caller, store.Suspension | No
     if found is None:
         raise InvalidToken
     return found
+
+
+async def mode_of(request: Request, person: Person) -> Mode:
+    """The mode of the page of this request."""
+    named = MODES.get(request.params.get("mode", "")) or person.remembered_mode
+    if named is not None:
+        return named
+    return "live" if await sessions_store.has_live_payments(request.services.db, person.merchant_id) else "test"
+
+
+async def remember_mode(request: Request, person: Person) -> None:
+    """Remember the mode that the path names, if the user opened the page."""
+    named = MODES.get(request.params.get("mode", ""))
+    if named is not None and named != person.remembered_mode and _is_opened_by_user(request):
+        await sessions_store.set_mode(request.services.db, person.user_id, named)
+
+
+def _is_opened_by_user(request: Request) -> bool:
+    if request.method != "GET" or request.headers.get("sec-fetch-dest") not in {None, "document"}:
+        return False
+    return not any("prefetch" in (request.headers.get(name) or "") for name in PREFETCH_HEADERS)

@@ -7,13 +7,14 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
-from tollhouse.accounts.identity import api_keys_store, second_factor_store, sessions_store, throttle, users_store
+from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity import second_factor_store, sessions_store, throttle, users_store
+from tollhouse.accounts.identity import store as api_keys_store
 from tollhouse.accounts.identity.credentials import SPAN, email_errors, email_key, password_errors, verify_password
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited
-from tollhouse.accounts.mail import links, outbox
-from tollhouse.accounts.mail import store as mail_store
+from tollhouse.accounts.mail import links
+from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.links import LinkOwner, MailLinkExpired
 from tollhouse.accounts.mail.model import Email
 from tollhouse.http.preferences import language_of
@@ -83,7 +84,7 @@ async def reset(request: Request, secret: str, password: str) -> None:
 
     async def action(work: Work) -> None:
         user = await users_store.lock(work.tx, owner.user_id)
-        if user is None or await mail_store.use_link(work.tx, "reset", owner.mail_id, request.now) != owner.user_id:
+        if user is None or await outbox.use_link(work.tx, "reset", owner.mail_id, request.now) != owner.user_id:
             raise MailLinkExpired
         # Nothing below this line may refuse.
         await users_store.reset_password(work.tx, owner.user_id, password_hash, request.now)
@@ -133,7 +134,7 @@ async def version(request: Request, user_id: UUID) -> str:
 async def _revoke_all(work: Work, user: Row, by: Actor) -> None:
     """Revoke API keys, grants and second factor. All sessions have ended, so none is created concurrently."""
     merchant_id, reason = MerchantId(user["merchant_id"]), new_values(reason="address never verified")
-    for key in await api_keys_store.revoke_all(work.tx, merchant_id, work.now):
+    for key in await api_keys_store.revoke_api_keys(work.tx, merchant_id, work.now):
         env = MerchantEnv(merchant_id, key["mode"])
         await record.event(work, env, "api_key.revoked", subject=key["id"], name=key["name"], changed=reason, by=by)
     for grant in await users_store.revoke_grants(work.tx, merchant_id, work.now):
@@ -145,5 +146,5 @@ async def _revoke_all(work: Work, user: Row, by: Actor) -> None:
 
 
 async def _notify(tx: Tx, user: Row, now: datetime) -> None:
-    await mail_store.invalidate_resets(tx, user["id"], now)
+    await outbox.invalidate_resets(tx, user["id"], now)
     await outbox.enqueue(tx, Email("password_changed", user["email"], user["language"], user["id"]), now)

@@ -1,13 +1,47 @@
-"""What this package registers: see `http.slice`."""
+"""What this package registers: the jobs that delete expired sessions, devices and failed attempts.
 
-from tollhouse.accounts.identity import jobs
+Expiry is checked when a row is used; the jobs only bound the size of the tables.
+"""
+
+from datetime import timedelta
+
+from tollhouse.accounts.identity import users_store
+from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
+from tollhouse.kernel import clock
+from tollhouse.kernel.limits import KNOWN_DEVICE_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
+from tollhouse.platform.database.cleanup import delete_in_batches
+
+
+async def delete_sessions(services: Services) -> None:
+    """Delete idle sessions. An ended or expired session is no longer used, so it becomes idle too."""
+    await _delete(services, users_store.DELETE_IDLE_SESSIONS, SESSION_IDLE_S)
+
+
+async def delete_operator_sessions(services: Services) -> None:
+    """Delete idle sessions of operators."""
+    await _delete(services, users_store.DELETE_IDLE_OPERATOR_SESSIONS, OPERATOR_SESSION_IDLE_S)
+
+
+async def delete_devices(services: Services) -> None:
+    """Delete devices without a recent sign-in."""
+    await _delete(services, users_store.DELETE_UNUSED_DEVICES, KNOWN_DEVICE_S)
+
+
+async def delete_failures(services: Services) -> None:
+    """Delete failed attempts that no longer count."""
+    await _delete(services, users_store.DELETE_OLD_FAILURES, 0)
+
+
+async def _delete(services: Services, statement: str, age_s: int) -> None:
+    await delete_in_batches(services.db, statement, clock.now() - timedelta(seconds=age_s))
+
 
 SLICE = Slice(
     jobs=(
-        Job(60, jobs.delete_failures),
-        Job(HOURLY_S, jobs.delete_sessions),
-        Job(HOURLY_S, jobs.delete_operator_sessions),
-        Job(HOURLY_S, jobs.delete_devices),
+        Job(60, delete_failures),
+        Job(HOURLY_S, delete_sessions),
+        Job(HOURLY_S, delete_operator_sessions),
+        Job(HOURLY_S, delete_devices),
     ),
 )

@@ -1,6 +1,11 @@
-"""Every SQL statement about API credentials. Each check is one indexed statement, for all that arrive at the same time."""
+"""SQL of API credentials and failed attempts.
+
+Each check of a credential is one indexed statement, for all that arrive at the same time. Of attempts, only failures are
+written: successful ones take no lock.
+"""
 
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from tollhouse.accounts.identity.model import AccountSuspended, ApplicationSuspended, Caller
 from tollhouse.kernel.environment import MerchantEnv
@@ -53,6 +58,46 @@ ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
 HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
 """The latest expiry of a valid token, with a minute for clock differences."""
 
+INSERT_API_KEY = """
+    INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+"""
+LIST_API_KEYS = """
+    SELECT k.id, k.name, k.mode, k.scope_mask, k.hint, k.created_at, k.revoked_at, a.last_used_at
+    FROM api_keys k LEFT JOIN api_key_activity a ON a.api_key_id = k.id
+    WHERE k.merchant_id = $1 ORDER BY k.created_at DESC, k.id DESC
+"""
+GET_API_KEY = """
+    SELECT k.id, k.name, k.mode, k.scope_mask, k.hint, k.created_at, k.revoked_at, a.last_used_at
+    FROM api_keys k LEFT JOIN api_key_activity a ON a.api_key_id = k.id
+    WHERE k.merchant_id = $1 AND k.id = $2
+"""
+REVOKE_API_KEY = """
+    UPDATE api_keys SET revoked_at = $3 WHERE merchant_id = $1 AND id = $2 AND revoked_at IS NULL
+    RETURNING id, name, mode, scope_mask, hint, created_at, revoked_at,
+              (SELECT last_used_at FROM api_key_activity WHERE api_key_id = api_keys.id) AS last_used_at
+"""
+REVOKE_API_KEYS = """
+    UPDATE api_keys SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL RETURNING id, mode, name
+"""
+
+# The exact times of the last failures form a sliding window.
+# The WHERE clause bounds the array by the limit and decides races at the limit.
+COUNT_FAILURE = """
+    INSERT INTO failed_attempts AS f (name_hash, failed_at, forget_at)
+    VALUES ($1, ARRAY[$2::timestamptz], $2::timestamptz + $3::interval)
+    ON CONFLICT (name_hash) DO UPDATE SET
+        failed_at = array_append(
+            ARRAY(SELECT moment FROM unnest(f.failed_at) moment WHERE moment > $2::timestamptz - $3::interval), $2),
+        forget_at = greatest(f.forget_at, excluded.forget_at)
+    WHERE (SELECT count(*) FROM unnest(f.failed_at) moment WHERE moment > $2::timestamptz - $3::interval) < $4
+"""
+OLDEST_FAILURE = """
+    SELECT min(moment) FROM failed_attempts f, unnest(f.failed_at) moment
+    WHERE f.name_hash = $1 AND moment > $2::timestamptz - $3::interval
+    HAVING count(*) >= $4
+"""
+
 
 async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
     """The caller of an access token, and the error if it is suspended; None if the token is not valid."""
@@ -104,3 +149,19 @@ async def record_use(db: Pool, caller: Caller, now: datetime) -> None:
 def _is_stale(row: Row, now: datetime) -> bool:
     last: datetime | None = row["last_used_at"]
     return last is None or last <= now - ACTIVITY_INTERVAL
+
+
+async def revoke_api_keys(tx: Tx, merchant_id: UUID, now: datetime) -> list[Row]:
+    """Revoke every API key of the merchant; the revoked ones."""
+    return await tx.fetch(REVOKE_API_KEYS, merchant_id, now)
+
+
+async def count_failure(db: Pool | Tx, name_hash: bytes, now: datetime, span: timedelta, limit: int) -> bool:
+    """Count a failure; False if the limit within `span` is reached."""
+    return await db.execute(COUNT_FAILURE, name_hash, now, span, limit) == 1
+
+
+async def oldest_failure(db: Pool | Tx, name_hash: bytes, now: datetime, span: timedelta, limit: int) -> datetime | None:
+    """The time of the oldest failure within `span`; None below the limit."""
+    row = await db.fetchrow(OLDEST_FAILURE, name_hash, now, span, limit)
+    return row[0] if row else None

@@ -1,4 +1,4 @@
-"""Every SQL statement about users: their accounts, devices, passwords and verified addresses."""
+"""SQL of users: accounts, devices, passwords, verified addresses, their erasure, and what expires or ends with a restore."""
 
 from datetime import datetime
 from uuid import UUID
@@ -60,6 +60,43 @@ REVOKE_GRANTS = """
     RETURNING g.client_id, c.name, g.mode
 """
 VERIFY_EMAIL = "UPDATE users SET verified_at = $2 WHERE id = $1 AND verified_at IS NULL"
+
+DELETE_IDLE_SESSIONS = """
+    DELETE FROM sessions WHERE id_hash IN (
+        SELECT id_hash FROM sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+DELETE_IDLE_OPERATOR_SESSIONS = """
+    DELETE FROM operator_sessions WHERE id_hash IN (
+        SELECT id_hash FROM operator_sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
+        FOR UPDATE SKIP LOCKED)
+"""
+DELETE_UNUSED_DEVICES = """
+    DELETE FROM known_devices WHERE (user_id, device_hash) IN (
+        SELECT user_id, device_hash FROM known_devices WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
+        FOR UPDATE SKIP LOCKED)
+"""
+DELETE_OLD_FAILURES = """
+    DELETE FROM failed_attempts WHERE name_hash IN (
+        SELECT name_hash FROM failed_attempts WHERE forget_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+
+DELETE_SESSIONS_OF_USER = "DELETE FROM sessions WHERE user_id = $1"
+DELETE_DEVICES_OF_USER = "DELETE FROM known_devices WHERE user_id = $1"
+DELETE_FACTOR_OF_USER = "DELETE FROM second_factors WHERE holder_id = $1"
+DELETE_CODES_OF_USER = "DELETE FROM backup_codes WHERE holder_id = $1"
+DELETE_USER = "DELETE FROM users WHERE id = $1"
+DELETE_WITH_USER = {
+    "sessions": DELETE_SESSIONS_OF_USER,
+    "known_devices": DELETE_DEVICES_OF_USER,
+    "second_factors": DELETE_FACTOR_OF_USER,
+    "backup_codes": DELETE_CODES_OF_USER,
+    "users": DELETE_USER,
+}
+
+# Credentials that may have been revoked or used after the backup.
+END_ALL_SESSIONS = "UPDATE sessions SET ended_at = $1 WHERE ended_at IS NULL"
+END_ALL_OPERATOR_SESSIONS = "UPDATE operator_sessions SET ended_at = $1 WHERE ended_at IS NULL"
+EXPIRE_ALL_CODES = "UPDATE oauth_codes SET expires_at = least(expires_at, $1) WHERE used_at IS NULL"
 
 
 async def insert(
@@ -145,3 +182,14 @@ async def muted_topics(db: Pool, user_id: UserId) -> frozenset[str]:
 async def set_muted_topics(tx: Tx, user_id: UserId, topics: list[str]) -> None:
     """Turn these topics off and all others on."""
     await tx.execute(SET_MUTED_TOPICS, user_id, topics)
+
+
+async def delete_user(tx: Tx, user_id: UUID) -> dict[str, int]:
+    """Delete a user without emails and saved filters. Returns the number of rows by table."""
+    return {table: await tx.execute(sql, user_id) for table, sql in DELETE_WITH_USER.items()}
+
+
+async def end_sessions(tx: Tx, now: datetime) -> None:
+    """When a database is restored: end all sessions of users and operators, and expire unused authorization codes."""
+    for statement in (END_ALL_SESSIONS, END_ALL_OPERATOR_SESSIONS, EXPIRE_ALL_CODES):
+        await tx.execute(statement, now)

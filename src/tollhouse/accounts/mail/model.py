@@ -1,7 +1,9 @@
-"""The kinds of email, how long each is useful, and its state in the outbox."""
+"""The kinds of email, how long each is useful, its state in the outbox, and names that are safe in an email."""
 
+import re
 from datetime import datetime, timedelta
 from typing import Literal
+from unicodedata import normalize
 from uuid import UUID
 
 import msgspec
@@ -9,6 +11,7 @@ from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.limits import MAIL_NOTICE_S, MAIL_RETRY_AFTER_S, RESET_LINK_S, VERIFY_LINK_S
+from tollhouse.kernel.names import is_readable
 
 EmailKind = Literal[
     "verify",
@@ -36,30 +39,8 @@ EmailKind = Literal[
 ]
 LinkKind = Literal["verify", "reset"]
 LINK_KINDS: tuple[LinkKind, ...] = ("verify", "reset")
-LIFETIMES_S: dict[EmailKind, int] = {
-    "verify": VERIFY_LINK_S,
-    "reset": RESET_LINK_S,
-    "password_changed": MAIL_NOTICE_S,
-    "new_device": MAIL_NOTICE_S,
-    "factor_on": MAIL_NOTICE_S,
-    "factor_off": MAIL_NOTICE_S,
-    "receipt": MAIL_NOTICE_S,
-    "recipient_added": MAIL_NOTICE_S,
-    "recipients_only_off": MAIL_NOTICE_S,
-    "schedule_failed": MAIL_NOTICE_S,
-    "dispute_opened": MAIL_NOTICE_S,
-    "withdrawal_completed": MAIL_NOTICE_S,
-    "withdrawal_failed": MAIL_NOTICE_S,
-    "withdrawal_rejected": MAIL_NOTICE_S,
-    "refund_failed": MAIL_NOTICE_S,
-    "project_approved": MAIL_NOTICE_S,
-    "project_rejected": MAIL_NOTICE_S,
-    "project_changes_approved": MAIL_NOTICE_S,
-    "project_changes_rejected": MAIL_NOTICE_S,
-    "webhooks_failing": MAIL_NOTICE_S,
-    "application_connected": MAIL_NOTICE_S,
-    "application_disconnected": MAIL_NOTICE_S,
-}
+LIFETIMES_S: dict[EmailKind, int] = {"verify": VERIFY_LINK_S, "reset": RESET_LINK_S}
+"""How long an email is useful, or its link valid; all others for `MAIL_NOTICE_S`."""
 NotificationTopic = Literal["disputes", "withdrawals", "refunds", "projects", "webhooks", "applications"]
 TOPICS: dict[EmailKind, NotificationTopic] = {
     "dispute_opened": "disputes",
@@ -78,6 +59,11 @@ TOPICS: dict[EmailKind, NotificationTopic] = {
 }
 """The kinds that a person can turn off, by topic. All others are about the security of the account, or asked for."""
 Status = Literal["waiting", "sent", "shown", "given_up"]
+
+CHARS_MAX = 60
+DOUBLE = re.compile(r"[:/\\]{2,}")
+DOT = re.compile(r"([.\N{IDEOGRAPHIC FULL STOP}@])(?=[^\W\d])")
+ELLIPSIS = "…"
 
 
 class Email(Struct, frozen=True):
@@ -122,9 +108,19 @@ class EmailSummary(Struct, frozen=True):
 
 def lifetime_of(kind: EmailKind) -> timedelta:
     """How long the email is useful, or its link valid."""
-    return timedelta(seconds=LIFETIMES_S[kind])
+    return timedelta(seconds=LIFETIMES_S.get(kind, MAIL_NOTICE_S))
 
 
 def retry_delay(attempts: int) -> timedelta | None:
     """The delay before the next attempt after this many; None when there is none."""
     return timedelta(seconds=MAIL_RETRY_AFTER_S[attempts - 1]) if attempts <= len(MAIL_RETRY_AFTER_S) else None
+
+
+def mail_name(text: str, chars_max: int = CHARS_MAX) -> str:
+    """The name with a space after each dot or `@` before a letter, and without `://`.
+
+    `shop.example` becomes `shop. example`. Compatibility characters are replaced first, since host names treat them alike.
+    """
+    plain = "".join(letter if is_readable(letter) else " " for letter in normalize("NFKC", text))
+    name = " ".join(DOT.sub(r"\1 ", DOUBLE.sub(" ", plain)).split())
+    return name if len(name) <= chars_max else name[: chars_max - 1].rstrip() + ELLIPSIS

@@ -78,14 +78,19 @@ DELETE_OF_PERSON = "DELETE FROM mails WHERE lower(recipient) = lower($1) OR user
 FACTS = msgspec.json.Decoder(dict[str, str])
 
 
-async def insert(tx: Tx, emails: Sequence[Email], now: datetime) -> None:
-    """Insert emails that are due now."""
+async def enqueue(tx: Tx, email: Email, now: datetime) -> None:
+    """Enqueue an email in the transaction of the action that it reports. It is sent after the commit."""
+    await enqueue_all(tx, [email], now)
+
+
+async def enqueue_all(tx: Tx, emails: Sequence[Email], now: datetime) -> None:
+    """Enqueue emails in one statement."""
     rows = [
         (
-            new_id(), one.kind, one.user_id, one.recipient, one.language, msgspec.json.encode(one.facts).decode(),
-            now + lifetime_of(one.kind), one.occasion,
+            new_id(), email.kind, email.user_id, email.recipient, email.language, msgspec.json.encode(email.facts).decode(),
+            now + lifetime_of(email.kind), email.occasion,
         )
-        for one in emails
+        for email in emails
     ]  # fmt: skip
     if rows:
         await tx.execute(INSERT, now, *zip(*rows, strict=True))

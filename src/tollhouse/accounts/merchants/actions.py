@@ -4,19 +4,19 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import Changes, changes, new_values
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import Changes, changes, new_values
 from tollhouse.accounts.environments import projects
 from tollhouse.accounts.identity import sessions, sessions_store, throttle, users_store
+from tollhouse.accounts.identity.browsers import device_hash, remember_device
 from tollhouse.accounts.identity.credentials import SPAN, email_key
-from tollhouse.accounts.identity.known_devices import remember_device
+from tollhouse.accounts.identity.emails import require_verified_email
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.throttle import SHORTEST, ErrorDelay, FailureLimit, RateLimited
-from tollhouse.accounts.identity.user_agents import device_hash
-from tollhouse.accounts.identity.verified import require_verified_email
-from tollhouse.accounts.mail import outbox
+from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email
-from tollhouse.accounts.merchants import business_store, store
+from tollhouse.accounts.merchants import store
+from tollhouse.accounts.merchants import store as business_store
 from tollhouse.accounts.merchants.model import (
     ApiKeyView,
     Business,
@@ -146,8 +146,8 @@ async def revoke_api_key(work: Work, person: Person, api_key_id: UUID, mode: Mod
 
 async def change_business(work: Work, person: Person, new: Business, seen: Business) -> Business:
     """Save the business settings if they still are as `seen`; the current settings."""
-    if not await business_store.update(work.tx, person.merchant_id, new, seen):
-        return await business_store.get(work.tx, person.merchant_id)
+    if not await business_store.update_business(work.tx, person.merchant_id, new, seen):
+        return await business_store.get_business(work.tx, person.merchant_id)
     await record.event(work, person.merchant_id, "settings.business_saved", changed=changes(seen, new))
     return new
 

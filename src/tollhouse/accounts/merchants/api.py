@@ -5,12 +5,12 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.accounts.identity import sessions, stepup
+from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
 from tollhouse.accounts.identity.model import Caller, InvalidCredentials, Person
 from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
-from tollhouse.accounts.identity.sign_in import sign_in as sign_in_user
+from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
 from tollhouse.accounts.identity.throttle import RateLimited
-from tollhouse.accounts.identity.verified import EmailUnverified
 from tollhouse.accounts.merchants import actions, store
 from tollhouse.accounts.merchants.model import (
     AccountView,

@@ -1,10 +1,13 @@
-"""SQL of merchants, and their API keys as views."""
+"""SQL of merchants, their business settings, and their API keys as views."""
 
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.accounts.identity import api_keys_store
-from tollhouse.accounts.merchants.model import ApiKeyView
+from msgspec.structs import astuple
+
+from tollhouse.accounts.environments.legal_details import LEGAL_FIELDS, LegalDetails
+from tollhouse.accounts.identity import store as api_keys_store
+from tollhouse.accounts.merchants.model import ApiKeyView, Business
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.scopes import Scopes
@@ -17,6 +20,24 @@ REACTIVATE = """
 """
 
 IS_CLOSED = "SELECT closed_at IS NOT NULL FROM merchants WHERE id = $1"
+
+GET_BUSINESS = """
+    SELECT business_name, time_zone, legal_name, address_line1, address_line2, postal_code, city, country, tax_id,
+           register_entry
+    FROM merchants WHERE id = $1
+"""
+UPDATE_IF_UNCHANGED = """
+    UPDATE merchants SET business_name = $2, time_zone = $3, legal_name = $4, address_line1 = $5, address_line2 = $6,
+        postal_code = $7, city = $8, country = $9, tax_id = $10, register_entry = $11
+    WHERE id = $1 AND suspended_at IS NULL AND (business_name, time_zone, legal_name, address_line1, address_line2,
+        postal_code, city, country, tax_id, register_entry) = ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+"""
+
+CLOSE = """
+    UPDATE merchants SET closed_at = $2, business_name = 'Erased merchant', legal_name = '', address_line1 = '',
+        address_line2 = '', postal_code = '', city = '', country = '', tax_id = '', register_entry = ''
+    WHERE id = $1
+"""
 
 
 async def insert_merchant(tx: Tx, merchant_id: MerchantId, business_name: str, now: datetime) -> None:
@@ -43,23 +64,25 @@ async def insert_api_key(
     tx: Tx, merchant_id: MerchantId, key: ApiKeyView, mask: int, key_hash: bytes, now: datetime
 ) -> None:
     """Insert an API key."""
-    await tx.execute(api_keys_store.INSERT, key.api_key_id, merchant_id, key.mode, key.name, key_hash, mask, key.hint, now)
+    await tx.execute(
+        api_keys_store.INSERT_API_KEY, key.api_key_id, merchant_id, key.mode, key.name, key_hash, mask, key.hint, now
+    )
 
 
 async def list_api_keys(db: Pool, merchant_id: MerchantId) -> list[ApiKeyView]:
     """All keys of a merchant, newest first."""
-    return [_api_key(row) for row in await db.fetch(api_keys_store.LIST, merchant_id)]
+    return [_api_key(row) for row in await db.fetch(api_keys_store.LIST_API_KEYS, merchant_id)]
 
 
 async def get_api_key(tx: Tx, merchant_id: MerchantId, api_key_id: UUID) -> ApiKeyView | None:
     """One key; None if the merchant has no such key."""
-    row = await tx.fetchrow(api_keys_store.GET, merchant_id, api_key_id)
+    row = await tx.fetchrow(api_keys_store.GET_API_KEY, merchant_id, api_key_id)
     return None if row is None else _api_key(row)
 
 
 async def revoke_api_key(tx: Tx, merchant_id: MerchantId, api_key_id: UUID, now: datetime) -> ApiKeyView | None:
     """Revoke a key; None if the merchant has no such active key."""
-    row = await tx.fetchrow(api_keys_store.REVOKE, merchant_id, api_key_id, now)
+    row = await tx.fetchrow(api_keys_store.REVOKE_API_KEY, merchant_id, api_key_id, now)
     return None if row is None else _api_key(row)
 
 
@@ -75,3 +98,24 @@ def _api_key(row: Row) -> ApiKeyView:
         created_at=stamp(row["created_at"]),
         last_used_at=stamp_or_none(row["last_used_at"]),
     )
+
+
+async def get_business(db: Pool | Tx, merchant_id: MerchantId) -> Business:
+    """The current settings."""
+    [row] = await db.fetch(GET_BUSINESS, merchant_id)
+    legal = LegalDetails(**{name: row[name] for name in LEGAL_FIELDS})
+    return Business(row["business_name"], row["time_zone"], legal)
+
+
+async def update_business(tx: Tx, merchant_id: MerchantId, new: Business, seen: Business) -> bool:
+    """Save the settings; False if they are no longer as `seen`."""
+    return await tx.execute(UPDATE_IF_UNCHANGED, merchant_id, *_values(new), *_values(seen)) == 1
+
+
+async def close_merchant(tx: Tx, merchant_id: MerchantId, now: datetime) -> None:
+    """Close a suspended merchant and remove its name and address."""
+    await tx.execute(CLOSE, merchant_id, now)
+
+
+def _values(business: Business) -> tuple[object, ...]:
+    return (business.business_name, business.time_zone, *astuple(business.legal))

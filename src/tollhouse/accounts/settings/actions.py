@@ -1,13 +1,13 @@
-"""Reading and saving the settings of an environment."""
+"""Reading and saving the settings of an environment, and its logo, which is the `logo_url` of its branding."""
 
 from collections.abc import Mapping
 
 import msgspec
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import changes
-from tollhouse.accounts.environments import logos_store, payment_settings, settings_store
-from tollhouse.accounts.environments.logos_model import digest_of, shown_url
+from tollhouse.accounts.audit.model import changes
+from tollhouse.accounts.environments import payment_settings, settings_store
+from tollhouse.accounts.environments.logos_model import Logo, digest_of, shown_url
 from tollhouse.accounts.environments.payment_settings import MethodChoice, PaymentSettings
 from tollhouse.accounts.settings.model import NewSettings, SettingsChanged, SettingsView
 from tollhouse.http.services import Services, Work
@@ -41,15 +41,15 @@ async def replace(work: Work, env: MerchantEnv, before: PaymentSettings, new: Pa
     """
     is_other_logo = new.branding.logo_url != before.branding.logo_url
     if is_other_logo:
-        await logos_store.lock_merchant(work.tx, env.merchant_id)
+        await settings_store.lock_merchant(work.tx, env.merchant_id)
     saved = await payment_settings.save(work.tx, env, new, work.now)
     if saved is None:
         raise SettingsChanged((await payment_settings.of(work.tx, env)).version)
     if is_other_logo:
         digest = digest_of(new.branding.logo_url)
-        if digest is not None and not await logos_store.owns(work.tx, env.merchant_id, digest):
+        if digest is not None and not await settings_store.owns_logo(work.tx, env.merchant_id, digest):
             raise ValidationFailed(FieldError("branding.logo_url", "unknown_logo", messages.AN_UPLOADED_LOGO))
-        await logos_store.delete_unused(work.tx, env.merchant_id)
+        await settings_store.delete_unused_logos(work.tx, env.merchant_id)
     await record.event(
         work,
         env,
@@ -97,3 +97,13 @@ def _audited_fields(settings: PaymentSettings, env: MerchantEnv, catalogue: Cata
     fields = msgspec.structs.asdict(settings)
     offered = [method.method_id for method in _methods_of(env, catalogue) if settings.offers(method.method_id)]
     return {name: fields[name] for name in fields if name not in {"version", "updated_at"}} | {"payment_methods": offered}
+
+
+async def set_logo(work: Work, env: MerchantEnv, logo: Logo | None) -> None:
+    """Show this logo at checkout, or none. Raises `SettingsChanged` if the settings are saved at the same time."""
+    await settings_store.lock_merchant(work.tx, env.merchant_id)
+    if logo is not None:
+        await settings_store.insert_logo(work.tx, env.merchant_id, logo, work.now)
+    before = await payment_settings.of(work.tx, env)
+    branding = msgspec.structs.replace(before.branding, logo_url=None if logo is None else logo.path)
+    await replace(work, env, before, msgspec.structs.replace(before, branding=branding))

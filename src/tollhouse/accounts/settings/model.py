@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.accounts.environments.addresses import Address, ReturnAddress, is_web_address
 from tollhouse.accounts.environments.logos_model import stored_url
+from tollhouse.accounts.environments.model import Address, ReturnAddress, is_web_address
 from tollhouse.accounts.environments.payment_settings import (
     BLOCKS_MAX,
     BLOCKS_MIN,

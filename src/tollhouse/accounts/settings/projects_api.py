@@ -7,8 +7,13 @@ from uuid import UUID
 from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.accounts.environments import projects, store
-from tollhouse.accounts.environments.addresses import is_web_address
-from tollhouse.accounts.environments.model import ProjectChanges, ProjectFacts, ProjectStatus, ReviewedProject
+from tollhouse.accounts.environments.model import (
+    ProjectChanges,
+    ProjectFacts,
+    ProjectStatus,
+    ReviewedProject,
+    is_web_address,
+)
 from tollhouse.accounts.identity.guards import signed_in
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.stepup import require_recent

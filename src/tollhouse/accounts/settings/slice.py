@@ -1,6 +1,7 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.accounts.settings import api, logo_pages, projects_api
+from tollhouse.accounts.settings import api, projects_api
+from tollhouse.accounts.settings import api as logo_pages
 from tollhouse.http.slice import Slice
 
 SLICE = Slice(

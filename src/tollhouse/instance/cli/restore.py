@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 
-from tollhouse.accounts.identity import restored_store
+from tollhouse.accounts.identity import users_store
 from tollhouse.instance import main as root
 from tollhouse.instance import supervisor
 from tollhouse.instance.backup import archive as backup
@@ -181,7 +181,7 @@ async def finish(settings: Settings, data_until: str) -> list[str]:
         raise BackupError(f"{data_until} is not a time.")
     async with connected(settings.migration_database_url or settings.database_url or "") as tx, tx.raw.transaction():
         await pauses.pause_restored(tx, moment, now)
-        await restored_store.end_sessions(tx, now)
+        await users_store.end_sessions(tx, now)
     await root.verify(settings)
     stderr.print("Checking the invariants …")
     result = await check(settings.database_url or "", Scope(full=True))

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
-from tollhouse.accounts.identity import erasure_store
+from tollhouse.accounts.identity import users_store
 from tollhouse.accounts.identity.credentials import email_key
 from tollhouse.accounts.mail import store as mail_store
 from tollhouse.http.services import Services, Work
@@ -104,7 +104,7 @@ async def _erase(work: Work, address: str, user_id: UUID | None, kept: list[Kept
     }
     if user_id is not None:
         deleted["saved_filters"] += await saved_filters_store.delete_of_user(tx, user_id)
-        deleted |= await erasure_store.delete_user(tx, user_id)
+        deleted |= await users_store.delete_user(tx, user_id)
     cleared = {"payment_links.customer_email": len(links)}
     return PersonErasure(_without_zeros(deleted), _without_zeros(cleared), kept)
 

@@ -7,11 +7,12 @@ from uuid import UUID
 
 from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.accounts.approvals.record import no_merchant, record_action
-from tollhouse.accounts.environments import erasure_store as environments_store
+from tollhouse.accounts.environments import settings_store as environments_store
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
-from tollhouse.accounts.identity import api_keys_store, erasure_store
+from tollhouse.accounts.identity import store as api_keys_store
+from tollhouse.accounts.identity import users_store
 from tollhouse.accounts.mail import store as mail_store
-from tollhouse.accounts.merchants import business_store
+from tollhouse.accounts.merchants import store as business_store
 from tollhouse.http.services import Services, Work
 from tollhouse.instance.personal_data import obstacles_store as store
 from tollhouse.instance.personal_data.model import MerchantErasure
@@ -75,12 +76,12 @@ async def close_merchant(
     for user in await store.list_users(tx, merchant_id):
         deleted["mails"] += await mail_store.delete_of_person(tx, user["email"], user["id"])
         deleted["saved_filters"] += await saved_filters_store.delete_of_user(tx, user["id"])
-        for table, number in (await erasure_store.delete_user(tx, user["id"])).items():
+        for table, number in (await users_store.delete_user(tx, user["id"])).items():
             deleted[table] = deleted.get(table, 0) + number
-    await api_keys_store.revoke_all(tx, merchant_id, work.now)
+    await api_keys_store.revoke_api_keys(tx, merchant_id, work.now)
     deleted["withdrawal_recipients"] = await recipients_store.delete_of_merchant(tx, merchant_id)
     await webhooks_store.disable_all(tx, merchant_id, work.now)
-    await business_store.close(tx, merchant_id, work.now)
+    await business_store.close_merchant(tx, merchant_id, work.now)
     # Approved projects are changed without review only if their merchant is closed.
     deleted["logos"] = await environments_store.erase(tx, merchant_id, work.now)
     action = await record_action(work, context, "merchant_erased", merchant_id, subject_id=merchant_id)

@@ -5,7 +5,9 @@ from decimal import Decimal
 from typing import Literal
 from uuid import UUID
 
-from tollhouse.accounts.approvals import decisions, decisions_store, rules
+from tollhouse.accounts.approvals import rules
+from tollhouse.accounts.approvals import rules as decisions
+from tollhouse.accounts.approvals import store as decisions_store
 from tollhouse.accounts.approvals.model import (
     Action,
     Decision,
@@ -17,11 +19,10 @@ from tollhouse.accounts.approvals.model import (
 )
 from tollhouse.accounts.approvals.record import no_merchant, record_action
 from tollhouse.accounts.environments import store as projects_store
-from tollhouse.accounts.identity import notifications, second_factor_store, sessions_store
+from tollhouse.accounts.identity import emails, second_factor_store, sessions_store
 from tollhouse.accounts.identity.credentials import email_key
-from tollhouse.accounts.mail import outbox
-from tollhouse.accounts.mail.model import Email
-from tollhouse.accounts.mail.names import mail_name
+from tollhouse.accounts.mail import store as outbox
+from tollhouse.accounts.mail.model import Email, mail_name
 from tollhouse.accounts.merchants import store as merchants_store
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.currencies import Currency
@@ -116,7 +117,7 @@ async def _record_decision(
     reason = context.reason or "" if kind in {"project_rejected", "project_changes_rejected"} else ""
     name = "" if project is None else mail_name(project.name)
     values = {"name": name, "reason": mail_name(reason), "path": f"/live/projects/{project_id}"}
-    await notifications.notify(work, env, kind, action.action_id, lambda _: values)
+    await emails.notify(work, env, kind, action.action_id, lambda _: values)
     return action
 
 
@@ -197,7 +198,7 @@ async def _approve_adjustment(
 ) -> tuple[OperatorAction, bool]:
     """Approve an adjustment as one of two operators. Returns the action, and whether it is the last one."""
     decision = Decision("adjustment", env.merchant_id, f"{env.mode} {currency} {amount_minor}")
-    approvals = await decisions.approve(work, decision, context)
+    approvals = await decisions.approve_decision(work, decision, context)
     given = await record_action(
         work,
         context,

@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.approvals import decisions_store
+from tollhouse.accounts.approvals import store as decisions_store
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError, Reviewer
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page

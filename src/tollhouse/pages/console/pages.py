@@ -9,8 +9,8 @@ from tollhouse.accounts.identity import mfa_pending, operators
 from tollhouse.accounts.identity.guards import anyone, visitor
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
-from tollhouse.accounts.identity.return_paths import CONSOLE
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
+from tollhouse.accounts.identity.stepup import CONSOLE
 from tollhouse.http.forms import by_field, parse_form
 from tollhouse.http.labels import span
 from tollhouse.http.lists import PageQuery

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.accounts.approvals import decisions_store, rules
+from tollhouse.accounts.approvals import rules
+from tollhouse.accounts.approvals import store as decisions_store
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError, Reviewer
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page

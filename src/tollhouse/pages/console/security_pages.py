@@ -4,13 +4,12 @@ from functools import partial
 
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import operator_stepup
+from tollhouse.accounts.identity import operators
 from tollhouse.accounts.identity.model import Operator, SignInFirst
 from tollhouse.accounts.identity.operators import operator_account_page, operator_confirm_page
-from tollhouse.accounts.identity.return_paths import CONSOLE
 from tollhouse.accounts.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
-from tollhouse.accounts.identity.stepup import is_recent
-from tollhouse.accounts.mail import outbox
+from tollhouse.accounts.identity.stepup import CONSOLE, is_recent
+from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email
 from tollhouse.http.forms import parse_form
 from tollhouse.http.operations import PAGES, Operations
@@ -24,25 +23,25 @@ OPERATIONS = Operations(PAGES)
 ROOT = "/operator/security"
 
 
-@OPERATIONS.add("GET", operator_stepup.PATH, guard=operator_confirm_page)
+@OPERATIONS.add("GET", operators.PATH, guard=operator_confirm_page)
 async def step_up_page(request: Request, caller: Operator) -> Response:
     """Ask an operator for the password. `to` is the page to open afterwards."""
     form = parse_form(request.query)
     if is_recent(caller, request.now):
         return see_other(CONSOLE.read(form))
-    return operator_stepup.confirmation_page(request, caller, form)
+    return operators.confirmation_page(request, caller, form)
 
 
-@OPERATIONS.add("POST", operator_stepup.PATH, guard=operator_confirm_page)
+@OPERATIONS.add("POST", operators.PATH, guard=operator_confirm_page)
 async def step_up(request: Request, caller: Operator) -> Response:
     """Verify password and code, and open the page `to`."""
     form = request.form()
     try:
-        await operator_stepup.confirm(request, caller, form)
+        await operators.confirm(request, caller, form)
     except SignInFirst:
         raise
     except ApiError as error:
-        return operator_stepup.confirmation_page(request, caller, form, error)
+        return operators.confirmation_page(request, caller, form, error)
     return see_other(CONSOLE.read(form))
 
 

@@ -6,8 +6,8 @@ from uuid import UUID
 from tollhouse.accounts.approvals import record
 from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.accounts.identity import operators, operators_store, second_factor, second_factor_store
+from tollhouse.accounts.identity.browsers import remember_device
 from tollhouse.accounts.identity.credentials import email_errors, email_key, password_errors, verify_password
-from tollhouse.accounts.identity.known_devices import remember_device
 from tollhouse.accounts.identity.model import InvalidCredentials
 from tollhouse.accounts.identity.second_factor import SecondFactorRequired
 from tollhouse.http.request import Request

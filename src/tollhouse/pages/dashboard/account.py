@@ -4,14 +4,14 @@ from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import mfa_pending, modes, sessions, stepup
+from tollhouse.accounts.identity import guards, mfa_pending, sessions, stepup
+from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.accounts.identity.model import Person, SignInFirst
-from tollhouse.accounts.identity.return_paths import DASHBOARD
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.accounts.identity.sign_in import finish_sign_in
-from tollhouse.accounts.identity.sign_in import sign_in as sign_in_user
-from tollhouse.accounts.identity.verified import EmailUnverified
+from tollhouse.accounts.identity.sessions import finish_sign_in
+from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
+from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.merchants import actions, store
 from tollhouse.accounts.merchants.model import EmailTaken, NewApiKey, SignUp
 from tollhouse.http.forms import by_field, flash_message, parse_form
@@ -32,7 +32,7 @@ NOTICES = {"reset": "Your password was changed. Sign in with your new password."
 async def start(request: Request) -> Response:
     """The home page for a user with a session, the sign-in page for others."""
     person = await sessions.current_person(request)
-    return see_other("/signin" if person is None else f"/{await modes.mode_of(request, person)}/home")
+    return see_other("/signin" if person is None else f"/{await guards.mode_of(request, person)}/home")
 
 
 @OPERATIONS.add("GET", "/signin", guard=anyone)

@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.audit.changes import Value
-from tollhouse.accounts.audit_log import labels, store
-from tollhouse.accounts.audit_log.model import AuditEvent, AuditFilter, AuditQuery, NamedActor
+from tollhouse.accounts.audit import labels
+from tollhouse.accounts.audit import store as log_store
+from tollhouse.accounts.audit.model import AuditEvent, AuditFilter, AuditQuery, NamedActor, Value
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.csv_table import download, file_name, lines
@@ -86,11 +86,11 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
     except ValidationFailed as error:
         form_errors = form_errors_of(error, ("from", "to"))
     else:
-        after = NEWEST if query.before is None else await store.find_position(db, caller.merchant_id, query.before)
+        after = NEWEST if query.before is None else await log_store.find_position(db, caller.merchant_id, query.before)
         if after is None:
             raise NotFound
-        found, more = query.cut(await store.list_older(db, caller.merchant_id, filters, after, query.fetch))
-    actors = await store.list_actors(db, caller.merchant_id)
+        found, more = query.cut(await log_store.list_older(db, caller.merchant_id, filters, after, query.fetch))
+    actors = await log_store.list_actors(db, caller.merchant_id)
     names = _names(actors)
     return page(
         request,
@@ -116,7 +116,7 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
 async def audit_csv(request: Request, caller: Person, query: AuditQuery) -> Response:
     """The filtered audit events as CSV, newest first. Events recorded during the download are not included."""
     db, merchant_id = await request.services.reports_db(), caller.merchant_id
-    names = _names(await store.list_actors(db, merchant_id))
+    names = _names(await log_store.list_actors(db, merchant_id))
     return download(file_name("audit", request.now), _csv_parts(db, merchant_id, query.to_filter(caller.zone), names))
 
 
@@ -177,7 +177,7 @@ async def _csv_parts(
     db: Pool, merchant_id: MerchantId, filters: AuditFilter, names: Mapping[str, str]
 ) -> AsyncIterator[str]:
     yield lines([HEADER])
-    async for batch in store.iterate(db, merchant_id, filters):
+    async for batch in log_store.iterate(db, merchant_id, filters):
         yield lines(_cells(event, names) for event in batch)
 
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
-from tollhouse.accounts.identity import notifications, sessions, sessions_store
+from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity import emails, sessions, sessions_store
+from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
 from tollhouse.accounts.identity.guards import visitor
 from tollhouse.accounts.identity.model import Person, SignInFirst
 from tollhouse.accounts.identity.stepup import reauthenticate
-from tollhouse.accounts.identity.verified import EmailUnverified, require_verified_email
-from tollhouse.accounts.mail.names import mail_name
+from tollhouse.accounts.mail.model import mail_name
 from tollhouse.http.forms import Form
 from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
@@ -143,7 +143,7 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
         )
         facts = {"name": mail_name(consent_request.name), "by": mail_name(person.email), "path": "/settings/connected-apps"}
         occasion = tokens.digest(request_id).hex()
-        await notifications.notify(work, env, "application_connected", occasion, lambda _: facts)
+        await emails.notify(work, env, "application_connected", occasion, lambda _: facts)
         return True
 
     if not await request.transact(allow):

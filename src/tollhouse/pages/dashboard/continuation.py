@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity.return_paths import DASHBOARD
+from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.http.forms import Form
 
 REQUEST_ID_CHARS_MAX = 64

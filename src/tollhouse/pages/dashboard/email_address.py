@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import email_verification
+from tollhouse.accounts.identity import emails
 from tollhouse.accounts.identity.guards import anyone, signed_in_page, visitor
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.throttle import RateLimited
@@ -25,7 +25,7 @@ NOTICES = {
 async def verification_page(request: Request, secret: str) -> Response:
     """The address and the button that verifies it."""
     try:
-        owner = await email_verification.find_owner(request, secret)
+        owner = await emails.find_owner(request, secret)
     except MailLinkExpired as error:
         return expired_page(request, error, "verify")
     return page(request, "dashboard/account/verify.html", email=owner.email, verified=owner.verified)
@@ -35,7 +35,7 @@ async def verification_page(request: Request, secret: str) -> Response:
 async def verify(request: Request, secret: str) -> Response:
     """Verify the address. No session is needed."""
     try:
-        email = await email_verification.verify(request, secret)
+        email = await emails.verify(request, secret)
     except MailLinkExpired as error:
         return expired_page(request, error, "verify")
     return page(request, "dashboard/account/verify.html", email=email, verified=True)
@@ -51,7 +51,7 @@ async def address(request: Request, caller: Person) -> Response:
 async def send_link(request: Request, caller: Person) -> Response:
     """Send a new verification email."""
     try:
-        await email_verification.send_link(request, caller)
+        await emails.send_link(request, caller)
     except RateLimited as error:
         return with_headers_of(error, _page(request, caller, FormErrors(error.message, status=error.status)))
     return see_other(f"{ADDRESS}?done={'logged' if request.services.settings.smtp is None else 'sent'}")

@@ -4,7 +4,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
-from tollhouse.accounts.settings import actions, logos
+from tollhouse.accounts.settings import actions
+from tollhouse.accounts.settings import actions as logos
 from tollhouse.accounts.settings.logo_images import FIELD, read_logo
 from tollhouse.accounts.settings.model import SettingsChanged
 from tollhouse.http.forms import form_errors_of

@@ -14,9 +14,9 @@ from tollhouse.accounts.environments.availability import offers
 from tollhouse.accounts.environments.logos_model import image_origin
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.accounts.idempotency.claims import IdempotencyKeyReused, create_once
+from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
-from tollhouse.accounts.identity.verified import EmailUnverified
 from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, form_errors_of, parse_form
 from tollhouse.http.lists import all_rows
 from tollhouse.http.operations import PAGES, Operations

@@ -6,7 +6,7 @@ from tollhouse.accounts.identity import sessions
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
-from tollhouse.accounts.mail import outbox
+from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request

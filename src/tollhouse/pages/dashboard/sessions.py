@@ -6,11 +6,11 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.accounts.identity import sessions_store
+from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.sessions import revoke_other_sessions, revoke_session
 from tollhouse.accounts.identity.sessions_store import ActiveSession
-from tollhouse.accounts.identity.user_agents import browser_of, system_of
 from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request

@@ -16,7 +16,8 @@ from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.pages.dashboard.event_subjects import subject_of
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.platform.database.pool import Pool
-from tollhouse.webhooks.endpoints import actions, labels, store
+from tollhouse.webhooks.endpoints import actions, store
+from tollhouse.webhooks.endpoints import model as labels
 from tollhouse.webhooks.endpoints.model import (
     EventsPageQuery,
     WebhookDeliveryDisabled,
@@ -28,7 +29,7 @@ from tollhouse.webhooks.endpoints.store import EventFilter
 from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 from tollhouse.webhooks.request_log import store as request_store
 from tollhouse.webhooks.request_log.model import CausingRequest
-from tollhouse.webhooks.request_log.retention import kept_since
+from tollhouse.webhooks.request_log.slice import kept_since
 
 OPERATIONS = Operations(PAGES)
 EXCHANGES_SHOWN = 20

@@ -6,10 +6,10 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import changes
+from tollhouse.accounts.audit.model import changes
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
+from tollhouse.accounts.identity.emails import require_verified_email
 from tollhouse.accounts.identity.model import Person
-from tollhouse.accounts.identity.verified import require_verified_email
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed

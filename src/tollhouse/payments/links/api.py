@@ -6,9 +6,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import scope
 from tollhouse.accounts.identity.model import Caller
-from tollhouse.accounts.identity.verified import EmailUnverified
 from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services, Work

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, Struct
 
-from tollhouse.accounts.environments.addresses import Address, ReturnAddress, is_web_address
+from tollhouse.accounts.environments.model import Address, ReturnAddress, is_web_address
 from tollhouse.http.bodies import ValidationContext, documented, reference_errors
 from tollhouse.http.forms import FormField, form_fields
 from tollhouse.kernel import limits, messages

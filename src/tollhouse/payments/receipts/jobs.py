@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tollhouse.accounts.identity.credentials import email_key
-from tollhouse.accounts.mail import outbox
+from tollhouse.accounts.mail import store as outbox
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.payments.receipts import mails_store

@@ -4,9 +4,8 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.credentials import email_errors, email_key
 from tollhouse.accounts.identity.passwords import count_request
-from tollhouse.accounts.mail import outbox
-from tollhouse.accounts.mail.model import Email
-from tollhouse.accounts.mail.names import mail_name
+from tollhouse.accounts.mail import store as outbox
+from tollhouse.accounts.mail.model import Email, mail_name
 from tollhouse.http.forms import NO_ERRORS, FormErrors
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.preferences import language_of

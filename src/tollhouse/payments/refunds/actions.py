@@ -8,8 +8,8 @@ import msgspec
 
 from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
-from tollhouse.accounts.identity import notifications
+from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity import emails
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -252,7 +252,7 @@ async def _send_email(work: Work, payment: Transaction, refund: Refund) -> None:
         amount = work.services.catalogue.format_amount(refund.amount_minor, refund.currency)
         return {"amount": formats.money(amount, refund.currency), "path": f"/live/payments/{refund.transaction_id}"}
 
-    await notifications.notify(work, payment.env, "refund_failed", refund.id, facts)
+    await emails.notify(work, payment.env, "refund_failed", refund.id, facts)
 
 
 async def _change(

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.accounts.identity import notifications
+from tollhouse.accounts.identity import emails
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
@@ -120,7 +120,7 @@ async def _send_email(work: Work, payment: Transaction, chargeback: Chargeback, 
             "path": f"/live/disputes/{chargeback.id}",
         }
 
-    await notifications.notify(work, payment.env, "dispute_opened", chargeback.id, facts)
+    await emails.notify(work, payment.env, "dispute_opened", chargeback.id, facts)
 
 
 async def decide(

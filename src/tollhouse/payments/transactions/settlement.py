@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
+from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.http.services import Work

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from tollhouse.accounts.approvals import decisions, rules
+from tollhouse.accounts.approvals import rules
+from tollhouse.accounts.approvals import rules as decisions
 from tollhouse.accounts.approvals.model import Decision, OperatorContext
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_references
@@ -133,7 +134,7 @@ async def return_payout(
         raise BankRefusedError("The transfer has no payout ID. Name the payout that was returned.")
     payout = await payouts.lock_returned(work.tx, wanted[0], (waiting.currency, waiting.amount_minor), context)
     if payout.amount_minor - waiting.amount_minor > payouts.return_fee_max(payout, work.services.catalogue):
-        approvals = await decisions.approve(work, Decision("payout_return", part_id, str(payout.id)), context)
+        approvals = await decisions.approve_decision(work, Decision("payout_return", part_id, str(payout.id)), context)
         action_id = await ports.keep(work, context, "transfer_return_approved", part_id, None)
         if not approvals.complete:
             return Decided(part_id, "approved", context.operator, context.reason or "", stamp(context.at), action_id)

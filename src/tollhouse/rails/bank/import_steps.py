@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct, structs
 
-from tollhouse.accounts.approvals import decisions
+from tollhouse.accounts.approvals import rules as decisions
 from tollhouse.accounts.approvals.model import Decision, OperatorContext
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_references
@@ -163,7 +163,7 @@ async def _set_aside(work: Work, current: FileImport) -> None:
     await imports_store.set_aside(work.tx, current.id, UNCONFIRMED, work.now)
     if work.services.settings.two_operators and not current.on_command_line:
         context = OperatorContext(current.uploaded_by, current.uploaded_at)
-        await decisions.approve(work, confirmation_of(current.id), context)
+        await decisions.approve_decision(work, confirmation_of(current.id), context)
 
 
 def confirmation_of(import_id: UUID) -> Decision:

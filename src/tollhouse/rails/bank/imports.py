@@ -10,7 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
-from tollhouse.accounts.approvals import decisions
+from tollhouse.accounts.approvals import rules as decisions
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
@@ -147,7 +147,7 @@ async def confirm(work: Work, import_id: UUID, ports: BankPorts, context: Operat
     """
     if not await imports_store.lock_unconfirmed(work.tx, import_id):
         raise BankRefusedError("This file does not wait for a confirmation.")
-    approvals = await decisions.approve(work, confirmation_of(import_id), context)
+    approvals = await decisions.approve_decision(work, confirmation_of(import_id), context)
     # Nothing below this line may refuse.
     action_id = await ports.keep(work, context, "import_confirmed", import_id, None)
     if approvals.complete:

@@ -9,7 +9,9 @@ from uuid import UUID
 
 from msgspec import structs
 
-from tollhouse.accounts.approvals import decisions, decisions_store, rules
+from tollhouse.accounts.approvals import rules
+from tollhouse.accounts.approvals import rules as decisions
+from tollhouse.accounts.approvals import store as decisions_store
 from tollhouse.accounts.approvals.model import Decision, OperatorContext
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import is_bic_of, parse_iban
@@ -198,7 +200,7 @@ async def refuse(
     if payout.batch_id is not None and await channel_store.lock_being_sent(work.tx, payout.batch_id, work.now):
         raise BankRefusedError("The file of this payout is being sent to the bank. Try again in a few minutes.")
     if await _refusing_needs_two(work, payout):
-        approvals = await decisions.approve(work, Decision("payout_refusal", payout_id, payout.status), context)
+        approvals = await decisions.approve_decision(work, Decision("payout_refusal", payout_id, payout.status), context)
         action_id = await ports.keep(work, context, "payout_refusal_approved", payout_id, payout.env)
         if not approvals.complete:
             return Decided(payout_id, "approved", context.operator, context.reason or "", stamp(context.at), action_id)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
+from tollhouse.accounts.audit.model import new_values
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.environment import MerchantEnv

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import changes
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import changes
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import all_rows
 from tollhouse.http.services import Work

@@ -4,8 +4,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.environments import projects
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.products import Product

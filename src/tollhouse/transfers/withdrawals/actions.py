@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import new_values
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.provider_fields import fields_errors

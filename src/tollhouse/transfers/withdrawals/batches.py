@@ -11,7 +11,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
+from tollhouse.accounts.audit.model import new_values
 from tollhouse.http.bodies import ValidationContext, documented, reference_errors
 from tollhouse.http.services import Work
 from tollhouse.kernel import limits, messages

@@ -1,7 +1,7 @@
 """The events of withdrawals, recorded in the transaction of the action."""
 
-from tollhouse.accounts.identity import notifications
-from tollhouse.accounts.mail.names import mail_name
+from tollhouse.accounts.identity import emails
+from tollhouse.accounts.mail.model import mail_name
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
 from tollhouse.ledger.books.model import LedgerTransaction
@@ -39,7 +39,7 @@ async def _send_email(work: Work, withdrawal: Withdrawal) -> None:
             "path": f"/live/withdrawals/{withdrawal.id}",
         }
 
-    await notifications.notify(work, withdrawal.env, kind or "withdrawal_failed", withdrawal.id, facts)
+    await emails.notify(work, withdrawal.env, kind or "withdrawal_failed", withdrawal.id, facts)
 
 
 async def balance_changed(work: Work, withdrawal: Withdrawal, posted: LedgerTransaction) -> None:

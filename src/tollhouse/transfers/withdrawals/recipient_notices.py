@@ -4,9 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from tollhouse.accounts.identity import users_store
-from tollhouse.accounts.mail import outbox
-from tollhouse.accounts.mail.model import TOPICS, Email, EmailKind
-from tollhouse.accounts.mail.names import mail_name
+from tollhouse.accounts.mail import store as outbox
+from tollhouse.accounts.mail.model import TOPICS, Email, EmailKind, mail_name
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
 from tollhouse.http.texts import Texts

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity import notifications
+from tollhouse.accounts.identity import emails
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -98,7 +98,7 @@ async def send_failing(services: Services) -> None:
     for merchant_id in await jobs_store.list_failing(services.db, now - FAILING_FOR, now - READ_BACK):
         env = MerchantEnv(merchant_id, "live")
         await services.transact(
-            lambda work, env=env: notifications.notify(work, env, "webhooks_failing", now.date(), lambda _: FACTS), now
+            lambda work, env=env: emails.notify(work, env, "webhooks_failing", now.date(), lambda _: FACTS), now
         )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import changes
+from tollhouse.accounts.audit.model import changes
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import messages

@@ -1,4 +1,4 @@
-"""Webhook requests, views, filters and errors."""
+"""Webhook requests, views, filters and errors, and descriptions of the statuses of events and the errors of attempts."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -17,11 +17,42 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example, example_id
 from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.limits import DELIVERY_DEADLINE_S, HELD_S
+from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.database.packed_json import unpack
 from tollhouse.platform.database.records import Internal, Record
 from tollhouse.platform.settings.config import Settings
 from tollhouse.webhooks.events.destination import check_destination_url
 from tollhouse.webhooks.events.record import EVENT_TYPES, EventType
+
+STATUSES: dict[str, Translatable] = {
+    "pending": "Waiting to be sent.",
+    "retrying": "The last attempt failed. The next attempt is scheduled.",
+    "delivered": "Delivered. The endpoint responded with a 2xx status.",
+    "failed": "All attempts failed. No further attempt is scheduled.",
+    "skipped": "Not sent: delivery was off, or there was no destination.",
+    "canceled": "Not sent: delivery was turned off, or no signing secret was activated in time.",
+    "held": Text("Waiting for a signing secret, for up to %(hours)s hours.", hours=HELD_S // 3600),
+}
+ERRORS: dict[str, Translatable] = {
+    "dns_error": "The host name has no IPv4 address.",
+    "connection_refused": "The endpoint refused the connection.",
+    "connection_reset": "The endpoint closed the connection before it responded.",
+    "connect_timeout": "The connection timed out.",
+    "tls_error": "TLS failed: the certificate is untrusted, expired or for another host name.",
+    "timeout": Text("The endpoint did not respond within %(seconds)s seconds.", seconds=DELIVERY_DEADLINE_S),
+    "redirect_not_followed": "The endpoint responded with a redirect. Redirects are not followed.",
+    "bad_response": "The response is not valid HTTP.",
+    "blocked_destination": (
+        "The address is in a private or reserved network, which TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS does not allow."
+    ),
+    "worker_lost": "The worker stopped before it recorded the result. The endpoint may have received the event.",
+    "signing_secret_missing": "There is no usable signing secret. Events are never sent unsigned.",
+}
+
+
+NO_DESTINATION = "Not sent: the request had no webhook URL, and no URL was saved."
+DELIVERY_OFF = "Not sent: delivery was turned off when the event happened."
 
 
 class NewConfiguration(Struct, frozen=True, forbid_unknown_fields=True):
@@ -242,3 +273,20 @@ def url_errors(url: str, env: MerchantEnv, settings: Settings) -> list[FieldErro
     """The errors of a URL that need no DNS."""
     message = check_destination_url(url, livemode=env.livemode, settings=settings)
     return [] if message is None else [FieldError("url", "invalid_url", message)]
+
+
+def describe_status(status: str, destination_url: str | None) -> Translatable:
+    """What the status of an event means, and why a skipped one was not sent."""
+    if status == "skipped":
+        return NO_DESTINATION if destination_url is None else DELIVERY_OFF
+    return STATUSES[status]
+
+
+def describe_error(error: str | None) -> Translatable:
+    """A description of an attempt's error; empty without an error."""
+    if error is None:
+        return ""
+    status = error.removeprefix("http_")
+    if status == error:
+        return ERRORS.get(error, "")
+    return Text("The endpoint responded with status %(status)s. Only 200 to 299 counts as delivered.", status=status)

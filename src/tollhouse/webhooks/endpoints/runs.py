@@ -1,13 +1,15 @@
 """Bulk redelivery of failed events: requested once, run by the worker in steps of one transaction each."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.changes import new_values
-from tollhouse.http.services import Work
+from tollhouse.accounts.audit.model import new_values
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
+from tollhouse.platform.database.cleanup import delete_in_batches
 from tollhouse.platform.database.pool import Tx
 from tollhouse.webhooks.endpoints import actions, runs_store, store
 from tollhouse.webhooks.endpoints.model import WebhookDeliveryDisabled, WebhookSecretMissing
@@ -18,6 +20,8 @@ from tollhouse.webhooks.events.destination import destination_key
 
 STEP = 100
 DONE = "done"
+
+RUNS_RETAINED = timedelta(days=30)
 
 
 async def start(work: Work, env: MerchantEnv, failure_filter: FailureFilter) -> UUID:
@@ -84,3 +88,14 @@ async def _redeliver(work: Work, run: RedeliveryRun, failure: FailedEvent) -> bo
         return False
     await events_store.redeliver(work.tx, run.env, failure.event_id, destination_key(run.env, url))
     return True
+
+
+async def run_redeliveries(services: Services) -> None:
+    """Run the steps of all active redelivery runs."""
+    while await services.transact(run_step, clock.now()):
+        pass
+
+
+async def delete_old_runs(services: Services) -> None:
+    """Delete runs that ended long ago."""
+    await delete_in_batches(services.db, runs_store.DELETE_OLD, clock.now() - RUNS_RETAINED)

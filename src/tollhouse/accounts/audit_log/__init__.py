@@ -1,1 +1,0 @@
-"""The audit log in the dashboard: who did what, when and from where, and what changed."""
