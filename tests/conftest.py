@@ -56,10 +56,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     extent.add_option(parser)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Know how much is tested before tests are imported, and tell of failures early."""
     extent.choose(config)
-    if isinstance(terminal := config.pluginmanager.getplugin("terminalreporter"), pytest.TerminalReporter):
+    terminal = config.pluginmanager.getplugin("terminalreporter")
+    if isinstance(terminal, pytest.TerminalReporter) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(EarlyFailures(terminal))
 
 
@@ -82,13 +84,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class EarlyFailures:
-    """Tells of each failure when it happens: the whole report comes at the end."""
+    """Tells of each failure when it happens: the whole report comes at the end. Names of tests are without their group."""
 
     def __init__(self, terminal: pytest.TerminalReporter) -> None:
         self._terminal = terminal
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test, its set-up or its teardown has ended."""
+        name, at, group = report.nodeid.rpartition("@")
+        if at and "]" not in group:
+            report.nodeid = name
         if report.failed:
             said = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").partition("\n")[0]
             self._terminal.write_line(f"\nFAILED {report.nodeid} ({report.when}): {said[:300]}", red=True)
