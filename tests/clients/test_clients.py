@@ -10,6 +10,8 @@ from tests.cast import Actor, Answer, Application, application, consent
 from tests.clients.driven import CALLBACK, Client, Method, RefusedError, Registration, node_client
 from tests.clients.python_clients import AuthlibClient, RequestsOAuthlibClient
 
+pytestmark = pytest.mark.long
+
 ASKED = "account:read payments:read payments:write offline_access"
 GRANTED = "account:read payments:read offline_access"
 METHODS: tuple[Method, ...] = ("basic", "body", "none")

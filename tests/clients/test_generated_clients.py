@@ -16,6 +16,8 @@ from tests.clients.driven import NODE
 from tollhouse.instance.api import reference
 from tollhouse.platform.settings import config
 
+pytestmark = pytest.mark.long
+
 SCRIPT = """
 import sys
 from till import AuthenticatedClient

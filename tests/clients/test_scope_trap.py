@@ -16,6 +16,8 @@ from tests.cast import Actor, Application, application, consent
 from tests.clients.driven import CALLBACK, Registration
 from tests.clients.python_clients import AuthlibClient, RequestsOAuthlibClient
 
+pytestmark = pytest.mark.long
+
 ASKED = "account:read payments:write offline_access"
 GRANTED = ["account:read", "offline_access"]
 

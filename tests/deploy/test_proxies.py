@@ -22,6 +22,8 @@ from tests.cast import PASSWORD
 from tests.certificates import self_signed
 from tests.running import Service, free_port
 
+pytestmark = pytest.mark.long
+
 PROXIES = Path(__file__).parents[2] / "deploy" / "proxies"
 PLACES = f"{os.environ.get('PATH', '')}:/usr/sbin"
 HOST = "pay.example.com"

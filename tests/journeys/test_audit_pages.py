@@ -1,5 +1,6 @@
 """A person reads at the dashboard who did what, by clicking in headless Chromium."""
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, NARROW, Look, by_look, visitor
@@ -8,7 +9,7 @@ from tests.forms import post
 from tests.running import Service
 from tests.transfers.withdrawals.steps import asked, fund
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 MONEY = """
 - heading "Settings" [level=1]
 - navigation "Settings"

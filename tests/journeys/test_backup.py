@@ -24,7 +24,7 @@ from tests.webhooks.endpoints.test_configuration import signed_with
 from tollhouse.instance.backup import archive as backup
 from tollhouse.instance.database import embedded
 
-pytestmark = pytest.mark.xdist_group("serve")
+pytestmark = [pytest.mark.xdist_group("serve"), pytest.mark.long]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.accounts.settings.logo_files import svg
@@ -10,7 +11,7 @@ from tests.browser import IN_A_BROWSER, NARROW, WIDE, Look, by_look, visitor
 from tests.cast import Actor, application
 from tests.payments.shop import open_link
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 LOGO = svg('<rect width="20" height="10" rx="2" fill="#17493b"/><circle cx="5" cy="5" r="3" fill="#e9b44c"/>')
 
 

@@ -21,7 +21,7 @@ from tollhouse.instance.database import upgrade as database_upgrade
 from tollhouse.instance.database.cluster import Cluster
 from tollhouse.platform.database.migrations import migrate
 
-pytestmark = pytest.mark.xdist_group("serve")
+pytestmark = [pytest.mark.xdist_group("serve"), pytest.mark.long]
 
 INSTALLED = [
     folder for major in (17, 16, 15) if (folder := Path(f"/usr/lib/postgresql/{major}")).joinpath("bin/postgres").exists()

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
@@ -11,7 +12,7 @@ from tests.webhooks.request_log.reading import written
 
 SCOPE = "account:read payments:read payments:write offline_access"
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 async def tab(page: Page, name: str) -> None:

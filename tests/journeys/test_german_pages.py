@@ -1,5 +1,6 @@
 """Somebody who reads German, by clicking in headless Chromium: the choice in the foot, then the longest pages."""
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, Look, Visitor, by_look, visitor
@@ -15,7 +16,7 @@ FOOT = """
   - text: Deutsch
 """
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 async def see(someone: Visitor, path: str, name: str) -> None:

@@ -1,5 +1,6 @@
 """A person verifies an address and sets another password, by clicking. What is mailed is read in the operators' mailbox."""
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.accounts.merchants.authenticator import log_in
@@ -8,7 +9,7 @@ from tests.cast import PASSWORD, Actor
 from tests.pages.console.operator_pages import invite
 from tests.running import Service
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 NEW = "a quite different staple"
 NEWEST = "yet another staple"
 VERIFY = """

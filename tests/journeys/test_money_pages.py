@@ -1,5 +1,6 @@
 """A merchant moves money at the dashboard, by clicking in headless Chromium: withdraws, converts, delivers, captures."""
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
@@ -7,7 +8,7 @@ from tests.cast import Actor
 from tests.running import Service
 from tests.transfers.balance_payments.till import Till, open_till
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 @by_look(NARROW)

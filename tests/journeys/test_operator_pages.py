@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
@@ -11,7 +12,7 @@ from tests.payments.shop import COFFEE, open_link, pay
 from tests.receiver import Receiver
 from tests.running import Service
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 @by_look(WIDE)

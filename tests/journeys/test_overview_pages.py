@@ -1,5 +1,6 @@
 """A merchant looks at its business, by clicking in headless Chromium: home, balances, ledger, projects, settings."""
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
@@ -130,7 +131,7 @@ SETTINGS = """
   - button "Save settings"
 """
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 @by_look(WIDE)

@@ -22,7 +22,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.rails.provider import Observation, RefundOrder, RefundState
 from tollhouse.payments.refunds import reversals
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 SENTENCES = {
     "underpaid": {
         "en": "3.00 USDC of 12.50 USDC detected, 9.50 USDC missing. Send the remaining 9.50 USDC with the same details.",

@@ -17,7 +17,7 @@ from tests.processes import Serving
 from tollhouse.instance.backup import wal_archive
 from tollhouse.instance.database import embedded
 
-pytestmark = pytest.mark.xdist_group("serve")
+pytestmark = [pytest.mark.xdist_group("serve"), pytest.mark.long]
 
 PAYMENTS = "SELECT count(*) FROM transactions"
 PAUSES = "SELECT cause, data_until, resumed_at FROM payout_pauses"

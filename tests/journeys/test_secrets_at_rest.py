@@ -3,11 +3,15 @@
 import base64
 import subprocess
 
+import pytest
+
 from tests.accounts.merchants.authenticator import enrol
 from tests.cast import PASSWORD, Actor, application
 from tests.journeys.test_get_paid import COFFEE, activate_secret
 from tests.running import Service
 from tollhouse.instance.database import embedded
+
+pytestmark = pytest.mark.long
 
 
 async def test_a_dump_holds_no_secret(server: embedded.Server, service: Service, alice: Actor, bob: Actor) -> None:

@@ -12,7 +12,7 @@ from tests.cast import Actor, sign_up
 from tests.receiver import Receiver
 from tests.running import Service
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 @pytest.fixture

@@ -29,6 +29,8 @@ from tollhouse.payments.transactions import settlement
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.sandbox.simulator import Simulated
 
+pytestmark = pytest.mark.long
+
 TABLES = (
     "payment_links", "transactions", "transaction_steps", "receipt_mails", "rail_observations", "refunds", "chargebacks",
     "outgoing_transfers", "withdrawal_days",

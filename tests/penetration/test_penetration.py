@@ -16,6 +16,8 @@ from tollhouse.accounts.identity.guards import ApplicationGuard
 from tollhouse.http.operations import Operation
 from tollhouse.instance.database import embedded
 
+pytestmark = pytest.mark.long
+
 BOOKS = """
     SELECT (SELECT count(*) FROM ledger_transactions) AS transactions, (SELECT count(*) FROM ledger_postings) AS postings,
            (SELECT count(*) FROM ledger_holds) AS holds, (SELECT count(*) FROM conversion_rules) AS rules,

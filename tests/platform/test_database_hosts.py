@@ -8,6 +8,8 @@ from tollhouse.platform.database import pool as db
 from tollhouse.platform.database.hosts import single_host_urls
 from tollhouse.platform.database.pool import Pool
 
+pytestmark = pytest.mark.long
+
 PID = "SELECT pg_backend_pid()"
 SPLIT = {
     "postgresql://db1/tollhouse": ["postgresql://db1/tollhouse"],

@@ -11,6 +11,8 @@ from chaos.receivers import Receivers, respond_once
 from tests.running import settings_for
 from tollhouse.platform.outgoing.outbound import Outbound
 
+pytestmark = pytest.mark.long
+
 SENDS = 24
 PUBLIC, PRIVATE = "127.0.0.9", "127.0.0.10"
 """In this bed the network of the one is allowed and that of the other is not."""

@@ -17,7 +17,10 @@ from tollhouse.instance.doctor.connections import examine_pooler
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.settings.config import InvalidSettingsError, load
 
-pytestmark = pytest.mark.skipif(pgbouncer.PROGRAM is None, reason="PgBouncer is not installed; .ci/run installs it")
+pytestmark = [
+    pytest.mark.skipif(pgbouncer.PROGRAM is None, reason="PgBouncer is not installed; .ci/run installs it"),
+    pytest.mark.long,
+]
 
 SERVER_CONNECTIONS = 2
 SLEEP = "SELECT pg_sleep(0.01), $1::int AS number"

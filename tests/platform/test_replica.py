@@ -19,7 +19,7 @@ from tollhouse.platform.database.replica import READS, Replica
 from tollhouse.platform.log.metrics import INSTANCE
 from tollhouse.platform.settings.config import InvalidSettingsError, load
 
-pytestmark = pytest.mark.xdist_group("standby")
+pytestmark = [pytest.mark.xdist_group("standby"), pytest.mark.long]
 Servers = tuple[embedded.Server, embedded.Server]
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 PATHS = (

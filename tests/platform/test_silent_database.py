@@ -17,6 +17,8 @@ from tollhouse.platform.database import pool as db
 from tollhouse.platform.database.errors import CONNECTION_LOST, OutcomeUnknown, is_unavailable
 from tollhouse.platform.database.pool import Pool, Tx
 
+pytestmark = pytest.mark.long
+
 PID = "SELECT pg_backend_pid()"
 RAISE = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{}'; END $$"
 TEMPORARY = {

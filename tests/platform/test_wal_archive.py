@@ -16,6 +16,8 @@ from tollhouse.instance.backup.wal_receiver import SLOT, WalReceiver
 from tollhouse.instance.database import embedded
 from tollhouse.instance.database.data_folder import EmbeddedError
 
+pytestmark = pytest.mark.long
+
 DROP = "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = $1"
 
 

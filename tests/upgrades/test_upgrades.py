@@ -32,6 +32,8 @@ from tollhouse.instance.checks.run import Scope, check
 from tollhouse.instance.database import embedded
 from tollhouse.platform.database.migrations import apply, migrate, ours
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 RELEASES = {"0.1.0": 24, "0.2.0": 36}
 """How many migrations a release had. They are those of today: `schema_migrations` has the digests that it recorded."""

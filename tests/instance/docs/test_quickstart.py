@@ -14,7 +14,7 @@ import pytest
 from tests.running import free_port
 from tollhouse.instance.docs.book import chapters
 
-pytestmark = pytest.mark.xdist_group("serve")
+pytestmark = [pytest.mark.xdist_group("serve"), pytest.mark.long]
 
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 AT_MOST_S = 120

@@ -2,6 +2,7 @@
 
 from uuid import uuid4
 
+import pytest
 from playwright.async_api import Browser
 
 from tests.browser import EVERY_LOOK, IN_A_BROWSER, WIDE, visitor
@@ -49,7 +50,7 @@ NOT_LINKED = {
 }
 """Pages that no link leads to; journeys see them."""
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tuple[list[str], str]:

@@ -30,7 +30,7 @@ WITHDRAWAL = {
     "provider_fields": {"account_holder_name": "Alice Arabica", "reference": "Beans"},
 }
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 BALANCES = re.compile(rb"<Bal>.*?</Bal>", re.DOTALL)
 
 

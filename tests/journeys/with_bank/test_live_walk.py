@@ -24,7 +24,7 @@ from tests.receiver import Receiver
 from tests.running import Service
 from tollhouse.http.texts import Texts
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 @asynccontextmanager

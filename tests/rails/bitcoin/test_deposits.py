@@ -9,6 +9,7 @@ from collections import Counter
 
 import msgspec
 
+from tests.extent import EXTENT
 from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.wallet import ACCOUNT, THEIRS
 from tollhouse.rails.bitcoin.network import keys
@@ -24,7 +25,7 @@ from tollhouse.rails.bitcoin.network.transfers import (
     unlisted,
 )
 
-BLOCKS = int(os.environ.get("TOLLHOUSE_BITCOIN_BLOCKS", "300"))
+BLOCKS = int(os.environ.get("TOLLHOUSE_BITCOIN_BLOCKS", EXTENT.of(300, short=80)))
 ADDRESSES = keys.addresses(ACCOUNT, keys.DEPOSITS, range(20))
 DEPOSIT, OTHER = ADDRESSES[:2]
 DEPTH = 6

@@ -13,6 +13,7 @@ import asyncpg
 import msgspec
 import pytest
 
+from tests.extent import EXTENT
 from tests.payments.bank import purse
 from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.receiving import PRICE, BitcoinReceiver
@@ -25,7 +26,7 @@ from tollhouse.rails.bitcoin.network import keys
 from tollhouse.rails.chains import store
 from tollhouse.rails.chains.model import LEASE
 
-BLOCKS = int(os.environ.get("TOLLHOUSE_BITCOIN_BLOCKS", "200"))
+BLOCKS = int(os.environ.get("TOLLHOUSE_BITCOIN_BLOCKS", EXTENT.of(200, short=60)))
 DEPTH, RECENT = 4, 20
 HELD = """
     SELECT coalesce(sum(CASE d.code WHEN $1 THEN p.amount ELSE -p.amount END), 0)::bigint AS held

@@ -21,6 +21,8 @@ from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.evm.network.node import EvmNode
 from tollhouse.rails.settings import EvmSettings
 
+pytestmark = pytest.mark.long
+
 ENDS_WITHIN_S = 300
 LINK = re.compile(r"^Live link, ethereum:USDC +(\S+)$", re.MULTILINE)
 WATCH = re.compile(r"^Watch them on (\S+)$", re.MULTILINE)

@@ -13,6 +13,7 @@ from typing import Literal
 import pytest
 
 from tests.cast import sign_up
+from tests.extent import EXTENT
 from tests.payments.shop import approve_project
 from tests.rails.evm import simulated_checks as checks
 from tests.rails.evm.fake_node import answering
@@ -26,7 +27,7 @@ from tollhouse.kernel import clock
 from tollhouse.rails import chain_health
 from tollhouse.rails.evm import payouts_jobs
 
-BLOCKS = int(os.environ.get("TOLLHOUSE_EVM_BLOCKS", "150"))
+BLOCKS = int(os.environ.get("TOLLHOUSE_EVM_BLOCKS", EXTENT.of(150, short=40)))
 SEED = int(os.environ.get("TOLLHOUSE_EVM_SEED", "7"))
 CHECK_EVERY = 500
 

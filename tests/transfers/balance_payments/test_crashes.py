@@ -23,6 +23,8 @@ from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.balance_payments import actions
 from tollhouse.transfers.balance_payments.new_payment import NewBalancePayment, PartialAmount
 
+pytestmark = pytest.mark.long
+
 TABLES = (
     "balance_payments", "ledger_accounts", "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds",
     "webhook_events", "webhook_deliveries", "webhook_deliveries_later", "idempotency_keys",

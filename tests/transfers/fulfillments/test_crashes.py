@@ -18,6 +18,8 @@ from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.fulfillments import actions, simulator
 from tollhouse.transfers.fulfillments.new_fulfillment import NewFulfillment
 
+pytestmark = pytest.mark.long
+
 TABLES = (
     "fulfillments", "ledger_accounts", "ledger_transactions", "ledger_postings", "ledger_entries", "ledger_holds",
     "webhook_events", "webhook_deliveries",

@@ -23,6 +23,8 @@ from tollhouse.transfers.withdrawals import actions, jobs, sending
 from tollhouse.transfers.withdrawals import review as reviewing
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
+pytestmark = pytest.mark.long
+
 TABLES = (*TABLES_OF_PAYMENTS, "withdrawals", "withdrawal_quotes")
 ARRIVED = PayoutState("succeeded", network_fee_minor=7)
 
