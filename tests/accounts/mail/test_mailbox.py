@@ -4,6 +4,7 @@ import asyncio
 import html
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from tests.forms import seen
 from tests.pages.console.operator_pages import signed_in_operator
 from tests.rails.bank.camt import ACCOUNT
 from tests.running import Service, settings_for
+from tollhouse.accounts.mail.model import LIFETIMES_S
 from tollhouse.kernel import clock
 from tollhouse.platform.settings.config import InvalidSettingsError
 
@@ -23,6 +25,10 @@ LINK = re.compile(r'class="btn" href="http://[^/]+(/verify/[\w-]+)"')
 WRITE = """
     INSERT INTO mails (id, about, recipient, language, created_at, useful_until, sent_at, shown_at, given_up_at, error)
     VALUES ($1, 'factor_on', $2, 'en', $3::timestamptz, $3::timestamptz + interval '1 day', $4, $5, $6, $7)
+"""
+WRITE_KIND = """
+    INSERT INTO mails (id, about, recipient, language, created_at, useful_until, sent_at)
+    VALUES ($1, $2, $3, 'en', $4::timestamptz, $4::timestamptz + interval '1 day', $4)
 """
 SHOWN = "SELECT id FROM mails WHERE recipient = $1 AND shown_at IS NOT NULL"
 
@@ -43,6 +49,17 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
         assert "is verified" in (await actor.form(path, {})).ok().text
         assert (await actor.send("GET", f"/operator/mail/{rows[0]['id']}")).ok(303).location.startswith("/operator/signin")
         await seen(olga, f"/operator/mail/{uuid4()}", 404)
+
+
+async def test_every_kind_of_email_has_a_name(service: Service) -> None:
+    async with signed_in_operator(service) as olga:
+        written = clock.now() + timedelta(days=30)
+        for kind in LIFETIMES_S:
+            await olga.sql(WRITE_KIND, uuid4(), kind, f"{kind}@example.com", written)
+        await seen(olga, "/operator/mail")
+        for row in await olga.sql("SELECT id, recipient FROM mails WHERE created_at = $1", written):
+            assert row["recipient"] in await seen(olga, f"/operator/mail/{row['id']}")
+        await olga.sql("DELETE FROM mails WHERE created_at = $1", written)
 
 
 async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., Service]) -> None:
