@@ -1,7 +1,7 @@
 """Record the database of this version and what the API says of it: `just release-data VERSION`.
 
 A plugin of pytest. All tests of the run share one database; when they are over, its rows are dumped. It uses only what the
-trees of all releases have: 0.1.0 and 0.2.0 were recorded by it afterwards.
+trees of all releases have.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ from tests.upgrades.api_lists import read_lists
 
 HERE = Path(__file__).parent
 TESTS = (
+    "tests/transfers/conversions/test_price_feed.py::test_prices_are_read_compared_and_posted",
     "tests/accounts/mail/test_links.py::test_a_new_device_is_reported_once",
     "tests/rails/bank/test_payouts.py::test_a_withdrawal_leaves_and_comes_back",
     "tests/rails/bank/test_payouts.py::test_a_refund_leaves_to_whoever_paid_and_comes_back",
@@ -40,7 +41,6 @@ TESTS = (
     "tests/payments/refunds/test_refunds.py::test_a_dispute_that_is_won",
     "tests/payments/refunds/test_refunds.py::test_a_debt_is_repaid_first",
     "tests/transfers/conversions/test_conversions.py::test_a_quote_and_its_conversion",
-    "tests/transfers/conversions/test_conversions.py::test_prices_of_live_mode",
     "tests/transfers/conversions/test_rules.py::test_each_payment_is_converted_once",
     "tests/transfers/conversions/test_rules.py::test_changing_and_ending",
     "tests/transfers/fulfillments/test_fulfillments.py::test_delivered",
@@ -58,6 +58,41 @@ TESTS = (
     "tests/oauth/test_connections.py::test_owner_disconnects_all_merchants",
     "tests/pages/console/test_pages.py::test_a_merchant_is_suspended_with_a_reason_and_goes_on",
     "tests/pages/console/test_pages.py::test_a_project_is_approved_and_sells",
+    "tests/rails/bank/test_reports.py::test_a_rejected_transfer_fails_and_the_others_go_on",
+    "tests/rails/bank/test_reports.py::test_what_is_accepted_is_only_shown",
+    "tests/rails/bank/test_reports.py::test_an_announced_transfer_is_credited_once_by_its_statement",
+    "tests/rails/bank/test_channel.py::test_an_exported_batch_is_sent_until_the_bank_has_it",
+    "tests/rails/bank/test_restored.py::test_an_operator_pauses_and_resumes_payouts",
+    "tests/rails/bank/test_provider_payouts.py",
+    "tests/ledger/accounting/test_trial_balance.py::test_totals_are_the_same_before_and_after_they_are_added",
+    "tests/payments/receipts/test_receipts.py::test_numbers_follow_each_other",
+    "tests/accounts/mail/test_receipt_mails.py::test_the_customer_of_a_link_gets_the_receipt_once",
+    "tests/accounts/settings/test_logo_pages.py::test_the_settings_show_it_on_both_grounds_and_remove_it",
+    "tests/accounts/settings/test_logo_pages.py::test_a_logo_is_served_for_images_only",
+    "tests/pages/dashboard/test_saved_filters.py::test_they_are_of_one_user_and_one_mode",
+    "tests/payments/refunds/test_reversals.py::test_credited_money_that_is_gone_is_charged_back_and_comes_back_once",
+    "tests/payments/refunds/test_reversals.py::test_what_was_spent_or_refunded_becomes_debt",
+    "tests/payments/refunds/test_reversals.py::test_a_dispute_after_a_refund_is_recorded_charged_and_has_the_refund_as_evidence",
+    "tests/payments/transactions/test_first_seen.py::test_a_transfer_keeps_its_moment_and_a_replacement_has_its_own",
+    "tests/payments/refunds/test_chargeback_notes.py",
+    "tests/payments/disputes/test_disputes.py::test_evidence_is_a_draft_until_it_is_submitted",
+    "tests/transfers/conversions/test_positions.py::test_a_position_follows_live_conversions",
+    "tests/instance/personal_data/test_export.py::test_evidence_is_exported_when_it_is_submitted",
+    "tests/transfers/withdrawals/test_batches.py::test_all_are_created_once",
+    "tests/transfers/withdrawals/test_schedules.py::test_everything_above_is_withdrawn_once_a_day",
+    "tests/transfers/withdrawals/test_saved_recipients.py::test_a_recipient_is_paid_after_a_day",
+    "tests/transfers/withdrawals/test_saved_recipients.py::test_only_saved_recipients",
+    "tests/transfers/withdrawals/test_saved_recipients.py::test_in_live_mode_every_user_gets_an_email",
+    "tests/rails/cards/test_card_payments.py::test_a_customer_pays_on_the_page_of_the_provider",
+    "tests/rails/cards/balance/test_balance_transactions.py::test_fees_and_payouts_are_posted_once",
+    "tests/pages/console/test_state.py::test_the_database_keeps_one_last_look",
+    "tests/rails/evm/test_payouts_of_withdrawals.py::test_a_withdrawal_is_paid_from_request_to_block",
+    "tests/rails/evm/test_reversed_deposits.py::test_the_same_block_can_be_dropped_twice",
+    "tests/rails/evm/test_sweeps.py::test_ether_of_closed_payments_is_collected",
+    "tests/rails/evm/test_rail_balances.py::test_what_nobody_explains_is_a_difference",
+    "tests/rails/bitcoin/test_receiving.py::test_a_payment_is_seen_confirmed_and_credited_once",
+    "tests/rails/bitcoin/test_payouts.py::test_a_batch_is_paid_from_withdrawal_to_final_block",
+    "tests/rails/bitcoin/test_balances.py::test_what_somebody_moved_by_hand_is_a_difference_until_it_is_booked",
 )
 """They leave a row in every table."""
 SCOPES = "account:read balances:read payments:read payments:write offline_access"
@@ -76,8 +111,9 @@ async def _same(dsn: str) -> str:
     return dsn
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Give the one database to tests that want one of their own."""
+    config.addinivalue_line("markers", "xdist_group(name): of pytest-xdist, which does not run here")
     for name in ("new_database", "migrated_database", "copied_database"):
         setattr(running, name, _same)
 
