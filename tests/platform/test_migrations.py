@@ -1,5 +1,7 @@
 """A program meets only the schema it was made for, and says what to do about another."""
 
+import re
+
 import asyncpg
 import pytest
 
@@ -9,7 +11,13 @@ from tollhouse.instance import main
 from tollhouse.instance.database import embedded
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.database import migrations
-from tollhouse.platform.database.migrations import MigrationsDisagreeError, UnsupportedServerError, migrate, require_current
+from tollhouse.platform.database.migrations import (
+    DatabaseTooOldError,
+    MigrationsDisagreeError,
+    UnsupportedServerError,
+    migrate,
+    require_current,
+)
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.server import health
 
@@ -81,3 +89,69 @@ async def test_a_part_on_an_empty_database_says_what_to_do(service: Service, ser
     outcome = await tollhouse(service, part, DATABASE_URL=dsn, TOLLHOUSE_SECRET_KEYS=KEY)
     assert outcome.status == 1
     assert "run `tollhouse migrate`" in outcome.talk
+
+
+RECORDED = """
+    INSERT INTO schema_migrations (number, name, digest)
+    SELECT nth, nth || '_old.sql', '' FROM generate_series(1, $1::int) nth
+"""
+REFUSED = "this database is of version {}. Upgrade to 0.3.0 first, then to this version"
+PLAIN_TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+
+
+async def older_database(dsn: str, last: int) -> str:
+    """A database whose last migration has this number."""
+    dsn = await new_database(dsn)
+    await run(dsn, migrations.CREATE_RECORD)
+    connection = await asyncpg.connect(dsn)
+    await connection.execute(RECORDED, last)
+    await connection.close()
+    return dsn
+
+
+@pytest.mark.parametrize(
+    ("last", "version"),
+    [
+        (24, "0.1.0"),
+        (36, "0.2.0"),
+        (57, "between releases, at migration 0057"),
+        (119, "between releases, at migration 0119"),
+    ],
+)
+async def test_a_database_before_the_baseline_is_refused_untouched(server: embedded.Server, last: int, version: str) -> None:
+    dsn, says = await older_database(server.cluster.dsn, last), REFUSED.format(version)
+    pool = Pool(dsn, 1)
+    for refusing in (migrate(dsn), require_current(pool)):
+        with pytest.raises(DatabaseTooOldError) as refused:
+            await refusing
+        assert str(refused.value) == says
+    with pytest.raises(TemporarilyUnavailable) as unavailable:
+        await health.require_ready(pool)
+    assert unavailable.value.detail == says
+    assert [row["relname"] for row in await pool.fetch(PLAIN_TABLES)] == ["schema_migrations"]
+    assert [row["count"] for row in await pool.fetch("SELECT count(*) FROM schema_migrations")] == [last]
+    await pool.close()
+    with pytest.raises(DatabaseTooOldError, match=re.escape(says)):
+        migrations.refuse_older(last)
+
+
+@pytest.mark.parametrize("command", ["migrate", "serve", "web", "worker", "doctor"])
+async def test_commands_name_the_version_between(service: Service, server: embedded.Server, command: str) -> None:
+    outcome = await tollhouse(service, command, DATABASE_URL=await older_database(server.cluster.dsn, 36))
+    assert outcome.status == 1
+    assert REFUSED.format("0.2.0") in " ".join(f"{outcome.out} {outcome.talk}".split())
+
+
+async def test_a_database_of_the_release_of_the_baseline_has_it(server: embedded.Server) -> None:
+    dsn = await migrated_database(server.cluster.dsn)
+    connection = await asyncpg.connect(dsn)
+    baseline = migrations.oldest().baseline
+    assert baseline is not None
+    recorded_by_release = bytes.fromhex(baseline["digest"])
+    change = "UPDATE schema_migrations SET digest = $1 WHERE number = $2"
+    await connection.execute(change, recorded_by_release, migrations.oldest().number)
+    assert await migrate(dsn) == []
+    await connection.execute(change, b"other", migrations.oldest().number)
+    with pytest.raises(MigrationsDisagreeError, match="changed after it was applied"):
+        await migrate(dsn)
+    await connection.close()

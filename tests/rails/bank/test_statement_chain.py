@@ -14,7 +14,7 @@ from tests.invariants import broken_invariants
 from tests.rails.bank import camt
 from tests.rails.bank.camt import IBAN, Line, statement
 from tests.rails.bank.steps import ACCOUNT, Bank, context
-from tests.running import migrated_database, new_database, settings_for
+from tests.running import migrated_database, settings_for
 from tollhouse.http.services import Work
 from tollhouse.instance import main
 from tollhouse.instance.database import embedded
@@ -22,7 +22,6 @@ from tollhouse.kernel.bank_codes import creditor_reference
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Observation
-from tollhouse.platform.database.migrations import apply, ours
 from tollhouse.rails.bank import imports, imports_store
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.bank.import_steps import take_step
@@ -323,52 +322,3 @@ async def test_nothing_of_the_bank_is_written_without_its_posting(bank: Bank, sp
     await bank.brings(days(700)[0].raw)
     with pytest.raises(asyncpg.CheckViolationError, match=says):
         await bank.services.db.execute(spoil)
-
-
-PAST = """
-    INSERT INTO bank_statements (id, iban, statement_id, currency, opening_minor, closing_minor, first_on, last_on, entries,
-                                 digest, imported_by, imported_at, closing_on)
-    SELECT ('00000000-0000-7000-8000-00000000000' || nth)::uuid, '{iban}', 'old ' || nth, 'EUR', 0, closing, day, day, 1,
-           sha256(nth::text::bytea), 'olga', now(), day
-    FROM (VALUES (1, 100, date '2026-11-02'), (2, 4000, date '2026-11-05')) s (nth, closing, day);
-    INSERT INTO bank_entries (id, identity, first_statement_id, side, currency, amount_minor, booked_on, is_reversal)
-    SELECT ('00000000-0000-7000-8001-00000000000' || nth)::uuid, sha256(nth::text::bytea),
-           ('00000000-0000-7000-8000-00000000000' || statement)::uuid, side, 'EUR', amount, day, false
-    FROM (VALUES (1, 1, 'credit', 300, date '2026-11-02'), (2, 1, 'debit', 200, date '2026-11-02'),
-                 (3, 2, 'credit', 900, date '2026-11-05')) e (nth, statement, side, amount, day);
-    INSERT INTO bank_entry_parts (id, entry_id, nth, amount_minor, words, outcome, because, decided_by, decided_because,
-                                  decided_at)
-    SELECT gen_random_uuid(), e.id, 0, e.amount_minor, 'past', d.outcome, 'No payment', d.by, d.because, d.at
-    FROM bank_entries e
-    JOIN (VALUES ('credit', 'unmatched', NULL, NULL, NULL::timestamptz), ('debit', 'dismissed', 'olga', 'fee', now()))
-        d (side, outcome, by, because, at) ON d.side = e.side;
-"""
-
-
-async def test_entries_of_the_past_are_posted_by_a_migration(server: embedded.Server) -> None:
-    dsn = await new_database(server.cluster.dsn)
-    migrations = ours()
-    of_the_past = next(one.number for one in migrations if one.name.endswith("_bank_books.sql"))
-    await apply(dsn, migrations[: of_the_past - 1])
-    connection = await asyncpg.connect(dsn)
-    await connection.execute(PAST.format(iban=IBAN))
-    await connection.close()
-    await apply(dsn, migrations)
-    services = main.create_services(settings_for(dsn, fresh=False, **camt.ACCOUNT), connections=2)
-    bank = Bank(services)
-    try:
-        before = {BOOKS: 4_000, "equity:bank_opening": 3_000, "equity:dismissed": -200, "unmatched:bank": 1_200}
-        assert await balances(bank) == before
-        missed = Line(50, words="missed", day=date(2026, 11, 3))  # no gap was noticed then
-        await bank.shows(missed, opening=100, on=date(2026, 11, 3))
-        assert await balances(bank) == before | {"equity:bank_opening": 2_950, "unmatched:bank": 1_250}
-        [debit] = [
-            row["id"] for row in await services.db.fetch("SELECT id FROM bank_entry_parts WHERE outcome = 'dismissed'")
-        ]
-        with pytest.raises(BankRefusedError, match="already matched"):
-            await bank.dismiss(UUID(str(debit)))
-        await bank.shows(Line(7, day=date(2026, 11, 6)), opening=4_000, on=date(2026, 11, 6))
-        assert (await balances(bank))[BOOKS] == 4_007
-    finally:
-        await services.db.close()
-    assert await broken_invariants(dsn) == []

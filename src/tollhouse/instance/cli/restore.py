@@ -82,7 +82,7 @@ def open_backup(file: Path, identity: Path | None, keys: Path | None) -> Iterato
     Raises `BackupError`.
     """
     with backup.unpack(file, identity) as opened:
-        require_no_newer(file, opened.manifest)
+        require_this_version(file, opened.manifest)
         if keys is not None:
             opened = msgspec.structs.replace(opened, keys=backup.read_keys(keys, identity))  # noqa: PLW2901
         yield opened
@@ -106,7 +106,7 @@ def from_archive(settings: Settings, folder: Path, archive: Path, ring: str | No
     `until` is the point in time; None for the end of the archive. `ring` is the text of the key ring, if none is configured.
     """
     base = wal_archive.base_before(archive, until)
-    require_no_newer(base.folder, base.manifest)
+    require_this_version(base.folder, base.manifest)
     settings = with_key_ring(settings, ring)
     require_keys(settings, base.manifest.check_values)
     with new_data_folder(folder, ring) as temporary:
@@ -188,10 +188,14 @@ async def finish(settings: Settings, data_until: str) -> list[str]:
     return [] if result is None else result.broken
 
 
-def require_no_newer(file: Path, manifest: Manifest) -> None:
-    """Raise `BackupError` if a newer program than this wrote the backup."""
+def require_this_version(file: Path, manifest: Manifest) -> None:
+    """Raise `BackupError` if a newer program than this wrote the backup, or one whose databases this one cannot upgrade."""
     if manifest.migration > migrations.ours()[-1].number:
         raise BackupError(f"{file} was written by a newer version of Tollhouse ({manifest.program}). Install that version.")
+    try:
+        migrations.refuse_older(manifest.migration)
+    except migrations.DatabaseTooOldError as error:
+        raise BackupError(f"{file} cannot be restored by this version: {error}.") from None
 
 
 def with_key_ring(settings: Settings, keys: str | None) -> Settings:

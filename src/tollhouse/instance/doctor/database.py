@@ -19,7 +19,12 @@ from tollhouse.kernel.bank_days import before_bank_days
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.platform.database.errors import UNREACHABLE
-from tollhouse.platform.database.migrations import MigrationsDisagreeError, UnsupportedServerError, require_current
+from tollhouse.platform.database.migrations import (
+    DatabaseTooOldError,
+    MigrationsDisagreeError,
+    UnsupportedServerError,
+    require_current,
+)
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.database.transaction import Row
 from tollhouse.platform.encryption import KeyRing
@@ -88,6 +93,10 @@ async def _schema(pool: Pool) -> Finding:
         await require_current(pool)
     except UnsupportedServerError as error:
         return Finding("schema", "failure", f"PostgreSQL is too old: {error}.", "Upgrade PostgreSQL.")
+    except DatabaseTooOldError as error:
+        return Finding(
+            "schema", "failure", f"The schema is too old: {error}.", "Install that version first (docs/operations.md)."
+        )
     except MigrationsDisagreeError as error:
         return Finding("schema", "failure", f"The schema is not that of this version: {error}.", "Run `tollhouse migrate`.")
     return Finding("schema", "ok", "The schema is that of this version.")

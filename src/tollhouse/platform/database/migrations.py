@@ -1,5 +1,6 @@
 """Migrations: numbered SQL files, applied in order under an advisory lock, each in a transaction, forward only.
 
+The first one is the baseline: the whole schema of a release. A database of that release has it; an older one is refused.
 A file whose leading comments have the line `-- transactional: false` runs outside a transaction, statement by statement.
 It is recorded after its last statement; one that was interrupted is run again from its first.
 """
@@ -23,6 +24,9 @@ from tollhouse.platform.failure import Failure
 
 LOCK_KEY = 0x746F6C6C  # "toll"
 NUMBERED = re.compile(r"(?P<number>[0-9]{4})_[a-z_]+\.sql")
+BASELINE = re.compile(r"-- Baseline of (?P<version>[0-9.]+), whose last migration has the digest (?P<digest>[0-9a-f]{64})\n")
+OLDER_RELEASES = {24: "0.1.0", 36: "0.2.0"}
+"""Releases before the baseline, by the number of their last migration."""
 
 CREATE_RECORD = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -70,6 +74,16 @@ class Migration(NamedTuple):
         return hashlib.sha256(self.sql.encode()).digest()
 
     @property
+    def baseline(self) -> re.Match[str] | None:
+        """If it is a baseline: the release whose schema it makes."""
+        return BASELINE.match(self.sql)
+
+    def is_recorded_as(self, digest: bytes) -> bool:
+        """Whether a database with this digest has it. For a baseline, also that of the last migration of its release."""
+        baseline = self.baseline
+        return digest == self.digest or (baseline is not None and digest == bytes.fromhex(baseline["digest"]))
+
+    @property
     def is_transactional(self) -> bool:
         """Whether it runs in one transaction."""
         return NOT_TRANSACTIONAL.match(self.sql) is None
@@ -91,6 +105,10 @@ class MigrationsDisagreeError(Failure):
     """The migrations of the database are not those of this version. The text says what to do."""
 
 
+class DatabaseTooOldError(MigrationsDisagreeError):
+    """The database is of a release before the baseline. The text says which release to install first."""
+
+
 class UnsupportedServerError(Failure):
     """PostgreSQL is too old. The text says what to do."""
 
@@ -101,10 +119,11 @@ def ours() -> list[Migration]:
 
 
 def in_folder(folder: Traversable) -> list[Migration]:
-    """The migrations of a folder. Raises `MigrationsDisagreeError` if a number is missing or used twice."""
+    """The migrations of a folder, from a baseline or 1. Raises `MigrationsDisagreeError` if a number is missing or twice."""
     files = [file for file in folder.iterdir() if NUMBERED.fullmatch(file.name)]
     found = sorted(Migration(int(file.name[:4]), file.name, file.read_text("utf-8")) for file in files)
-    if [migration.number for migration in found] != list(range(1, len(found) + 1)):
+    first = found[0].number if found and found[0].baseline else 1
+    if [migration.number for migration in found] != list(range(first, first + len(found))):
         raise MigrationsDisagreeError("the migration files have a gap or a repeat")
     return found
 
@@ -134,7 +153,7 @@ async def apply(dsn: str, migrations: list[Migration], application: str | None =
     raw = await connect(dsn, settings=LIMITS)
     try:
         for migration in migrations:
-            if await _apply_between_others(raw, dsn, migration, migrations[-1], application):
+            if await _apply_between_others(raw, dsn, migration, migrations, application):
                 done.append(migration.name)  # noqa: PERF401 - one after the other
     finally:
         await raw.close()
@@ -142,13 +161,13 @@ async def apply(dsn: str, migrations: list[Migration], application: str | None =
 
 
 async def _apply_between_others(
-    raw: "asyncpg.Connection[asyncpg.Record]", dsn: str, migration: Migration, last: Migration, application: str | None
+    raw: "asyncpg.Connection[asyncpg.Record]", dsn: str, migration: Migration, all_: list[Migration], application: str | None
 ) -> bool:
     """Apply one migration, and again if it lost a deadlock with a request of the service. Whether it was missing."""
     for tries_left in reversed(range(DEADLOCKS_MAX)):
         try:
             async with _locked_transaction(raw):
-                return await _apply_one(raw, dsn, migration, last, application)
+                return await _apply_one(raw, dsn, migration, all_, application)
         except asyncpg.DeadlockDetectedError:
             if not tries_left:
                 raise
@@ -157,14 +176,15 @@ async def _apply_between_others(
 
 
 async def _apply_one(
-    raw: "asyncpg.Connection[asyncpg.Record]", dsn: str, migration: Migration, last: Migration, application: str | None
+    raw: "asyncpg.Connection[asyncpg.Record]", dsn: str, migration: Migration, all_: list[Migration], application: str | None
 ) -> bool:
     await raw.execute(CREATE_RECORD)
     applied = {row["number"]: row["digest"] for row in await raw.fetch(APPLIED)}
-    _refuse_newer(max(applied, default=0), last)
+    _refuse_newer(max(applied, default=0), all_[-1])
+    if applied:
+        refuse_older(max(applied), all_[0])
     if migration.number in applied:
-        if applied[migration.number] != migration.digest:
-            raise MigrationsDisagreeError(f"{migration.name} was changed after it was applied")
+        _require_digest(applied[migration.number], migration)
         return False
     statements = list(migration.statements())
     if migration.is_transactional:
@@ -190,23 +210,27 @@ async def require_current(db: Pool) -> None:
         raise UnsupportedServerError(
             f"the server is PostgreSQL {row['server_version']}, and this program needs {SERVER_VERSION_MIN} or newer"
         )
-    last = _last()
+    first, last = _first_and_last()
     _refuse_newer(row["number"], last)
+    refuse_older(row["number"], first)
     if row["number"] < last.number:
         raise MigrationsDisagreeError(
             f"the database is at migration {row['number']:04d} and this program needs {last.number:04d}: "
             "run `tollhouse migrate`"
         )
-    _require_digest(row, last)
+    _require_digest(row["digest"], last)
 
 
 async def require_applied(db: Pool) -> None:
     """Raises `MigrationsDisagreeError` unless the migrations of this version were applied; newer ones may have been too."""
-    last = _last()
+    first, last = _first_and_last()
     row = await _recorded(db, OURS, last.number)
     if row is None:
+        newest = await _recorded(db, LAST)
+        if newest is not None:
+            refuse_older(newest["number"], first)
         raise MigrationsDisagreeError(f"the database lacks migration {last.number:04d}: run `tollhouse migrate`")
-    _require_digest(row, last)
+    _require_digest(row["digest"], last)
 
 
 async def _recorded(db: Pool, statement: str, *args: object) -> Row | None:
@@ -216,14 +240,30 @@ async def _recorded(db: Pool, statement: str, *args: object) -> Row | None:
         return None
 
 
-def _require_digest(row: Row, migration: Migration) -> None:
-    if row["digest"] != migration.digest:
+def _require_digest(digest: bytes, migration: Migration) -> None:
+    if not migration.is_recorded_as(digest):
         raise MigrationsDisagreeError(f"{migration.name} was changed after it was applied")
 
 
 @cache
-def _last() -> Migration:
-    return ours()[-1]
+def _first_and_last() -> tuple[Migration, Migration]:
+    migrations = ours()
+    return migrations[0], migrations[-1]
+
+
+def oldest() -> Migration:
+    """The first migration of this version."""
+    return _first_and_last()[0]
+
+
+def refuse_older(number: int, first: Migration | None = None) -> None:
+    """Raise `DatabaseTooOldError` if a database at migration `number` is older than the baseline of this version."""
+    baseline = (first or oldest()).baseline
+    if baseline is not None and number < (first or oldest()).number:
+        version = OLDER_RELEASES.get(number, f"between releases, at migration {number:04d}")
+        raise DatabaseTooOldError(
+            f"this database is of version {version}. Upgrade to {baseline['version']} first, then to this version"
+        )
 
 
 def _refuse_newer(number: int, last: Migration) -> None:

@@ -1,2 +1,0 @@
--- No statement reads it.
-DROP VIEW whole_withdrawals;

@@ -1,0 +1,5085 @@
+-- Baseline of 0.3.0, whose last migration has the digest ce5897ee32d516787f2c0949b3b95cc8c605d1a1adeabc0c87534d11cb92832f
+--
+-- The whole schema of that release with the rows that belong to it, made from its 120 migrations. Packages follow each other from
+-- the lowest floor. What a table or a function needs stands before it; keys to tables that stand later, and triggers, are at the end.
+
+SET LOCAL check_function_bodies = off;
+
+-- platform.database
+
+CREATE TABLE state_transitions (
+    record text NOT NULL,
+    from_status text NOT NULL,
+    to_status text NOT NULL,
+    CONSTRAINT state_transitions_pkey PRIMARY KEY (record, from_status, to_status)
+);
+INSERT INTO state_transitions (record, from_status, to_status) VALUES
+    ('balance_payments', 'captured', 'partially_refunded'), ('balance_payments', 'captured', 'refunded'),
+    ('balance_payments', 'partially_refunded', 'refunded'),
+    ('balance_payments', 'reserved', 'captured'), ('balance_payments', 'reserved', 'expired'),
+    ('balance_payments', 'reserved', 'released'),
+    ('bank_imports', 'importing', 'imported'), ('bank_imports', 'importing', 'refused'),
+    ('bank_imports', 'importing', 'stopped'),
+    ('bank_imports', 'unconfirmed', 'uploaded'),
+    ('bank_imports', 'uploaded', 'imported'), ('bank_imports', 'uploaded', 'importing'),
+    ('bank_imports', 'uploaded', 'refused'), ('bank_imports', 'uploaded', 'unconfirmed'),
+    ('bank_payouts', 'confirmed', 'returned'),
+    ('bank_payouts', 'exported', 'confirmed'), ('bank_payouts', 'exported', 'refused'),
+    ('bank_payouts', 'exported', 'returned'),
+    ('bank_payouts', 'prepared', 'confirmed'), ('bank_payouts', 'prepared', 'exported'),
+    ('bank_payouts', 'prepared', 'refused'),
+    ('bitcoin_batches', 'broadcast', 'canceled'), ('bitcoin_batches', 'broadcast', 'confirmed'),
+    ('bitcoin_batches', 'canceled', 'confirmed'),
+    ('bitcoin_batches', 'drafted', 'broadcast'), ('bitcoin_batches', 'drafted', 'canceled'),
+    ('bitcoin_batches', 'drafted', 'confirmed'), ('bitcoin_batches', 'drafted', 'signed'),
+    ('bitcoin_batches', 'requested', 'canceled'), ('bitcoin_batches', 'requested', 'drafted'),
+    ('bitcoin_batches', 'signed', 'broadcast'), ('bitcoin_batches', 'signed', 'canceled'),
+    ('bitcoin_batches', 'signed', 'confirmed'),
+    ('bitcoin_outputs', 'confirmed', 'reversed'),
+    ('bitcoin_outputs', 'reversed', 'confirmed'),
+    ('bitcoin_outputs', 'seen', 'confirmed'), ('bitcoin_outputs', 'seen', 'vanished'),
+    ('bitcoin_outputs', 'vanished', 'confirmed'), ('bitcoin_outputs', 'vanished', 'seen'),
+    ('bitcoin_payouts', 'batched', 'completed'), ('bitcoin_payouts', 'batched', 'waiting'),
+    ('bitcoin_payouts', 'waiting', 'batched'), ('bitcoin_payouts', 'waiting', 'completed'),
+    ('bitcoin_payouts', 'waiting', 'failed'),
+    ('chain_payouts', 'mined', 'completed'), ('chain_payouts', 'mined', 'failed'), ('chain_payouts', 'mined', 'signed'),
+    ('chain_payouts', 'reserved', 'signed'), ('chain_payouts', 'reserved', 'waiting'),
+    ('chain_payouts', 'signed', 'completed'), ('chain_payouts', 'signed', 'failed'), ('chain_payouts', 'signed', 'mined'),
+    ('chain_payouts', 'waiting', 'failed'), ('chain_payouts', 'waiting', 'reserved'),
+    ('chargeback_responses', 'needed', 'accepted'), ('chargeback_responses', 'needed', 'expired'),
+    ('chargeback_responses', 'needed', 'submitted'),
+    ('chargebacks', 'lost', 'won'),
+    ('chargebacks', 'open', 'lost'), ('chargebacks', 'open', 'won'),
+    ('fulfillments', 'pending', 'canceled'), ('fulfillments', 'pending', 'processing'),
+    ('fulfillments', 'processing', 'completed'), ('fulfillments', 'processing', 'failed'),
+    ('fulfillments', 'processing', 'partially_completed'),
+    ('incoming_transfers', 'seen', 'confirmed'), ('incoming_transfers', 'seen', 'vanished'),
+    ('incoming_transfers', 'vanished', 'confirmed'), ('incoming_transfers', 'vanished', 'seen'),
+    ('outgoing_transfers', 'approved', 'rejected'),
+    ('outgoing_transfers', 'not_required', 'rejected'),
+    ('outgoing_transfers', 'required', 'approved'), ('outgoing_transfers', 'required', 'rejected'),
+    ('payment_reversals', 'expected', 'reinstated'), ('payment_reversals', 'expected', 'reversed'),
+    ('payment_reversals', 'reversed', 'reinstated'),
+    ('transactions', 'chargeback', 'partially_refunded'), ('transactions', 'chargeback', 'refund_required'),
+    ('transactions', 'chargeback', 'refunded'), ('transactions', 'chargeback', 'succeeded'),
+    ('transactions', 'expired', 'refund_required'), ('transactions', 'expired', 'succeeded'),
+    ('transactions', 'failed', 'refund_required'), ('transactions', 'failed', 'succeeded'),
+    ('transactions', 'partially_refunded', 'chargeback'), ('transactions', 'partially_refunded', 'refunded'),
+    ('transactions', 'partially_refunded', 'succeeded'),
+    ('transactions', 'pending', 'expired'), ('transactions', 'pending', 'failed'),
+    ('transactions', 'pending', 'processing'), ('transactions', 'pending', 'refund_required'),
+    ('transactions', 'pending', 'succeeded'),
+    ('transactions', 'processing', 'expired'), ('transactions', 'processing', 'failed'),
+    ('transactions', 'processing', 'pending'), ('transactions', 'processing', 'refund_required'),
+    ('transactions', 'processing', 'succeeded'),
+    ('transactions', 'refund_required', 'chargeback'), ('transactions', 'refund_required', 'failed'),
+    ('transactions', 'refund_required', 'partially_refunded'), ('transactions', 'refund_required', 'refunded'),
+    ('transactions', 'refund_required', 'succeeded'),
+    ('transactions', 'refunded', 'chargeback'), ('transactions', 'refunded', 'partially_refunded'),
+    ('transactions', 'refunded', 'refund_required'), ('transactions', 'refunded', 'succeeded'),
+    ('transactions', 'succeeded', 'chargeback'), ('transactions', 'succeeded', 'partially_refunded'),
+    ('transactions', 'succeeded', 'refunded'),
+    ('withdrawals', 'approved', 'canceled'), ('withdrawals', 'approved', 'failed'),
+    ('withdrawals', 'approved', 'processing'),
+    ('withdrawals', 'completed', 'failed'),
+    ('withdrawals', 'pending_review', 'approved'), ('withdrawals', 'pending_review', 'canceled'),
+    ('withdrawals', 'pending_review', 'failed'),
+    ('withdrawals', 'processing', 'completed'), ('withdrawals', 'processing', 'failed');
+
+CREATE UNLOGGED TABLE failed_attempts (
+    name_hash bytea NOT NULL,
+    failed_at timestamptz[] NOT NULL,
+    forget_at timestamptz NOT NULL,
+    CONSTRAINT failed_attempts_failed_at_check CHECK (cardinality(failed_at) > 0),
+    CONSTRAINT failed_attempts_name_hash_check CHECK (octet_length(name_hash) = 32),
+    CONSTRAINT failed_attempts_pkey PRIMARY KEY (name_hash)
+);
+
+CREATE UNLOGGED TABLE worker_signs (
+    worker_id uuid NOT NULL,
+    host text NOT NULL,
+    pid int NOT NULL,
+    version text NOT NULL,
+    first_seen_at timestamptz NOT NULL,
+    last_seen_at timestamptz NOT NULL,
+    CONSTRAINT worker_signs_pkey PRIMARY KEY (worker_id)
+)
+WITH (fillfactor='50');
+
+CREATE FUNCTION current_database_identity() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT format('%s/%s', (SELECT system_identifier FROM pg_control_system()),
+                  (SELECT oid FROM pg_database WHERE datname = current_database()))
+$$;
+
+-- Whole seconds, rounded up; above 100 to two digits, so that there are few different ones.
+CREATE FUNCTION delivery_seconds(p_from timestamptz, p_to timestamptz) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN s > 100 THEN ceil(s / 10 ^ (length(s::text) - 2)) * 10 ^ (length(s::text) - 2) ELSE s END::numeric(20, 0)
+    FROM (SELECT greatest(ceil(extract(epoch FROM p_to - p_from)), 0)::numeric(20, 0) AS s) AS whole
+$$;
+
+-- The status of a dispute at a time of its environment's clock. Without a response it expires when its time is over.
+CREATE FUNCTION dispute_status(p_status text, p_response text, p_respond_by timestamptz, p_at timestamptz) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN p_status = 'won' THEN 'won'
+                WHEN p_response IN ('accepted', 'expired') THEN p_response
+                WHEN p_status = 'lost' THEN 'lost'
+                WHEN p_response IN ('submitted', 'none') THEN 'under_review'
+                WHEN p_respond_by <= p_at THEN 'expired'
+                ELSE 'needs_response' END
+$$;
+
+CREATE FUNCTION line_items_total(items jsonb) RETURNS numeric
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+    SELECT coalesce(sum((item ->> 'quantity')::numeric * (item ->> 'unit_amount_minor')::numeric), 0)
+    FROM jsonb_array_elements(items) item
+$$;
+
+CREATE FUNCTION partition_start(p_step interval, p_moment timestamptz) RETURNS timestamptz
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$
+    SELECT CASE WHEN p_step = interval '1 month' THEN date_trunc('month', p_moment AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+                ELSE date_bin(p_step, p_moment, timestamptz '2000-01-01 00:00:00+00') END
+$$;
+
+-- Drop the partitions of a table that were over by a moment; how many. Its lock would hold up everybody who comes after it, so
+-- that it gives up soon where it has to wait: the next run does it.
+CREATE FUNCTION partitions_drop(p_table text, p_ended_by timestamptz) RETURNS int
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    SET lock_timeout TO '200ms'
+    AS $_$
+DECLARE
+    v_table record;
+    v_name text;
+    v_dropped int := 0;
+BEGIN
+    SELECT * INTO STRICT v_table FROM partitioned_tables WHERE name = p_table;
+    IF NOT pg_try_advisory_xact_lock(hashtextextended(p_table || ' are dropped', 0)) THEN
+        RETURN 0;
+    END IF;
+    -- By name, so that one that an earlier version detached and did not come to drop is found as well.
+    FOR v_name IN
+        SELECT c.relname FROM pg_class c
+        WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND c.relname ~ ('^' || p_table || '_[0-9]{6,10}$')
+          AND to_timestamp(right(c.relname, -length(p_table) - 1), v_table.suffix) + v_table.step <= p_ended_by
+        ORDER BY c.relname
+    LOOP
+        EXECUTE format('DROP TABLE %I', v_name);
+        v_dropped := v_dropped + 1;
+    END LOOP;
+    RETURN v_dropped;
+END $_$;
+
+-- Make the present partition and those ahead of every table, and say for which moments all of them are there. Cheap when they
+-- are; any process may call it at any time. A table that is attached holds up no reader or writer of the others.
+CREATE FUNCTION partitions_make(p_now timestamptz, OUT covered_from timestamptz, OUT covered_until timestamptz) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET "TimeZone" TO 'UTC'
+    AS $$
+DECLARE
+    v_table record;
+    v_start timestamptz;
+    v_end timestamptz;
+    v_name text;
+    v_open boolean;
+BEGIN
+    FOR v_table IN SELECT * FROM partitioned_tables LOOP
+        v_end := partition_start(v_table.step, p_now);
+        covered_from := greatest(covered_from, v_end);
+        FOR v_slot IN 0..v_table.ahead LOOP
+            v_start := v_end;
+            v_end := v_start + v_table.step;
+            v_name := v_table.name || '_' || to_char(v_start, v_table.suffix);
+            CONTINUE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(v_name));
+            -- What ATTACH takes anyway. An advisory lock would not do: waiting for one, we do not learn of new tables.
+            EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', v_table.name);
+            CONTINUE WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(v_name));
+            v_open := v_table.open_start AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = v_table.name::regclass);
+            BEGIN
+                IF to_regclass(v_name) IS NULL THEN
+                    EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL) WITH (fillfactor = %s)', v_name, v_table.name,
+                                   v_table.fill);
+                END IF;
+                EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%L)', v_table.name, v_name,
+                               CASE WHEN v_open THEN 'MINVALUE' WHEN v_table.by_id THEN quote_literal(webhook_first_id(v_start))
+                                    ELSE quote_literal(v_start) END,
+                               CASE WHEN v_table.by_id THEN webhook_first_id(v_end)::text ELSE v_end::text END);
+            EXCEPTION WHEN invalid_object_definition THEN
+                NULL;  -- the partition with the open start takes these already
+            END;
+        END LOOP;
+        covered_until := least(covered_until, v_end);
+    END LOOP;
+END $$;
+
+CREATE FUNCTION quarter_hour(p_at timestamptz) RETURNS timestamptz
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$ SELECT date_bin('15 minutes', p_at, '2000-01-01Z'::timestamptz) $$;
+
+-- The digest of a new row. A ledger transaction is digested when its transaction commits: only then all its lines are there.
+CREATE FUNCTION row_digests_write() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO row_digests (kind, id, digest) VALUES (TG_ARGV[0], NEW.id, row_digest(NEW));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION state_transitions_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM state_transitions_require(TG_TABLE_NAME, OLD.status, NEW.status);
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION state_transitions_require(p_record text, p_from text, p_to text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM state_transitions t WHERE t.record = p_record AND t.from_status = p_from AND t.to_status = p_to) THEN
+        RAISE EXCEPTION '%: % cannot become %', p_record, p_from, p_to USING ERRCODE = 'check_violation';
+    END IF;
+END $$;
+
+CREATE FUNCTION tax_total(lines jsonb) RETURNS numeric
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum((line ->> 'amount_minor')::numeric), 0) FROM jsonb_array_elements(lines) line);
+END $$;
+
+-- accounts.approvals
+
+CREATE FUNCTION operator_action_allowed(p_action text, p_of_merchant boolean, p_has_reason boolean) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE
+        WHEN p_action = ANY (ARRAY['merchant_suspended', 'merchant_reactivated', 'merchant_exported', 'project_approval_given',
+                                   'project_approved', 'withdrawal_approved', 'refund_approved', 'payout_approved',
+                                   'application_suspended', 'application_reactivated'])
+            THEN p_of_merchant
+        WHEN p_action = ANY (ARRAY['project_rejected', 'balance_adjusted', 'withdrawal_rejected', 'refund_rejected',
+                                   'payout_refused', 'payout_to_be_refused', 'payout_returned', 'second_factor_removed',
+                                   'merchant_erased'])
+            THEN p_of_merchant AND p_has_reason
+        WHEN p_action = ANY (ARRAY['operator_invited', 'operator_joined', 'operator_closed', 'statement_imported',
+                                   'batch_exported', 'person_exported', 'person_erased',
+                                   'bitcoin_batch_exported', 'bitcoin_batch_imported', 'bitcoin_batch_replaced',
+                                   'network_payouts_exported', 'network_payouts_imported'])
+            THEN NOT p_of_merchant
+        WHEN p_action = ANY (ARRAY['transfer_assigned', 'transfer_dismissed', 'transfer_matched', 'transfer_recorded_as_fee',
+                                   'transfer_written_off', 'transfer_reopened', 'transfer_taken_back', 'payouts_paused',
+                                   'payouts_resumed', 'position_limit_changed', 'rail_float_changed',
+                                   'bitcoin_batch_canceled'])
+            THEN NOT p_of_merchant AND p_has_reason
+        ELSE false
+    END
+$$;
+
+CREATE TABLE operator_actions (
+    id uuid NOT NULL,
+    operator text NOT NULL,
+    action text NOT NULL,
+    merchant_id uuid,
+    mode text,
+    subject_id uuid NOT NULL,
+    reason text,
+    currency text,
+    amount_minor bigint,
+    at timestamptz NOT NULL,
+    client_id text,
+    on_command_line boolean DEFAULT false NOT NULL,
+    single_operator boolean DEFAULT false NOT NULL,
+    CONSTRAINT operator_actions_allowed CHECK (operator_action_allowed(action, (merchant_id IS NOT NULL), (reason IS NOT NULL)) OR ((action = 'project_changes_approved') AND (merchant_id IS NOT NULL)) OR ((action = 'project_changes_rejected') AND (merchant_id IS NOT NULL) AND (reason IS NOT NULL)) OR ((action IN ('withdrawal_approval_given', 'refund_approval_given')) AND (merchant_id IS NOT NULL)) OR ((action IN ('adjustment_approved', 'payout_refusal_approved')) AND (merchant_id IS NOT NULL) AND (reason IS NOT NULL)) OR ((action IN ('transfer_return_approved', 'import_confirmed')) AND (merchant_id IS NULL) AND (reason IS NOT NULL))),
+    CONSTRAINT operator_actions_amount CHECK (
+CASE action
+    WHEN 'position_limit_changed' THEN ((currency IS NOT NULL) AND COALESCE((amount_minor > 0), true))
+    ELSE (((currency IS NOT NULL) AND (amount_minor IS NOT NULL)) = (action IN ('balance_adjusted', 'adjustment_approved', 'rail_float_changed')))
+END),
+    CONSTRAINT operator_actions_amount_minor_check CHECK (amount_minor <> 0),
+    CONSTRAINT operator_actions_application CHECK (((client_id IS NOT NULL) = (action ~~ 'application%')) AND ((action <> 'application_suspended') OR (reason IS NOT NULL))),
+    CONSTRAINT operator_actions_check1 CHECK ((merchant_id IS NOT NULL) OR (mode IS NULL)),
+    CONSTRAINT operator_actions_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT operator_actions_operator_check CHECK (operator <> ''),
+    CONSTRAINT operator_actions_reason_check CHECK (reason <> ''),
+    CONSTRAINT operator_actions_pkey PRIMARY KEY (id)
+);
+CREATE INDEX operator_actions_of_application ON operator_actions (client_id, id DESC) WHERE client_id IS NOT NULL;
+CREATE INDEX operator_actions_of_merchant ON operator_actions (merchant_id, at DESC, id DESC);
+
+-- Approvals of decisions that need two operators. `terms` is what was approved, and `used_at` when the decision was carried out.
+CREATE TABLE operator_approvals (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    subject_id uuid NOT NULL,
+    terms text NOT NULL,
+    operator text NOT NULL,
+    operator_key text NOT NULL,
+    reason text,
+    single_operator boolean NOT NULL,
+    given_at timestamptz NOT NULL,
+    used_at timestamptz,
+    CONSTRAINT operator_approvals_kind_check CHECK (kind IN ('adjustment', 'payout_return', 'payout_refusal', 'statements')),
+    CONSTRAINT operator_approvals_operator_check CHECK (operator <> ''),
+    CONSTRAINT operator_approvals_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX operator_approvals_open ON operator_approvals (kind, subject_id, terms, operator_key) WHERE used_at IS NULL;
+
+CREATE FUNCTION operator_approvals_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF OLD.used_at IS NOT NULL OR NEW.used_at IS NULL
+       OR (OLD.id, OLD.kind, OLD.subject_id, OLD.terms, OLD.operator, OLD.operator_key, OLD.reason, OLD.single_operator,
+           OLD.given_at)
+          IS DISTINCT FROM
+          (NEW.id, NEW.kind, NEW.subject_id, NEW.terms, NEW.operator, NEW.operator_key, NEW.reason, NEW.single_operator,
+           NEW.given_at) THEN
+        RAISE EXCEPTION 'an approval is used once, and stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- Whether the approvals that were used for a decision allow it. Such a decision is made once.
+CREATE FUNCTION operator_approvals_suffice(p_kind text, p_subject_id uuid) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT coalesce(bool_or(a.single_operator), false) OR count(DISTINCT a.operator_key) >= 2
+    FROM operator_approvals a
+    WHERE a.kind = p_kind AND a.subject_id = p_subject_id AND a.used_at IS NOT NULL
+$$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(operator_actions) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.operator, $1.action, $1.merchant_id, $1.mode, $1.subject_id, $1.reason,
+                                  $1.currency, $1.amount_minor, $1.at)) || coalesce(convert_to($1.client_id, 'UTF8'), ''))
+$_$;
+
+-- accounts.audit
+
+CREATE TABLE audit_lines (
+    merchant_id uuid NOT NULL,
+    id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    mode text,
+    deed text NOT NULL,
+    author_kind text NOT NULL,
+    author text NOT NULL,
+    address text,
+    request_id uuid,
+    subject text,
+    name text,
+    changed json,
+    CONSTRAINT audit_lines_author CHECK ((author = '') = (author_kind IN ('operator', 'system'))),
+    CONSTRAINT audit_lines_author_kind_check CHECK (author_kind IN ('person', 'api_key', 'application', 'operator', 'system')),
+    CONSTRAINT audit_lines_changed_check CHECK (json_typeof(changed) = 'object'),
+    CONSTRAINT audit_lines_deed_check CHECK (deed ~ '^[a-z_]+\.[a-z_]+$'),
+    CONSTRAINT audit_lines_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT audit_lines_pkey PRIMARY KEY (merchant_id, id)
+);
+-- Lines come in the order of time, so that this one costs next to nothing; it finds what has been kept long enough.
+CREATE INDEX audit_lines_age ON audit_lines USING brin (created_at) WITH (pages_per_range='16');
+CREATE INDEX audit_lines_by_topic ON audit_lines (merchant_id, split_part(deed, '.', 1), created_at DESC, id DESC);
+CREATE INDEX audit_lines_newest ON audit_lines (merchant_id, created_at DESC, id DESC);
+
+-- accounts.environments
+
+CREATE TABLE projects (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    name text NOT NULL,
+    website_url text,
+    description text,
+    status text NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    rejected_because text,
+    pending_changes jsonb,
+    changes_rejected_because text,
+    CONSTRAINT projects_changes_rejected CHECK ((changes_rejected_because IS NULL) OR (status = 'approved')),
+    CONSTRAINT projects_check CHECK ((rejected_because IS NULL) OR (status = 'rejected')),
+    CONSTRAINT projects_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT projects_pending_changes CHECK ((pending_changes IS NULL) OR ((mode = 'live') AND (status = 'approved') AND (changes_rejected_because IS NULL) AND (jsonb_typeof(pending_changes) = 'object') AND (pending_changes <> '{}'::jsonb) AND ((((pending_changes - 'name') - 'website_url') - 'description') = '{}'::jsonb) AND ((NOT (pending_changes ? 'name')) OR (jsonb_typeof((pending_changes -> 'name')) = 'string')))),
+    CONSTRAINT projects_status_check CHECK (status IN ('in_review', 'approved', 'rejected')),
+    CONSTRAINT projects_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id),
+    CONSTRAINT projects_pkey PRIMARY KEY (id)
+);
+CREATE INDEX projects_to_review ON projects (updated_at) WHERE status = 'in_review';
+CREATE INDEX projects_with_changes_to_review ON projects (updated_at) WHERE pending_changes IS NOT NULL;
+
+CREATE TABLE merchant_settings (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    version int NOT NULL,
+    default_currency text NOT NULL,
+    payment_methods jsonb NOT NULL,
+    link_expiry_minutes int NOT NULL,
+    underpayment_tolerance_bps int NOT NULL,
+    overpayment text NOT NULL,
+    late_payments text NOT NULL,
+    late_monitoring_days int NOT NULL,
+    success_url text,
+    cancel_url text,
+    branding jsonb NOT NULL,
+    confirmations jsonb NOT NULL,
+    updated_at timestamptz NOT NULL,
+    additional_currencies text[] DEFAULT '{}'::text[] NOT NULL,
+    settlement text DEFAULT 'convert' NOT NULL,
+    CONSTRAINT merchant_settings_branding_check CHECK (jsonb_typeof(branding) = 'object'),
+    CONSTRAINT merchant_settings_confirmations_check CHECK (jsonb_typeof(confirmations) = 'object'),
+    CONSTRAINT merchant_settings_default_currency_check CHECK (default_currency ~ '^[A-Z0-9]{2,12}$'),
+    CONSTRAINT merchant_settings_late_monitoring_days_check CHECK ((late_monitoring_days >= 1) AND (late_monitoring_days <= 365)),
+    CONSTRAINT merchant_settings_late_payments_check CHECK (late_payments IN ('refund_required', 'accept')),
+    CONSTRAINT merchant_settings_link_expiry_minutes_check CHECK ((link_expiry_minutes >= 5) AND (link_expiry_minutes <= 525600)),
+    CONSTRAINT merchant_settings_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT merchant_settings_overpayment_check CHECK (overpayment IN ('credit', 'refund_required')),
+    CONSTRAINT merchant_settings_payment_methods_check CHECK (jsonb_typeof(payment_methods) = 'array'),
+    CONSTRAINT merchant_settings_settlement_check CHECK (settlement IN ('convert', 'keep')),
+    CONSTRAINT merchant_settings_underpayment_tolerance_bps_check CHECK ((underpayment_tolerance_bps >= 0) AND (underpayment_tolerance_bps <= 500)),
+    CONSTRAINT merchant_settings_version_check CHECK (version > 1),
+    CONSTRAINT merchant_settings_pkey PRIMARY KEY (merchant_id, mode)
+);
+
+CREATE TABLE logos (
+    merchant_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    media_type text NOT NULL,
+    content bytea NOT NULL,
+    width int NOT NULL,
+    height int NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT logos_content_check CHECK ((octet_length(content) >= 1) AND (octet_length(content) <= 1048576)),
+    CONSTRAINT logos_digest_check CHECK (octet_length(digest) = 32),
+    CONSTRAINT logos_height_check CHECK ((height >= 1) AND (height <= 120)),
+    CONSTRAINT logos_media_type_check CHECK (media_type IN ('image/png', 'image/svg+xml')),
+    CONSTRAINT logos_width_check CHECK ((width >= 1) AND (width <= 480)),
+    CONSTRAINT logos_pkey PRIMARY KEY (merchant_id, digest)
+);
+CREATE INDEX logos_by_digest ON logos (digest);
+
+CREATE FUNCTION projects_keep_approved() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.pending_changes IS NULL
+       AND NEW.name = coalesce(OLD.pending_changes ->> 'name', OLD.name)
+       AND NEW.website_url IS NOT DISTINCT FROM (CASE WHEN OLD.pending_changes ? 'website_url'
+               THEN OLD.pending_changes ->> 'website_url' ELSE OLD.website_url END)
+       AND NEW.description IS NOT DISTINCT FROM (CASE WHEN OLD.pending_changes ? 'description'
+               THEN OLD.pending_changes ->> 'description' ELSE OLD.description END)
+       OR EXISTS (SELECT FROM merchants WHERE id = OLD.merchant_id AND closed_at IS NOT NULL)
+    THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'an approved live project changes only by approval' USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+
+-- accounts.idempotency
+
+CREATE TABLE idempotency_keys (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    caller text NOT NULL,
+    key_hash bytea NOT NULL,
+    fingerprint bytea NOT NULL,
+    status int,
+    answer bytea,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT idempotency_keys_fingerprint_check CHECK (octet_length(fingerprint) = 32),
+    CONSTRAINT idempotency_keys_key_hash_check CHECK (octet_length(key_hash) = 32),
+    CONSTRAINT idempotency_keys_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (merchant_id, mode, caller, key_hash)
+);
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+
+-- Stores the response of a request with its key. The caller has found no response under the key: another request that holds
+-- it now, or held it since, is a serialization failure.
+CREATE FUNCTION idempotency_keys_store(p_merchant uuid, p_mode text, p_caller text, p_key_hash bytea, p_fingerprint bytea, p_status int, p_answer bytea, p_at timestamptz) RETURNS void
+    LANGUAGE plpgsql
+    SET lock_timeout TO '10ms'
+    AS $$
+BEGIN
+    INSERT INTO idempotency_keys (merchant_id, mode, caller, key_hash, fingerprint, status, answer, created_at)
+    VALUES (p_merchant, p_mode, p_caller, p_key_hash, p_fingerprint, p_status, p_answer, p_at);
+EXCEPTION WHEN lock_not_available OR unique_violation THEN
+    RAISE EXCEPTION 'the key is in use' USING ERRCODE = 'serialization_failure';
+END $$;
+
+-- accounts.identity
+
+CREATE TABLE users (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    email text NOT NULL,
+    email_key text NOT NULL,
+    password_hash text NOT NULL,
+    created_at timestamptz NOT NULL,
+    language text DEFAULT 'en' NOT NULL,
+    verified_at timestamptz,
+    password_changed_at timestamptz,
+    password_reset_at timestamptz,
+    dashboard_mode text,
+    muted_topics text[] DEFAULT '{}'::text[] NOT NULL,
+    CONSTRAINT users_dashboard_mode_check CHECK (dashboard_mode IN ('live', 'test')),
+    CONSTRAINT users_language_check CHECK (language ~ '^[a-z]{2}$'),
+    CONSTRAINT users_muted_topics_check CHECK (muted_topics <@ ARRAY['disputes', 'withdrawals', 'refunds', 'projects', 'webhooks', 'applications']),
+    CONSTRAINT users_email_key_key UNIQUE (email_key),
+    CONSTRAINT users_pkey PRIMARY KEY (id)
+);
+CREATE INDEX users_of_merchant ON users (merchant_id);
+
+CREATE TABLE sessions (
+    id_hash bytea NOT NULL,
+    user_id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    last_seen_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    public_id uuid DEFAULT gen_random_uuid() NOT NULL,
+    user_agent text,
+    address text,
+    proved_at timestamptz,
+    CONSTRAINT sessions_id_hash_check CHECK (octet_length(id_hash) = 32),
+    CONSTRAINT sessions_pkey PRIMARY KEY (id_hash),
+    CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX sessions_by_last_use ON sessions (last_seen_at);
+CREATE INDEX sessions_of_user ON sessions (user_id);
+
+CREATE TABLE api_keys (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    name text NOT NULL,
+    key_hash bytea NOT NULL,
+    scope_mask int NOT NULL,
+    hint text NOT NULL,
+    created_at timestamptz NOT NULL,
+    revoked_at timestamptz,
+    CONSTRAINT api_keys_key_hash_check CHECK (octet_length(key_hash) = 32),
+    CONSTRAINT api_keys_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT api_keys_scope_mask_check CHECK ((scope_mask > 0) AND ((scope_mask & (1 << 18)) = 0)),
+    CONSTRAINT api_keys_key_hash_key UNIQUE (key_hash),
+    CONSTRAINT api_keys_pkey PRIMARY KEY (id)
+);
+CREATE INDEX api_keys_of_merchant ON api_keys (merchant_id, created_at DESC, id DESC);
+
+-- Apart from the keys, so that noting a use never waits for or blocks a change of the key.
+CREATE TABLE api_key_activity (
+    api_key_id uuid NOT NULL,
+    last_used_at timestamptz NOT NULL,
+    CONSTRAINT api_key_activity_pkey PRIMARY KEY (api_key_id),
+    CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id)
+)
+WITH (fillfactor='70');
+
+CREATE TABLE oauth_codes (
+    code_hash bytea NOT NULL,
+    client_id text NOT NULL,
+    auth_epoch int NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    redirect_uri text NOT NULL,
+    challenge bytea NOT NULL,
+    scope_mask int NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    used_at timestamptz,
+    grant_id uuid,
+    CONSTRAINT oauth_codes_challenge_check CHECK (octet_length(challenge) = 32),
+    CONSTRAINT oauth_codes_check CHECK ((used_at IS NULL) = (grant_id IS NULL)),
+    CONSTRAINT oauth_codes_code_hash_check CHECK (octet_length(code_hash) = 32),
+    CONSTRAINT oauth_codes_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT oauth_codes_scope_mask_check CHECK ((scope_mask & (~ (1 << 18))) <> 0),
+    CONSTRAINT oauth_codes_pkey PRIMARY KEY (code_hash)
+);
+CREATE INDEX oauth_codes_by_age ON oauth_codes (created_at);
+
+CREATE TABLE oauth_grants (
+    id uuid NOT NULL,
+    client_id text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    scope_mask int NOT NULL,
+    grant_epoch int NOT NULL,
+    refresh_generation int DEFAULT 0 NOT NULL,
+    refresh_hash bytea,
+    mac_key_id text,
+    revoked_at timestamptz,
+    revoked_because text,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    CONSTRAINT oauth_grants_check CHECK ((revoked_at IS NULL) = (revoked_because IS NULL)),
+    CONSTRAINT oauth_grants_check1 CHECK ((refresh_hash IS NULL) OR (mac_key_id IS NOT NULL)),
+    CONSTRAINT oauth_grants_check2 CHECK ((revoked_at IS NOT NULL) OR ((scope_mask & (~ (1 << 18))) <> 0)),
+    CONSTRAINT oauth_grants_check3 CHECK ((refresh_hash IS NULL) OR ((scope_mask & (1 << 18)) <> 0)),
+    CONSTRAINT oauth_grants_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT oauth_grants_refresh_hash_check CHECK (octet_length(refresh_hash) = 32),
+    CONSTRAINT oauth_grants_pkey PRIMARY KEY (id)
+)
+WITH (fillfactor='80');
+CREATE INDEX oauth_grants_of_client ON oauth_grants (client_id, created_at DESC, id DESC);
+CREATE INDEX oauth_grants_of_merchant ON oauth_grants (merchant_id, created_at DESC, id DESC);
+
+CREATE TABLE oauth_grant_activity (
+    grant_id uuid NOT NULL,
+    last_used_at timestamptz NOT NULL,
+    CONSTRAINT oauth_grant_activity_pkey PRIMARY KEY (grant_id)
+)
+WITH (fillfactor='70');
+
+-- Apart from the sessions of merchants' people: a row of one table can never open what the other's opens.
+CREATE TABLE operator_sessions (
+    id_hash bytea NOT NULL,
+    operator_id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    last_seen_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    proved_at timestamptz,
+    CONSTRAINT operator_sessions_id_hash_check CHECK (octet_length(id_hash) = 32),
+    CONSTRAINT operator_sessions_pkey PRIMARY KEY (id_hash)
+);
+CREATE INDEX operator_sessions_by_last_use ON operator_sessions (last_seen_at);
+CREATE INDEX operator_sessions_of_operator ON operator_sessions (operator_id);
+
+-- The secret that an authenticator makes codes of, sealed. A row opens nothing, it only asks for more: so those of merchants'
+-- people and of operators stand together.
+CREATE TABLE second_factors (
+    holder_id uuid NOT NULL,
+    key_id text NOT NULL,
+    nonce bytea NOT NULL,
+    ciphertext bytea NOT NULL,
+    last_step bigint DEFAULT 0 NOT NULL,
+    created_at timestamptz NOT NULL,
+    confirmed_at timestamptz,
+    CONSTRAINT second_factors_nonce_check CHECK (octet_length(nonce) = 12),
+    CONSTRAINT second_factors_pkey PRIMARY KEY (holder_id)
+);
+
+CREATE TABLE backup_codes (
+    holder_id uuid NOT NULL,
+    code_hash bytea NOT NULL,
+    used_at timestamptz,
+    CONSTRAINT backup_codes_code_hash_check CHECK (octet_length(code_hash) = 32),
+    CONSTRAINT backup_codes_pkey PRIMARY KEY (holder_id, code_hash),
+    CONSTRAINT backup_codes_holder_id_fkey FOREIGN KEY (holder_id) REFERENCES second_factors(holder_id) ON DELETE CASCADE
+);
+
+-- Browsers that a person signed in with, by a digest of what they are and where they were: the table names neither.
+CREATE TABLE known_devices (
+    user_id uuid NOT NULL,
+    device_hash bytea NOT NULL,
+    last_seen_at timestamptz NOT NULL,
+    CONSTRAINT known_devices_device_hash_check CHECK (octet_length(device_hash) = 32),
+    CONSTRAINT known_devices_pkey PRIMARY KEY (user_id, device_hash),
+    CONSTRAINT known_devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX known_devices_by_last_use ON known_devices (last_seen_at);
+
+CREATE TABLE scope_bits (
+    scope text NOT NULL,
+    "bit" int NOT NULL,
+    CONSTRAINT scope_bits_bit_check CHECK (("bit" >= 0) AND ("bit" <= 30)),
+    CONSTRAINT scope_bits_bit_key UNIQUE ("bit"),
+    CONSTRAINT scope_bits_pkey PRIMARY KEY (scope)
+);
+INSERT INTO scope_bits (scope, bit) VALUES
+    ('account:read', 0),
+    ('projects:read', 1),
+    ('payments:read', 2),
+    ('payments:write', 3),
+    ('balances:read', 4),
+    ('balance-payments:read', 5),
+    ('balance-payments:write', 6),
+    ('withdrawals:read', 7),
+    ('withdrawals:write', 8),
+    ('conversions:read', 9),
+    ('conversions:write', 10),
+    ('fulfillments:read', 11),
+    ('fulfillments:write', 12),
+    ('webhooks:read', 13),
+    ('webhooks:write', 14),
+    ('settings:read', 15),
+    ('settings:write', 16),
+    ('reports:read', 17),
+    ('offline_access', 18);
+
+-- accounts.mail
+
+-- No row holds a secret: the link of a mail is its id under our MAC, made when it is sent. So a mail with a link is the link
+-- too, which is used once.
+CREATE TABLE mails (
+    id uuid NOT NULL,
+    about text NOT NULL,
+    user_id uuid,
+    recipient text NOT NULL,
+    language text NOT NULL,
+    facts jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamptz NOT NULL,
+    useful_until timestamptz NOT NULL,
+    attempts int DEFAULT 0 NOT NULL,
+    next_attempt_at timestamptz,
+    error text,
+    sent_at timestamptz,
+    shown_at timestamptz,
+    given_up_at timestamptz,
+    used_at timestamptz,
+    occasion text,
+    CONSTRAINT mails_about_check CHECK (about IN ('verify', 'reset', 'password_changed', 'new_device', 'factor_on', 'factor_off', 'receipt', 'recipient_added', 'recipients_only_off', 'schedule_failed', 'dispute_opened', 'withdrawal_completed', 'withdrawal_failed', 'withdrawal_rejected', 'refund_failed', 'project_approved', 'project_rejected', 'project_changes_approved', 'project_changes_rejected', 'webhooks_failing', 'application_connected', 'application_disconnected')),
+    CONSTRAINT mails_attempts_check CHECK (attempts >= 0),
+    CONSTRAINT mails_check CHECK (useful_until > created_at),
+    CONSTRAINT mails_check1 CHECK ((used_at IS NULL) OR (about IN ('verify', 'reset'))),
+    CONSTRAINT mails_language_check CHECK (language ~ '^[a-z]{2}$'),
+    CONSTRAINT mails_one_end CHECK (num_nonnulls(next_attempt_at, sent_at, shown_at, given_up_at) = 1),
+    CONSTRAINT mails_pkey PRIMARY KEY (id),
+    CONSTRAINT mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX mails_by_birth ON mails (created_at);
+CREATE INDEX mails_due ON mails (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX mails_of_user ON mails (user_id) WHERE (used_at IS NULL) AND (about = 'reset');
+CREATE UNIQUE INDEX mails_once ON mails (user_id, about, occasion) WHERE occasion IS NOT NULL;
+
+-- accounts.merchants
+
+CREATE TABLE merchants (
+    id uuid NOT NULL,
+    business_name text NOT NULL,
+    suspended_at timestamptz,
+    created_at timestamptz NOT NULL,
+    time_zone text DEFAULT 'UTC' NOT NULL,
+    legal_name text DEFAULT '' NOT NULL,
+    address_line1 text DEFAULT '' NOT NULL,
+    address_line2 text DEFAULT '' NOT NULL,
+    postal_code text DEFAULT '' NOT NULL,
+    city text DEFAULT '' NOT NULL,
+    country text DEFAULT '' NOT NULL,
+    tax_id text DEFAULT '' NOT NULL,
+    register_entry text DEFAULT '' NOT NULL,
+    closed_at timestamptz,
+    CONSTRAINT merchants_address_line1_check CHECK (char_length(address_line1) <= 100),
+    CONSTRAINT merchants_address_line2_check CHECK (char_length(address_line2) <= 100),
+    CONSTRAINT merchants_city_check CHECK (char_length(city) <= 80),
+    CONSTRAINT merchants_closed CHECK ((closed_at IS NULL) OR (suspended_at IS NOT NULL)),
+    CONSTRAINT merchants_country_check CHECK (country ~ '^([A-Z]{2})?$'),
+    CONSTRAINT merchants_legal_name_check CHECK (char_length(legal_name) <= 120),
+    CONSTRAINT merchants_postal_code_check CHECK (char_length(postal_code) <= 20),
+    CONSTRAINT merchants_register_entry_check CHECK (char_length(register_entry) <= 100),
+    CONSTRAINT merchants_tax_id_check CHECK (char_length(tax_id) <= 40),
+    CONSTRAINT merchants_time_zone CHECK (time_zone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$'),
+    CONSTRAINT merchants_pkey PRIMARY KEY (id)
+);
+
+-- ledger.accounting
+
+CREATE TABLE ledger_daily_totals (
+    mode text NOT NULL,
+    currency text NOT NULL,
+    day date NOT NULL,
+    type text NOT NULL,
+    debit_code text NOT NULL,
+    credit_code text NOT NULL,
+    amount_minor numeric NOT NULL,
+    postings bigint NOT NULL,
+    CONSTRAINT ledger_daily_totals_amount_minor_check CHECK (amount_minor > (0)::numeric),
+    CONSTRAINT ledger_daily_totals_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT ledger_daily_totals_postings_check CHECK (postings > 0),
+    CONSTRAINT ledger_daily_totals_pkey PRIMARY KEY (mode, currency, day, type, debit_code, credit_code)
+);
+
+CREATE TABLE ledger_daily_totals_state (
+    the_only boolean DEFAULT true NOT NULL,
+    added_until timestamptz NOT NULL,
+    CONSTRAINT ledger_daily_totals_state_the_only_check CHECK (the_only),
+    CONSTRAINT ledger_daily_totals_state_pkey PRIMARY KEY (the_only)
+);
+INSERT INTO ledger_daily_totals_state (added_until) VALUES ('2000-01-01 00:00:00+00');
+
+-- ledger.books
+
+-- The side that raises an account. `transit`: payouts of providers that are on their way to the bank account.
+CREATE FUNCTION ledger_normal_side(p_merchants boolean, p_code text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $_$
+BEGIN
+    RETURN CASE
+        WHEN p_merchants THEN
+            CASE WHEN p_code IN ('available', 'pending', 'reserved') THEN 'credit' WHEN p_code = 'debt' THEN 'debit' END
+        WHEN p_code = 'fx' OR p_code ~ '^(unapplied|unmatched|income|payable|equity):[a-z0-9_]+$' THEN 'credit'
+        WHEN p_code ~ '^(rail|bank|transit|expense):[a-z0-9_]+$' THEN 'debit'
+    END;
+END $_$;
+
+CREATE TABLE ledger_accounts (
+    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    merchant_id uuid,
+    owner uuid GENERATED ALWAYS AS (COALESCE(merchant_id, '00000000-0000-0000-0000-000000000000'::uuid)) STORED NOT NULL,
+    code text NOT NULL,
+    normal_side text NOT NULL,
+    guarded boolean NOT NULL,
+    balance bigint DEFAULT 0 NOT NULL,
+    version bigint DEFAULT 0 NOT NULL,
+    updated_at timestamptz,
+    CONSTRAINT ledger_accounts_chart CHECK ((normal_side = ledger_normal_side((merchant_id IS NOT NULL), code)) IS TRUE),
+    CONSTRAINT ledger_accounts_currency_check CHECK (currency ~ '^[A-Z0-9]{2,12}$'),
+    CONSTRAINT ledger_accounts_floor CHECK ((NOT guarded) OR (balance >= 0)),
+    CONSTRAINT ledger_accounts_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT ledger_accounts_owner CHECK (guarded = (merchant_id IS NOT NULL)),
+    CONSTRAINT ledger_accounts_platform CHECK (guarded OR ((balance = 0) AND (version = 0))),
+    CONSTRAINT ledger_accounts_id_currency_mode_key UNIQUE (id, currency, mode),
+    CONSTRAINT ledger_accounts_owner_mode_currency_code_key UNIQUE (owner, mode, currency, code),
+    CONSTRAINT ledger_accounts_pkey PRIMARY KEY (id),
+    CONSTRAINT ledger_accounts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+)
+WITH (fillfactor='70');
+
+CREATE TABLE ledger_transactions (
+    id uuid NOT NULL,
+    mode text NOT NULL,
+    kind text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    step int DEFAULT 0 NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT ledger_transactions_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT ledger_transactions_once UNIQUE (source_type, source_id, kind, step),
+    CONSTRAINT ledger_transactions_pkey PRIMARY KEY (id, mode)
+);
+CREATE INDEX ledger_transactions_by_time ON ledger_transactions USING brin (created_at timestamptz_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
+
+CREATE TABLE ledger_postings (
+    transaction_id uuid NOT NULL,
+    line smallint NOT NULL,
+    type text NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    debit_account_id bigint NOT NULL,
+    credit_account_id bigint NOT NULL,
+    amount bigint NOT NULL,
+    CONSTRAINT ledger_postings_amount CHECK ((amount >= 1) AND (amount <= '9007199254740991'::bigint)),
+    CONSTRAINT ledger_postings_two_accounts CHECK (debit_account_id <> credit_account_id),
+    CONSTRAINT ledger_postings_pkey PRIMARY KEY (transaction_id, line),
+    CONSTRAINT ledger_postings_credit_account_id_currency_mode_fkey FOREIGN KEY (credit_account_id, currency, mode) REFERENCES ledger_accounts(id, currency, mode),
+    CONSTRAINT ledger_postings_debit_account_id_currency_mode_fkey FOREIGN KEY (debit_account_id, currency, mode) REFERENCES ledger_accounts(id, currency, mode),
+    CONSTRAINT ledger_postings_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES ledger_transactions(id, mode)
+);
+CREATE INDEX ledger_postings_credit ON ledger_postings (credit_account_id);
+CREATE INDEX ledger_postings_debit ON ledger_postings (debit_account_id);
+
+-- What a merchant sees: one entry for each touch of a guarded account, numbered without gaps per account.
+-- created_at never runs backwards along the numbers, though the clocks of two requests may cross.
+CREATE TABLE ledger_entries (
+    account_id bigint NOT NULL,
+    version bigint NOT NULL,
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    account text NOT NULL,
+    type text NOT NULL,
+    transaction_id uuid NOT NULL,
+    line smallint NOT NULL,
+    delta bigint NOT NULL,
+    balance_after bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT ledger_entries_delta_check CHECK (delta <> 0),
+    CONSTRAINT ledger_entries_version_check CHECK (version > 0),
+    CONSTRAINT ledger_entries_id_key UNIQUE (id),
+    CONSTRAINT ledger_entries_pkey PRIMARY KEY (account_id, version),
+    CONSTRAINT ledger_entries_account_id_currency_mode_fkey FOREIGN KEY (account_id, currency, mode) REFERENCES ledger_accounts(id, currency, mode),
+    CONSTRAINT ledger_entries_transaction_id_line_fkey FOREIGN KEY (transaction_id, line) REFERENCES ledger_postings(transaction_id, line)
+);
+CREATE INDEX ledger_entries_by_type ON ledger_entries (merchant_id, mode, type, created_at DESC, id DESC) WHERE (type <> 'payment') AND (type <> 'payment_fee');
+CREATE INDEX ledger_entries_of_merchant ON ledger_entries (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX ledger_entries_of_transaction ON ledger_entries (transaction_id);
+
+-- Money set aside. Resolving one is a conditional update first, then the posting.
+CREATE TABLE ledger_holds (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    amount bigint NOT NULL,
+    captured bigint DEFAULT 0 NOT NULL,
+    released bigint DEFAULT 0 NOT NULL,
+    moves int DEFAULT 0 NOT NULL,
+    status text NOT NULL,
+    created_at timestamptz NOT NULL,
+    resolved_at timestamptz,
+    CONSTRAINT ledger_holds_amount_check CHECK ((amount >= 1) AND (amount <= '9007199254740991'::bigint)),
+    CONSTRAINT ledger_holds_captured_check CHECK (captured >= 0),
+    CONSTRAINT ledger_holds_check CHECK ((captured + released) <= amount),
+    CONSTRAINT ledger_holds_check1 CHECK ((status = 'resolved') = ((captured + released) = amount)),
+    CONSTRAINT ledger_holds_check2 CHECK ((status = 'resolved') = (resolved_at IS NOT NULL)),
+    CONSTRAINT ledger_holds_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT ledger_holds_released_check CHECK (released >= 0),
+    CONSTRAINT ledger_holds_status_check CHECK (status IN ('active', 'resolved')),
+    CONSTRAINT ledger_holds_once UNIQUE (source_type, source_id),
+    CONSTRAINT ledger_holds_pkey PRIMARY KEY (id),
+    CONSTRAINT ledger_holds_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+CREATE INDEX ledger_holds_active ON ledger_holds (merchant_id, mode, currency) WHERE status = 'active';
+
+CREATE TABLE ledger_transaction_applications (
+    transaction_id uuid NOT NULL,
+    mode text NOT NULL,
+    oauth_client_id text NOT NULL,
+    CONSTRAINT ledger_transaction_applications_pkey PRIMARY KEY (transaction_id),
+    CONSTRAINT ledger_transaction_applications_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES ledger_transactions(id, mode)
+);
+
+CREATE TABLE running_series (
+    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    measure text NOT NULL,
+    currency text NOT NULL,
+    type text NOT NULL,
+    raised boolean NOT NULL,
+    method_id text NOT NULL,
+    project_id uuid NOT NULL,
+    starts_at timestamptz NOT NULL,
+    amount numeric NOT NULL,
+    count bigint NOT NULL,
+    latest_at timestamptz NOT NULL,
+    CONSTRAINT running_series_measure_check CHECK (measure IN ('entries', 'succeeded', 'failed', 'refunded', 'fulfilled', 'delivered')),
+    CONSTRAINT running_series_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT running_series_key UNIQUE (merchant_id, mode, measure, currency, type, raised, method_id, project_id),
+    CONSTRAINT running_series_pkey PRIMARY KEY (id),
+    CONSTRAINT running_series_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+)
+WITH (fillfactor='70');
+COMMENT ON COLUMN running_series.type IS 'of an entry its type, of a fulfillment its status, of a delivery the status and the seconds it took';
+COMMENT ON COLUMN running_series.raised IS 'whether the entries raise the total of the merchant''s balance';
+COMMENT ON COLUMN running_series.method_id IS 'of the payment that an entry belongs to, or the product of a fulfillment; empty if there is none';
+COMMENT ON COLUMN running_series.project_id IS 'of the payment or fulfillment; zero if there is none';
+COMMENT ON COLUMN running_series.starts_at IS 'the last quarter hour in which something was added';
+COMMENT ON COLUMN running_series.latest_at IS 'the latest time of an entry that was added in that quarter hour';
+
+CREATE TABLE running_totals (
+    series_id bigint NOT NULL,
+    starts_at timestamptz NOT NULL,
+    amount numeric NOT NULL,
+    count bigint NOT NULL,
+    latest_at timestamptz NOT NULL,
+    CONSTRAINT running_totals_pkey PRIMARY KEY (series_id, starts_at),
+    CONSTRAINT running_totals_series_id_fkey FOREIGN KEY (series_id) REFERENCES running_series(id)
+);
+
+-- The id of an account. A scalar, so that it is always one probe of the unique index and never a join.
+CREATE FUNCTION ledger_account_id(p_merchant uuid, p_mode text, p_currency text, p_code text) RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT id FROM ledger_accounts
+    WHERE owner = coalesce(p_merchant, '00000000-0000-0000-0000-000000000000')
+      AND mode = p_mode AND currency = p_currency AND code = p_code
+$$;
+
+CREATE FUNCTION ledger_account_ids(p_mode text, p_currencies text[], p_merchants uuid[], p_codes text[]) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE
+    AS $$
+DECLARE
+    v_ids bigint[] := '{}';
+BEGIN
+    FOR v_line IN 1..cardinality(p_codes) LOOP
+        v_ids := array_append(v_ids, (
+            SELECT a.id FROM ledger_accounts a
+            WHERE a.owner = coalesce(p_merchants[v_line], '00000000-0000-0000-0000-000000000000')
+              AND a.mode = p_mode AND a.currency = p_currencies[v_line] AND a.code = p_codes[v_line]));
+    END LOOP;
+    RETURN v_ids;
+END $$;
+
+-- A transaction of a time that was added before: one server's clock is more than five minutes behind, or the past is posted. Its
+-- commit waits for the job, which holds the row of the state; otherwise the job, which waits for it, sees what it posted.
+CREATE FUNCTION ledger_daily_totals_add_late() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_added_until timestamptz;
+BEGIN
+    SELECT added_until INTO STRICT v_added_until FROM ledger_daily_totals_state FOR SHARE;
+    IF NEW.created_at < v_added_until THEN
+        INSERT INTO ledger_daily_totals AS t
+            (mode, currency, day, type, debit_code, credit_code, amount_minor, postings)
+        SELECT mode, currency, day, type, debit_code, credit_code, sum(amount), count(*)
+        FROM ledger_daily_postings WHERE transaction_id = NEW.id
+        GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
+        ON CONFLICT (mode, currency, day, type, debit_code, credit_code)
+            DO UPDATE SET amount_minor = t.amount_minor + excluded.amount_minor, postings = t.postings + excluded.postings;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Post one transaction of several debit/credit lines, in one round trip; the merchants' entries it made. A null merchant
+-- is the platform. Merchants' rows are locked in the order of their ids and judged on the end state, not line by line.
+-- The arrays run in parallel, a line at each place; p_entry_ids has four spare ids for each line: two for its own entries,
+-- two for those of the debt that it may repay. Whoever owes repays first: a merchant that would end with money available
+-- beside a debt in that currency gets one more line, from the one to the other.
+CREATE FUNCTION ledger_post(p_id uuid, p_mode text, p_kind text, p_source_type text, p_source_id uuid, p_step int, p_at timestamptz, p_types text[], p_currencies text[], p_amounts bigint[], p_debit_merchants uuid[], p_debit_codes text[], p_credit_merchants uuid[], p_credit_codes text[], p_entry_ids uuid[]) RETURNS SETOF ledger_entries
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    v_debits bigint[];
+    v_credits bigint[];
+    v_owes boolean := false;
+    v_owing record;
+    v_account ledger_accounts;
+    v_accounts ledger_accounts[] := '{}';
+    v_ids bigint[] := '{}';
+    v_is_credit boolean;
+    v_at integer;
+    v_delta bigint;
+    v_entries ledger_entries[] := '{}';
+BEGIN
+    IF coalesce(cardinality(p_types), 0) = 0 THEN
+        RAISE EXCEPTION 'a transaction has at least one line' USING ERRCODE = 'check_violation';
+    END IF;
+    INSERT INTO ledger_transactions (id, mode, kind, source_type, source_id, step, created_at)
+    VALUES (p_id, p_mode, p_kind, p_source_type, p_source_id, p_step, p_at);
+    v_debits := ledger_account_ids(p_mode, p_currencies, p_debit_merchants, p_debit_codes);
+    v_credits := ledger_account_ids(p_mode, p_currencies, p_credit_merchants, p_credit_codes);
+    -- Accounts are made on first use. Two that make the same one: the second waits here for the first, and finds it below,
+    -- because each statement sees what was committed before it. The order keeps two that make several from a deadlock.
+    IF array_position(v_debits || v_credits, NULL) IS NOT NULL THEN
+        INSERT INTO ledger_accounts (mode, currency, merchant_id, code, normal_side, guarded)
+        SELECT p_mode, w.currency, w.merchant_id, w.code,
+               ledger_normal_side(w.merchant_id IS NOT NULL, w.code), w.merchant_id IS NOT NULL
+        FROM (SELECT * FROM unnest(p_currencies, p_debit_merchants, p_debit_codes) AS d (currency, merchant_id, code)
+              UNION
+              SELECT * FROM unnest(p_currencies, p_credit_merchants, p_credit_codes) AS c (currency, merchant_id, code)) w
+        WHERE ledger_account_id(w.merchant_id, p_mode, w.currency, w.code) IS NULL
+        ORDER BY w.merchant_id, w.currency, w.code
+        ON CONFLICT DO NOTHING;
+        v_debits := ledger_account_ids(p_mode, p_currencies, p_debit_merchants, p_debit_codes);
+        v_credits := ledger_account_ids(p_mode, p_currencies, p_credit_merchants, p_credit_codes);
+    END IF;
+    PERFORM FROM ledger_accounts a
+    WHERE a.id = ANY (v_debits || v_credits) AND a.guarded
+    ORDER BY a.id FOR NO KEY UPDATE;
+    -- Looked for only now: a debt is made and repaid under the lock of the available balance beside it.
+    FOR v_line IN 1..cardinality(p_credit_codes) LOOP
+        IF p_credit_codes[v_line] = 'available' THEN
+            v_owes := v_owes OR EXISTS (
+                SELECT FROM ledger_accounts d
+                WHERE d.owner = p_credit_merchants[v_line] AND d.mode = p_mode AND d.currency = p_currencies[v_line]
+                  AND d.code = 'debt' AND d.balance > 0);
+        END IF;
+    END LOOP;
+    IF v_owes THEN
+        FOR v_owing IN
+            SELECT a.id AS available_id, d.id AS debt_id, a.currency,
+                   least(d.balance, a.balance + (
+                       SELECT sum(CASE a.id WHEN l.credit_id THEN l.amount WHEN l.debit_id THEN -l.amount ELSE 0 END)
+                       FROM unnest(p_amounts, v_debits, v_credits) AS l (amount, debit_id, credit_id)))::bigint AS repaid
+            FROM ledger_accounts a
+            JOIN ledger_accounts d ON (d.owner, d.mode, d.currency, d.code) = (a.owner, a.mode, a.currency, 'debt')
+            WHERE a.id = ANY (v_credits) AND a.guarded AND a.code = 'available' AND d.balance > 0
+            ORDER BY d.id FOR NO KEY UPDATE OF d
+        LOOP
+            IF v_owing.repaid > 0 THEN
+                p_types := p_types || 'settlement'::text;
+                p_currencies := p_currencies || v_owing.currency;
+                p_amounts := p_amounts || v_owing.repaid;
+                v_debits := v_debits || v_owing.available_id;
+                v_credits := v_credits || v_owing.debt_id;
+            END IF;
+        END LOOP;
+    END IF;
+    INSERT INTO ledger_postings (transaction_id, line, type, mode, currency, debit_account_id, credit_account_id, amount)
+    SELECT p_id, l.line, l.type, p_mode, l.currency, l.debit_id, l.credit_id, l.amount
+    FROM unnest(p_types, p_currencies, p_amounts, v_debits, v_credits)
+         WITH ORDINALITY AS l (type, currency, amount, debit_id, credit_id, line);
+    -- Read again: the accounts of debts are among them now. Each is written once, whatever it passes through in between.
+    FOR v_account IN
+        SELECT * FROM ledger_accounts a WHERE a.id = ANY (v_debits || v_credits) AND a.guarded
+    LOOP
+        v_account.updated_at := greatest(p_at, v_account.updated_at);
+        v_ids := v_ids || v_account.id;
+        v_accounts := v_accounts || v_account;
+    END LOOP;
+    FOR v_line IN 1..cardinality(p_types) LOOP
+        FOREACH v_is_credit IN ARRAY ARRAY[true, false] LOOP
+            v_at := array_position(v_ids, CASE WHEN v_is_credit THEN v_credits[v_line] ELSE v_debits[v_line] END);
+            CONTINUE WHEN v_at IS NULL;
+            v_account := v_accounts[v_at];
+            v_delta := CASE WHEN v_is_credit = (v_account.normal_side = 'credit') THEN p_amounts[v_line]
+                            ELSE -p_amounts[v_line] END;
+            v_account.balance := v_account.balance + v_delta;
+            v_account.version := v_account.version + 1;
+            v_accounts[v_at] := v_account;
+            v_entries := v_entries || ROW(
+                v_account.id, v_account.version, p_entry_ids[cardinality(v_entries) + 1], v_account.merchant_id, p_mode,
+                v_account.currency, v_account.code,
+                -- What is paid out of one merchant's balance is paid in to another's: one line, an entry of another type each.
+                CASE WHEN p_types[v_line] = 'balance_payment_out' AND v_is_credit THEN 'balance_payment_in'
+                     ELSE p_types[v_line] END,
+                p_id, v_line, v_delta, v_account.balance, v_account.updated_at)::ledger_entries;
+        END LOOP;
+    END LOOP;
+    -- One statement: between two, what one account gives to another of the merchant would count in neither or both.
+    UPDATE ledger_accounts a SET balance = n.balance, version = n.version, updated_at = n.updated_at
+    FROM unnest(v_accounts) n
+    WHERE a.id = n.id;
+    RETURN QUERY INSERT INTO ledger_entries (account_id, version, id, merchant_id, mode, currency, account, type,
+                                             transaction_id, line, delta, balance_after, created_at)
+    SELECT e.account_id, e.version, e.id, e.merchant_id, e.mode, e.currency, e.account, e.type,
+           e.transaction_id, e.line, e.delta, e.balance_after, e.created_at
+    FROM unnest(v_entries) e
+    RETURNING *;
+END $$;
+
+CREATE FUNCTION ledger_post_platform(p_mode text, p_at timestamptz, p_ids uuid[], p_kinds text[], p_source_types text[], p_source_ids uuid[], p_steps int[], p_entries int[], p_lines int[], p_types text[], p_currencies text[], p_amounts bigint[], p_debit_codes text[], p_credit_codes text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    v_platform CONSTANT uuid := '00000000-0000-0000-0000-000000000000';
+BEGIN
+    IF cardinality(p_ids) <> (SELECT count(DISTINCT entry) FROM unnest(p_entries) AS e (entry)) THEN
+        RAISE EXCEPTION 'a transaction has at least one line' USING ERRCODE = 'check_violation';
+    END IF;
+    INSERT INTO ledger_transactions (id, mode, kind, source_type, source_id, step, created_at)
+    SELECT t.id, p_mode, t.kind, t.source_type, t.source_id, t.step, p_at
+    FROM unnest(p_ids, p_kinds, p_source_types, p_source_ids, p_steps) AS t (id, kind, source_type, source_id, step);
+    -- Made on first use, in one order: as in ledger_post.
+    INSERT INTO ledger_accounts (mode, currency, code, normal_side, guarded)
+    SELECT p_mode, w.currency, w.code, ledger_normal_side(false, w.code), false
+    FROM (SELECT * FROM unnest(p_currencies, p_debit_codes) AS d (currency, code)
+          UNION SELECT * FROM unnest(p_currencies, p_credit_codes) AS c (currency, code)) w
+    WHERE NOT EXISTS (SELECT FROM ledger_accounts a
+                      WHERE a.owner = v_platform AND a.mode = p_mode AND a.currency = w.currency AND a.code = w.code)
+    ORDER BY w.currency, w.code
+    ON CONFLICT DO NOTHING;
+    INSERT INTO ledger_postings (transaction_id, line, type, mode, currency, debit_account_id, credit_account_id, amount)
+    SELECT p_ids[l.entry], l.line, l.type, p_mode, l.currency, d.id, c.id, l.amount
+    FROM unnest(p_entries, p_lines, p_types, p_currencies, p_amounts, p_debit_codes, p_credit_codes)
+         AS l (entry, line, type, currency, amount, debit_code, credit_code)
+    LEFT JOIN ledger_accounts d
+        ON d.owner = v_platform AND d.mode = p_mode AND d.currency = l.currency AND d.code = l.debit_code
+    LEFT JOIN ledger_accounts c
+        ON c.owner = v_platform AND c.mode = p_mode AND c.currency = l.currency AND c.code = l.credit_code;
+END $$;
+
+-- Each increase is judged by the end state of its statement. Two that increase one merchant's balance at once both update the
+-- available balance, hence wait for each other, and the second sees what the first has committed: every other account of a
+-- merchant grows only out of the available one.
+CREATE FUNCTION ledger_refuse_above_limit() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT sum(a.balance) FROM ledger_accounts a
+        WHERE a.owner = NEW.owner AND a.mode = NEW.mode AND a.currency = NEW.currency AND a.code <> 'debt') > 9007199254740991
+    THEN
+        RAISE EXCEPTION 'a merchant''s balance never exceeds 2^53 - 1 minor units: % % of %', NEW.mode, NEW.currency, NEW.owner
+            USING ERRCODE = 'check_violation', TABLE = 'ledger_accounts', CONSTRAINT = 'ledger_accounts_limit';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION ledger_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'what is posted is never changed: % on %', TG_OP, TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+
+-- Money leaves by a rail with a released transfer, or as one of the other sources says.
+CREATE FUNCTION ledger_refuse_unreleased() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_out record;
+BEGIN
+    FOR v_out IN
+        SELECT n.transaction_id, n.mode, n.currency, n.type, a.code, sum(n.amount) AS amount
+        FROM posted n JOIN ledger_accounts a ON a.id = n.credit_account_id AND NOT a.guarded AND a.code LIKE 'rail:%'
+        GROUP BY n.transaction_id, n.mode, n.currency, n.type, a.code
+    LOOP
+        IF NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN outgoing_transfers o ON o.id = t.source_id AND o.kind = t.source_type
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode
+              AND (o.mode, o.currency, 'rail:' || o.rail) = (v_out.mode, v_out.currency, v_out.code)
+              AND o.released_at IS NOT NULL AND o.closed_at IS NULL
+              AND ((v_out.type = o.kind AND v_out.amount = o.amount_minor)
+                   OR (v_out.type = 'network_fee' AND o.kind = 'withdrawal'))
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN chargebacks c ON c.id = t.source_id
+            JOIN transactions p ON p.id = c.transaction_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'chargeback'
+              AND v_out.type = 'chargeback'
+              AND (c.mode, c.currency, 'rail:' || p.rail) = (v_out.mode, v_out.currency, v_out.code)
+              AND v_out.amount = c.amount_minor
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN bank_entries e ON e.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bank_entry'
+              AND v_out.type = 'bank_entry' AND v_out.code = 'rail:bank' AND e.side = 'credit'
+              AND e.currency = v_out.currency AND v_out.amount <= e.amount_minor
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN bank_entry_parts p ON p.id = t.source_id
+            JOIN bank_entries e ON e.id = p.entry_id
+            LEFT JOIN bank_payouts b ON b.id = p.payout_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bank_transfer'
+              AND v_out.code = 'rail:bank' AND e.side = 'credit' AND e.currency = v_out.currency
+              AND ((v_out.type = 'bank_assignment' AND v_out.amount = p.amount_minor)
+                   OR (v_out.type = 'bank_return_fee' AND v_out.amount = b.amount_minor - p.amount_minor))
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN operator_actions o ON o.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'adjustment'
+              AND v_out.type = 'adjustment' AND v_out.code = 'rail:bank' AND o.action = 'balance_adjusted'
+              AND (o.mode, o.currency, o.amount_minor) = (v_out.mode, v_out.currency, -v_out.amount)
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN payment_reversals v ON v.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'payment_reversal'
+              AND v_out.type = 'payment_reversal'
+              AND (v.mode, v.currency, 'rail:' || v.rail) = (v_out.mode, v_out.currency, v_out.code)
+              AND v_out.amount = v.unapplied_minor + v.lost_minor
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN chain_payouts p ON p.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'chain_payout'
+              AND v_out.type = 'network_fee' AND p.status IN ('completed', 'failed')
+              AND (p.mode, p.fee_currency, 'rail:' || p.rail, p.fee_minor)
+                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN rail_floats f ON f.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'rail_float'
+              AND v_out.type = 'rail_float'
+              AND (f.mode, f.currency, 'rail:' || f.rail, -f.amount_minor)
+                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN provider_balance_transactions b ON b.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'balance_transaction'
+              AND b.settled_at IS NOT NULL
+              AND (b.mode, b.currency, 'rail:' || b.rail) = (v_out.mode, v_out.currency, v_out.code)
+              AND v_out.amount = CASE v_out.type
+                  WHEN 'provider_fee' THEN b.fee_minor - CASE b.kind WHEN 'fee' THEN b.amount_minor ELSE 0 END
+                  WHEN 'provider_payout' THEN CASE b.kind WHEN 'payout' THEN -b.amount_minor END END
+        ) AND NOT EXISTS (
+            SELECT FROM ledger_transactions t JOIN bitcoin_batches b ON b.id = t.source_id
+            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bitcoin_batch'
+              AND v_out.type = 'network_fee' AND b.status = 'confirmed'
+              AND (b.mode, 'BTC', 'rail:' || b.rail, b.expensed_fee_minor)
+                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
+        ) THEN
+            RAISE EXCEPTION 'money does not leave by % without a released transfer', v_out.code
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_outgoing';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+
+-- At the commit, since some write the posting before its cause. Fees of payments are withheld from what arrives, and an
+-- adjustment is an operator's own action.
+CREATE FUNCTION ledger_refuse_unreleased_value() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM ledger_accounts d JOIN ledger_accounts c ON c.id = NEW.credit_account_id AND c.owner <> d.owner
+        WHERE d.id = NEW.debit_account_id AND d.merchant_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM ledger_transactions t
+            JOIN value_releases r ON r.source_id = t.source_id AND r.source_type = t.source_type AND r.merchant_id = d.merchant_id
+            WHERE t.id = NEW.transaction_id AND t.mode = NEW.mode AND (r.mode, r.currency) = (NEW.mode, NEW.currency))
+    ) THEN
+        RAISE EXCEPTION 'value does not leave a merchant past the gate'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_value';
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- How much more a merchant's balance can hold, which nobody makes less until this transaction ends. What repays a debt takes no
+-- room. Each statement sees what was committed before it, so that the sum is read after the wait for the lock.
+CREATE FUNCTION ledger_room(p_merchant uuid, p_mode text, p_currency text) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO ledger_accounts (mode, currency, merchant_id, code, normal_side, guarded)
+    SELECT p_mode, p_currency, p_merchant, 'available', ledger_normal_side(true, 'available'), true
+    WHERE ledger_account_id(p_merchant, p_mode, p_currency, 'available') IS NULL
+    ON CONFLICT DO NOTHING;
+
+    PERFORM FROM ledger_accounts a
+    WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency AND a.code = 'available'
+    FOR NO KEY UPDATE;
+
+    RETURN (SELECT 9007199254740991 - sum(CASE a.code WHEN 'debt' THEN -a.balance ELSE a.balance END)
+            FROM ledger_accounts a WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency);
+END $$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(ledger_holds) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.currency, $1.source_type, $1.source_id, $1.amount,
+                                  $1.created_at)))
+$_$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(ledger_transactions) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.mode, $1.kind, $1.source_type, $1.source_id, $1.step, $1.created_at))
+        || coalesce((SELECT string_agg(record_send(ROW(p.line, p.type, p.mode, p.currency, p.debit_account_id,
+                                                       p.credit_account_id, p.amount)), '' ORDER BY p.line)
+                     FROM ledger_postings p WHERE p.transaction_id = $1.id), '')
+        || coalesce((SELECT string_agg(record_send(ROW(e.account_id, e.version, e.id, e.merchant_id, e.mode, e.currency,
+                                                       e.account, e.type, e.line, e.delta, e.balance_after, e.created_at)),
+                                       '' ORDER BY e.account_id, e.version)
+                     FROM ledger_entries e WHERE e.transaction_id = $1.id), ''))
+$_$;
+
+-- Adds to a series at a time. The row of the series is locked until the transaction ends.
+CREATE FUNCTION running_totals_add(p_merchant uuid, p_mode text, p_measure text, p_currency text, p_type text, p_raised boolean, p_method text, p_project uuid, p_at timestamptz, p_amount numeric, p_count bigint, p_latest timestamptz) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_starts_at timestamptz := quarter_hour(p_at);
+    v record;
+BEGIN
+    LOOP
+        UPDATE running_series s SET amount = s.amount + p_amount, count = s.count + p_count,
+            starts_at = greatest(s.starts_at, v_starts_at),
+            latest_at = CASE WHEN s.starts_at < v_starts_at THEN p_latest
+                             WHEN s.starts_at = v_starts_at THEN greatest(s.latest_at, p_latest) ELSE s.latest_at END
+        WHERE s.merchant_id = p_merchant AND s.mode = p_mode AND s.measure = p_measure AND s.currency = p_currency
+          AND s.type = p_type AND s.raised = p_raised AND s.method_id = p_method AND s.project_id = p_project
+        RETURNING s.id, old.starts_at, old.amount, old.count, old.latest_at INTO v;
+        EXIT WHEN FOUND;
+        INSERT INTO running_series (merchant_id, mode, measure, currency, type, raised, method_id, project_id, starts_at,
+                                    amount, count, latest_at)
+        VALUES (p_merchant, p_mode, p_measure, p_currency, p_type, p_raised, p_method, p_project, v_starts_at, p_amount,
+                p_count, p_latest)
+        ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END LOOP;
+    IF v.starts_at < v_starts_at THEN
+        INSERT INTO running_totals (series_id, starts_at, amount, count, latest_at)
+        VALUES (v.id, v.starts_at, v.amount, v.count, v.latest_at)
+        ON CONFLICT (series_id, starts_at)
+            DO UPDATE SET amount = excluded.amount, count = excluded.count, latest_at = excluded.latest_at;
+    ELSIF v.starts_at > v_starts_at THEN
+        -- Added late: the totals of later quarter hours include it too.
+        UPDATE running_totals r SET amount = r.amount + p_amount, count = r.count + p_count,
+            latest_at = CASE WHEN r.starts_at = v_starts_at THEN greatest(r.latest_at, p_latest) ELSE r.latest_at END
+        WHERE r.series_id = v.id AND r.starts_at >= v_starts_at;
+        INSERT INTO running_totals (series_id, starts_at, amount, count, latest_at)
+        SELECT v.id, v_starts_at, p_amount + coalesce(b.amount, 0), p_count + coalesce(b.count, 0), p_latest
+        FROM (SELECT) AS one
+        LEFT JOIN LATERAL (SELECT r.amount, r.count FROM running_totals r
+                           WHERE r.series_id = v.id AND r.starts_at < v_starts_at ORDER BY r.starts_at DESC LIMIT 1) b ON true
+        ON CONFLICT DO NOTHING;
+    END IF;
+END $$;
+
+CREATE TABLE fulfillments (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    project_id uuid,
+    product_id text NOT NULL,
+    server text NOT NULL,
+    quantity int NOT NULL,
+    delivered_quantity int DEFAULT 0 NOT NULL,
+    currency text NOT NULL,
+    unit_price_minor bigint NOT NULL,
+    unit_wholesale_minor bigint NOT NULL,
+    cost_minor bigint NOT NULL,
+    recipient jsonb NOT NULL,
+    hold_id uuid NOT NULL,
+    status text NOT NULL,
+    provider_reference text,
+    failure_code text,
+    attempts int DEFAULT 0 NOT NULL,
+    next_look_at timestamptz,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version int DEFAULT 1 NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    processing_at timestamptz,
+    completed_at timestamptz,
+    CONSTRAINT fulfillments_attempts_check CHECK (attempts >= 0),
+    CONSTRAINT fulfillments_check CHECK ((mode = 'test') = (server = 'sandbox')),
+    CONSTRAINT fulfillments_check1 CHECK ((delivered_quantity >= 0) AND (delivered_quantity <= quantity)),
+    CONSTRAINT fulfillments_check10 CHECK ((status = 'completed') = (delivered_quantity = quantity)),
+    CONSTRAINT fulfillments_check11 CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
+    CONSTRAINT fulfillments_check2 CHECK ((unit_wholesale_minor >= 0) AND (unit_wholesale_minor <= unit_price_minor)),
+    CONSTRAINT fulfillments_check3 CHECK ((cost_minor = (unit_price_minor * quantity)) AND (cost_minor <= '9007199254740991'::bigint)),
+    CONSTRAINT fulfillments_check4 CHECK ((status IN ('pending', 'processing')) = (next_look_at IS NOT NULL)),
+    CONSTRAINT fulfillments_check5 CHECK ((status IN ('pending', 'canceled')) = (processing_at IS NULL)),
+    CONSTRAINT fulfillments_check6 CHECK ((attempts = 0) = (processing_at IS NULL)),
+    CONSTRAINT fulfillments_check7 CHECK ((status IN ('completed', 'partially_completed')) = (delivered_quantity > 0)),
+    CONSTRAINT fulfillments_check8 CHECK ((status IN ('completed', 'partially_completed')) = (completed_at IS NOT NULL)),
+    CONSTRAINT fulfillments_check9 CHECK ((status IN ('completed', 'partially_completed')) = (provider_reference IS NOT NULL)),
+    CONSTRAINT fulfillments_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT fulfillments_quantity_check CHECK (quantity > 0),
+    CONSTRAINT fulfillments_recipient_check CHECK (jsonb_typeof(recipient) = 'object'),
+    CONSTRAINT fulfillments_status_check CHECK (status IN ('pending', 'processing', 'completed', 'partially_completed', 'failed', 'canceled')),
+    CONSTRAINT fulfillments_unit_price_minor_check CHECK (unit_price_minor > 0),
+    CONSTRAINT fulfillments_external_id UNIQUE (merchant_id, mode, external_id),
+    CONSTRAINT fulfillments_hold_id_key UNIQUE (hold_id),
+    CONSTRAINT fulfillments_pkey PRIMARY KEY (id, merchant_id, mode),
+    CONSTRAINT fulfillments_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES ledger_holds(id),
+    CONSTRAINT fulfillments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id),
+    CONSTRAINT fulfillments_merchant_id_mode_project_id_fkey FOREIGN KEY (merchant_id, mode, project_id) REFERENCES projects(merchant_id, mode, id)
+)
+WITH (fillfactor='85');
+CREATE INDEX fulfillments_by_currency ON fulfillments (merchant_id, mode, currency, created_at DESC, id DESC);
+CREATE INDEX fulfillments_by_product ON fulfillments (merchant_id, mode, product_id, created_at DESC, id DESC);
+CREATE INDEX fulfillments_by_status ON fulfillments (merchant_id, mode, status, created_at DESC, id DESC) WHERE status <> 'completed';
+CREATE INDEX fulfillments_due ON fulfillments (next_look_at) WHERE next_look_at IS NOT NULL;
+CREATE INDEX fulfillments_external_prefix ON fulfillments (merchant_id, mode, external_id text_pattern_ops) WHERE external_id IS NOT NULL;
+CREATE INDEX fulfillments_of_merchant ON fulfillments (merchant_id, mode, created_at DESC, id DESC);
+
+CREATE FUNCTION running_totals_add_fulfillment(p fulfillments, p_count int) RETURNS void
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    v_project uuid := coalesce(p.project_id, '00000000-0000-0000-0000-000000000000');
+BEGIN
+    PERFORM running_totals_add(p.merchant_id, p.mode, 'fulfilled', p.currency, p.status, false, p.product_id, v_project,
+                               p.created_at, p_count * p.unit_price_minor::numeric * p.delivered_quantity, p_count,
+                               p.created_at);
+    IF p.completed_at IS NOT NULL THEN
+        PERFORM running_totals_add(p.merchant_id, p.mode, 'delivered', '',
+                                   p.status || ' ' || delivery_seconds(p.created_at, p.completed_at), true, p.product_id,
+                                   v_project, p.created_at, p_count * p.delivered_quantity::numeric, p_count, p.created_at);
+    END IF;
+END $$;
+
+CREATE FUNCTION running_totals_follow_entries() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    v record;
+    v_source running_sources%ROWTYPE;
+BEGIN
+    -- In one order, so that two that add to the same series do not wait for each other. A transaction counts once in a series.
+    FOR v IN
+        SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, e.type, (e.account = 'debt') <> (e.delta > 0) AS raised,
+               sum(CASE e.account WHEN 'debt' THEN -e.delta ELSE e.delta END) AS amount, max(e.created_at) AS latest_at
+        FROM posted e WHERE e.type NOT IN ('hold', 'release', 'settlement')
+        GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6
+    LOOP
+        IF v_source.id IS DISTINCT FROM v.transaction_id THEN
+            SELECT * INTO v_source FROM running_sources t WHERE t.id = v.transaction_id;
+        END IF;
+        PERFORM running_totals_add(v.merchant_id, v.mode, 'entries', v.currency, v.type, v.raised, v_source.method_id,
+                                   v_source.project_id, v_source.at, v.amount, 1, v.latest_at);
+    END LOOP;
+    RETURN NULL;
+END $$;
+
+-- A payment that fails locks no balance, but the row of its series for the time of its commit.
+CREATE FUNCTION running_totals_follow_failure() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.status = 'failed' THEN
+        PERFORM running_totals_add(OLD.merchant_id, OLD.mode, 'failed', OLD.currency, '', true, '',
+                                   '00000000-0000-0000-0000-000000000000', OLD.updated_at, 0, -1, OLD.updated_at);
+    END IF;
+    IF NEW.status = 'failed' THEN
+        PERFORM running_totals_add(NEW.merchant_id, NEW.mode, 'failed', NEW.currency, '', true, '',
+                                   '00000000-0000-0000-0000-000000000000', NEW.updated_at, 0, 1, NEW.updated_at);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION running_totals_follow_fulfillment() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    IF OLD.status NOT IN ('pending', 'processing') THEN
+        PERFORM running_totals_add_fulfillment(OLD, -1);
+    END IF;
+    IF NEW.status NOT IN ('pending', 'processing') THEN
+        PERFORM running_totals_add_fulfillment(NEW, 1);
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Payments by the time of their success.
+CREATE FUNCTION running_totals_follow_payment() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.succeeded_at IS NOT NULL THEN
+        PERFORM running_totals_add(OLD.merchant_id, OLD.mode, 'succeeded', OLD.currency, '', true, OLD.method_id,
+                                   '00000000-0000-0000-0000-000000000000', OLD.succeeded_at, -OLD.credited_minor, -1,
+                                   OLD.succeeded_at);
+    END IF;
+    IF NEW.succeeded_at IS NOT NULL THEN
+        PERFORM running_totals_add(NEW.merchant_id, NEW.mode, 'succeeded', NEW.currency, '', true, NEW.method_id,
+                                   '00000000-0000-0000-0000-000000000000', NEW.succeeded_at, NEW.credited_minor, 1,
+                                   NEW.succeeded_at);
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Refunds by the time of their creation. Refunds of unapplied money do not reduce the merchant's balance.
+CREATE FUNCTION running_totals_follow_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' AND OLD.status = 'succeeded' AND OLD.unapplied_minor < OLD.amount_minor THEN
+        PERFORM running_totals_add(OLD.merchant_id, OLD.mode, 'refunded', OLD.currency, '', false, '',
+                                   '00000000-0000-0000-0000-000000000000', OLD.created_at,
+                                   OLD.unapplied_minor - OLD.amount_minor, -1, OLD.created_at);
+    END IF;
+    IF NEW.status = 'succeeded' AND NEW.unapplied_minor < NEW.amount_minor THEN
+        PERFORM running_totals_add(NEW.merchant_id, NEW.mode, 'refunded', NEW.currency, '', false, '',
+                                   '00000000-0000-0000-0000-000000000000', NEW.created_at,
+                                   NEW.amount_minor - NEW.unapplied_minor, 1, NEW.created_at);
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Makes the totals of a merchant anew. Its accounts are locked, as by every posting. A payment that fails meanwhile waits for
+-- its series, or is the first of a new one: then this fails and can be repeated.
+CREATE FUNCTION running_totals_rebuild(p_merchant uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM ledger_accounts a WHERE a.owner = p_merchant ORDER BY a.id FOR NO KEY UPDATE;
+    DELETE FROM running_totals r USING running_series s WHERE r.series_id = s.id AND s.merchant_id = p_merchant;
+    DELETE FROM running_series WHERE merchant_id = p_merchant;
+    CREATE TEMP TABLE running_parts ON COMMIT DROP AS
+        SELECT mode, measure, currency, type, raised, method_id, project_id, starts_at, latest_at,
+               sum(amount) OVER series AS amount, (sum(count) OVER series)::bigint AS count,
+               lead(starts_at) OVER series IS NULL AS is_last
+        FROM running_sums WHERE merchant_id = p_merchant
+        WINDOW series AS (PARTITION BY mode, measure, currency, type, raised, method_id, project_id ORDER BY starts_at);
+    INSERT INTO running_series (merchant_id, mode, measure, currency, type, raised, method_id, project_id, starts_at, amount,
+                                count, latest_at)
+    SELECT p_merchant, mode, measure, currency, type, raised, method_id, project_id, starts_at, amount, count, latest_at
+    FROM running_parts WHERE is_last;
+    INSERT INTO running_totals (series_id, starts_at, amount, count, latest_at)
+    SELECT s.id, p.starts_at, p.amount, p.count, p.latest_at
+    FROM running_parts p
+    JOIN running_series s ON (s.merchant_id, s.mode, s.measure, s.currency, s.type, s.raised, s.method_id, s.project_id)
+        = (p_merchant, p.mode, p.measure, p.currency, p.type, p.raised, p.method_id, p.project_id)
+    WHERE NOT p.is_last;
+    DROP TABLE running_parts;
+END $$;
+
+-- ledger.hash_chain
+
+CREATE TABLE hash_chain_blocks (
+    number bigint NOT NULL,
+    ledger_transactions uuid[] NOT NULL,
+    operator_actions uuid[] NOT NULL,
+    hash bytea NOT NULL,
+    public_key bytea NOT NULL,
+    signature bytea NOT NULL,
+    cluster bigint NOT NULL,
+    visible pg_snapshot NOT NULL,
+    has_foreign_rows boolean NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT hash_chain_blocks_hash_check CHECK (octet_length(hash) = 32),
+    CONSTRAINT hash_chain_blocks_number_check CHECK (number > 0),
+    CONSTRAINT hash_chain_blocks_public_key_check CHECK (octet_length(public_key) = 32),
+    CONSTRAINT hash_chain_blocks_signature_check CHECK (octet_length(signature) = 64),
+    CONSTRAINT hash_chain_blocks_pkey PRIMARY KEY (number)
+);
+
+-- payments.links
+
+CREATE TABLE payment_links (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    token text NOT NULL,
+    project_id uuid NOT NULL,
+    display_name text NOT NULL,
+    description text,
+    amount_minor bigint NOT NULL,
+    currency text NOT NULL,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    payment_method_ids text[],
+    success_url text,
+    cancel_url text,
+    customer_email text,
+    max_payments int,
+    payments_count int DEFAULT 0 NOT NULL,
+    amount_paid_minor bigint DEFAULT 0 NOT NULL,
+    latest_transaction_id uuid,
+    created_by_type text NOT NULL,
+    created_by_client_id text,
+    status text NOT NULL,
+    version int DEFAULT 1 NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    completed_at timestamptz,
+    canceled_at timestamptz,
+    tax_lines jsonb DEFAULT '[]'::jsonb NOT NULL,
+    line_items jsonb DEFAULT '[]'::jsonb NOT NULL,
+    quantity_min int,
+    quantity_max int,
+    customer_amount_min bigint,
+    customer_amount_max bigint,
+    customer_amount_preset bigint,
+    CONSTRAINT payment_links_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT payment_links_amount_paid_minor_check CHECK (amount_paid_minor >= 0),
+    CONSTRAINT payment_links_check CHECK ((max_payments IS NULL) OR (payments_count <= max_payments)),
+    CONSTRAINT payment_links_check1 CHECK ((status = 'completed') = (completed_at IS NOT NULL)),
+    CONSTRAINT payment_links_check2 CHECK ((status = 'canceled') = (canceled_at IS NOT NULL)),
+    CONSTRAINT payment_links_check3 CHECK (expires_at > created_at),
+    CONSTRAINT payment_links_created_by_type_check CHECK (created_by_type IN ('api_key', 'oauth', 'dashboard')),
+    CONSTRAINT payment_links_max_payments_check CHECK ((max_payments >= 1) AND (max_payments <= 10000)),
+    CONSTRAINT payment_links_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT payment_links_payments_count_check CHECK (payments_count >= 0),
+    CONSTRAINT payment_links_status_check CHECK (status IN ('active', 'completed', 'expired', 'canceled')),
+    CONSTRAINT payment_links_token_check CHECK (token ~ '^[a-z2-7]{26}$'),
+    CONSTRAINT payment_links_pkey PRIMARY KEY (id, merchant_id, mode),
+    CONSTRAINT payment_links_token_key UNIQUE (token),
+    CONSTRAINT payment_links_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id),
+    CONSTRAINT payment_links_merchant_id_mode_project_id_fkey FOREIGN KEY (merchant_id, mode, project_id) REFERENCES projects(merchant_id, mode, id)
+)
+WITH (fillfactor='85');
+ALTER TABLE payment_links ADD CONSTRAINT payment_links_customer_amount CHECK (((num_nonnulls(customer_amount_min, customer_amount_max, customer_amount_preset) = 0) OR ((num_nulls(customer_amount_min, customer_amount_max) = 0) AND (1 <= customer_amount_min) AND (customer_amount_max <= '9007199254740991'::bigint) AND (amount_minor = COALESCE(customer_amount_preset, customer_amount_min)) AND ((amount_minor >= customer_amount_min) AND (amount_minor <= customer_amount_max)) AND (quantity_max IS NULL) AND (line_items = '[]'::jsonb) AND (tax_lines = '[]'::jsonb)))) NOT VALID;
+ALTER TABLE payment_links ADD CONSTRAINT payment_links_line_items CHECK (((line_items = '[]'::jsonb) OR ((jsonb_typeof(line_items) = 'array') AND (jsonb_array_length(line_items) <= 100) AND (line_items_total(line_items) = (amount_minor)::numeric)))) NOT VALID;
+ALTER TABLE payment_links ADD CONSTRAINT payment_links_quantity CHECK (((num_nonnulls(quantity_min, quantity_max) = 0) OR ((num_nulls(quantity_min, quantity_max) = 0) AND (1 <= quantity_min) AND (quantity_min <= quantity_max) AND (quantity_max <= 10000) AND (((amount_minor)::numeric * (quantity_max)::numeric) <= ('9007199254740991'::bigint)::numeric) AND (line_items = '[]'::jsonb)))) NOT VALID;
+ALTER TABLE payment_links ADD CONSTRAINT payment_links_tax_lines CHECK (((jsonb_typeof(tax_lines) = 'array') AND (jsonb_array_length(tax_lines) <= 10) AND (tax_total(tax_lines) <= (amount_minor)::numeric))) NOT VALID;
+CREATE INDEX payment_links_by_amount ON payment_links (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
+CREATE INDEX payment_links_by_status ON payment_links (merchant_id, mode, status, created_at DESC, id DESC) WHERE status <> 'completed';
+CREATE INDEX payment_links_due ON payment_links (expires_at) WHERE status = 'active';
+CREATE INDEX payment_links_due_of_merchant ON payment_links (merchant_id, expires_at) WHERE (status = 'active') AND (mode = 'test');
+CREATE INDEX payment_links_email_prefix ON payment_links (merchant_id, mode, lower(customer_email) text_pattern_ops) WHERE customer_email IS NOT NULL;
+CREATE INDEX payment_links_external ON payment_links (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE external_id IS NOT NULL;
+CREATE INDEX payment_links_external_prefix ON payment_links (merchant_id, mode, external_id text_pattern_ops) WHERE external_id IS NOT NULL;
+CREATE INDEX payment_links_of_merchant ON payment_links (merchant_id, mode, created_at DESC, id DESC);
+
+-- A link that was canceled, has all its payments, or expires at another time: the open pages of its payments are looked at now.
+-- A link for one payment has no other page when it is paid, so that the trigger costs its payments nothing.
+CREATE FUNCTION card_payments_look() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE card_payments c SET next_poll_at = NEW.updated_at
+    FROM transactions t
+    WHERE (t.merchant_id, t.mode, t.payment_link_id) = (NEW.merchant_id, NEW.mode, NEW.id)
+      AND (c.merchant_id, c.mode, c.transaction_id) = (t.merchant_id, t.mode, t.id) AND c.next_poll_at > NEW.updated_at;
+    RETURN NULL;
+END $$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(payment_links) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT CASE WHEN num_nonnulls($1.quantity_min, $1.customer_amount_min) = 0
+        THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.token, $1.project_id, $1.amount_minor, $1.currency,
+                                    $1.created_by_type, $1.created_by_client_id, $1.created_at)))
+        ELSE sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.token, $1.project_id, $1.amount_minor, $1.currency,
+                                    $1.created_by_type, $1.created_by_client_id, $1.created_at, $1.quantity_min,
+                                    $1.quantity_max, $1.customer_amount_min, $1.customer_amount_max,
+                                    $1.customer_amount_preset)))
+    END
+$_$;
+
+-- payments.receipts
+
+CREATE TABLE receipt_counters (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    year int NOT NULL,
+    last_number int NOT NULL,
+    CONSTRAINT receipt_counters_last_number_check CHECK (last_number > 0),
+    CONSTRAINT receipt_counters_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT receipt_counters_year_check CHECK ((year >= 1970) AND (year <= 2999)),
+    CONSTRAINT receipt_counters_pkey PRIMARY KEY (merchant_id, mode, year),
+    CONSTRAINT receipt_counters_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+
+-- `seller` is what the receipt says about the merchant: it stays when the merchant changes its details.
+CREATE TABLE receipts (
+    transaction_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    year int NOT NULL,
+    number int NOT NULL,
+    seller jsonb NOT NULL,
+    issued_at timestamptz NOT NULL,
+    CONSTRAINT receipts_number_check CHECK (number > 0),
+    CONSTRAINT receipts_merchant_id_mode_year_number_key UNIQUE (merchant_id, mode, year, number),
+    CONSTRAINT receipts_pkey PRIMARY KEY (transaction_id),
+    CONSTRAINT receipts_merchant_id_mode_year_fkey FOREIGN KEY (merchant_id, mode, year) REFERENCES receipt_counters(merchant_id, mode, year)
+);
+
+CREATE TABLE receipt_mails (
+    transaction_id uuid NOT NULL,
+    ordinal smallint NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    requested_by text NOT NULL,
+    requested_at timestamptz NOT NULL,
+    handled_at timestamptz,
+    withheld boolean DEFAULT false NOT NULL,
+    attempts int DEFAULT 0 NOT NULL,
+    next_attempt_at timestamptz,
+    CONSTRAINT receipt_mails_attempt CHECK ((handled_at IS NULL) = (next_attempt_at IS NOT NULL)),
+    CONSTRAINT receipt_mails_check CHECK ((requested_by = 'payment') OR (handled_at IS NOT NULL)),
+    CONSTRAINT receipt_mails_ordinal_check CHECK ((ordinal >= 1) AND (ordinal <= 3)),
+    CONSTRAINT receipt_mails_requested_by_check CHECK (requested_by IN ('payment', 'payer', 'merchant')),
+    CONSTRAINT receipt_mails_pkey PRIMARY KEY (transaction_id, ordinal)
+);
+CREATE UNIQUE INDEX receipt_mails_by_payment ON receipt_mails (transaction_id) WHERE requested_by = 'payment';
+CREATE INDEX receipt_mails_waiting ON receipt_mails (next_attempt_at) WHERE handled_at IS NULL;
+
+-- payments.refunds
+
+CREATE TABLE refunds (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    unapplied_minor bigint NOT NULL,
+    hold_id uuid,
+    status text NOT NULL,
+    reason text NOT NULL,
+    receiver text,
+    failure_code text,
+    provider_reference text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version int DEFAULT 1 NOT NULL,
+    next_look_at timestamptz,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    network_fee_minor bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT refunds_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT refunds_check CHECK ((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor)),
+    CONSTRAINT refunds_check1 CHECK ((hold_id IS NULL) = (unapplied_minor = amount_minor)),
+    CONSTRAINT refunds_check2 CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
+    CONSTRAINT refunds_looked_after CHECK ((status = 'pending') OR (next_look_at IS NULL)),
+    CONSTRAINT refunds_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT refunds_reason_check CHECK (reason IN ('duplicate', 'fraudulent', 'customer_request', 'service_issue', 'other')),
+    CONSTRAINT refunds_status_check CHECK (status IN ('pending', 'succeeded', 'failed')),
+    CONSTRAINT refunds_hold_id_key UNIQUE (hold_id),
+    CONSTRAINT refunds_pkey PRIMARY KEY (id, merchant_id, mode),
+    CONSTRAINT refunds_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES ledger_holds(id)
+)
+WITH (fillfactor='85');
+ALTER TABLE refunds ADD CONSTRAINT refunds_network_fee CHECK (((network_fee_minor >= 0) AND ((network_fee_minor = 0) OR (unapplied_minor < amount_minor)))) NOT VALID;
+CREATE INDEX refunds_by_currency ON refunds (merchant_id, mode, currency, created_at DESC, id DESC);
+CREATE INDEX refunds_by_status ON refunds (merchant_id, mode, status, created_at DESC, id DESC) WHERE status <> 'succeeded';
+CREATE INDEX refunds_due ON refunds (next_look_at) WHERE status = 'pending';
+CREATE INDEX refunds_external_prefix ON refunds (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE external_id IS NOT NULL;
+CREATE INDEX refunds_of_merchant ON refunds (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX refunds_of_transaction ON refunds (transaction_id, created_at DESC, id DESC);
+
+CREATE TABLE chargebacks (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    reason text NOT NULL,
+    status text NOT NULL,
+    opened_at timestamptz NOT NULL,
+    closed_at timestamptz,
+    respond_by timestamptz,
+    response text DEFAULT 'needed' NOT NULL,
+    responded_at timestamptz,
+    evidence jsonb DEFAULT '{}'::jsonb NOT NULL,
+    evidence_saved_at timestamptz,
+    next_delivery_at timestamptz,
+    provider_reference text,
+    CONSTRAINT chargebacks_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT chargebacks_check CHECK ((status = 'open') = (closed_at IS NULL)),
+    CONSTRAINT chargebacks_check1 CHECK ((response IN ('submitted', 'accepted')) = (responded_at IS NOT NULL)),
+    CONSTRAINT chargebacks_check2 CHECK ((response <> 'submitted') OR (evidence <> '{}'::jsonb)),
+    CONSTRAINT chargebacks_check3 CHECK ((next_delivery_at IS NULL) OR ((status = 'open') AND (responded_at IS NOT NULL))),
+    CONSTRAINT chargebacks_evidence CHECK ((jsonb_typeof(evidence) = 'object') AND (octet_length((evidence)::text) <= 300000)),
+    CONSTRAINT chargebacks_fee_minor_check CHECK (fee_minor >= 0),
+    CONSTRAINT chargebacks_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT chargebacks_response_check CHECK (response IN ('needed', 'submitted', 'accepted', 'expired', 'none')),
+    CONSTRAINT chargebacks_status_check CHECK (status IN ('open', 'won', 'lost')),
+    CONSTRAINT chargebacks_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id),
+    CONSTRAINT chargebacks_pkey PRIMARY KEY (id)
+);
+CREATE INDEX chargebacks_of_merchant ON chargebacks (merchant_id, mode, opened_at DESC, id DESC);
+CREATE INDEX chargebacks_of_transaction ON chargebacks (transaction_id, opened_at DESC);
+CREATE UNIQUE INDEX chargebacks_one_standing ON chargebacks (merchant_id, transaction_id, COALESCE(provider_reference, '')) WHERE status <> 'won';
+CREATE INDEX chargebacks_open ON chargebacks (merchant_id, opened_at DESC) WHERE status = 'open';
+CREATE INDEX chargebacks_to_deliver ON chargebacks (next_delivery_at) WHERE next_delivery_at IS NOT NULL;
+CREATE INDEX chargebacks_to_expire ON chargebacks (respond_by) WHERE (status = 'open') AND (response = 'needed');
+
+CREATE TABLE chargeback_notes (
+    id uuid NOT NULL,
+    chargeback_id uuid NOT NULL,
+    author text NOT NULL,
+    note text NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT chargeback_notes_note_check CHECK ((char_length(note) >= 1) AND (char_length(note) <= 2000)),
+    CONSTRAINT chargeback_notes_pkey PRIMARY KEY (id),
+    CONSTRAINT chargeback_notes_chargeback_id_fkey FOREIGN KEY (chargeback_id) REFERENCES chargebacks(id)
+);
+CREATE INDEX chargeback_notes_of_chargeback ON chargeback_notes (chargeback_id, created_at);
+
+CREATE TABLE payment_reversals (
+    id uuid NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    external_ref text NOT NULL,
+    reversal_ref text NOT NULL,
+    merchant_id uuid NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    reason text NOT NULL,
+    reported_minor bigint NOT NULL,
+    status text NOT NULL,
+    amount_minor bigint DEFAULT 0 NOT NULL,
+    unapplied_minor bigint DEFAULT 0 NOT NULL,
+    charged_back_minor bigint DEFAULT 0 NOT NULL,
+    lost_minor bigint DEFAULT 0 NOT NULL,
+    chargeback_id uuid,
+    reported_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT payment_reversals_amount_minor_check CHECK (amount_minor >= 0),
+    CONSTRAINT payment_reversals_charged_back_minor_check CHECK (charged_back_minor >= 0),
+    CONSTRAINT payment_reversals_check CHECK (amount_minor = ((unapplied_minor + charged_back_minor) + lost_minor)),
+    CONSTRAINT payment_reversals_check1 CHECK ((chargeback_id IS NULL) = (charged_back_minor = 0)),
+    CONSTRAINT payment_reversals_check2 CHECK ((status <> 'expected') OR (amount_minor = 0)),
+    CONSTRAINT payment_reversals_lost_minor_check CHECK (lost_minor >= 0),
+    CONSTRAINT payment_reversals_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT payment_reversals_reported_minor_check CHECK (reported_minor >= 0),
+    CONSTRAINT payment_reversals_status_check CHECK (status IN ('expected', 'reversed', 'reinstated')),
+    CONSTRAINT payment_reversals_unapplied_minor_check CHECK (unapplied_minor >= 0),
+    CONSTRAINT payment_reversals_merchant_id_mode_rail_external_ref_revers_key UNIQUE (merchant_id, mode, rail, external_ref, reversal_ref),
+    CONSTRAINT payment_reversals_pkey PRIMARY KEY (merchant_id, mode, id),
+    CONSTRAINT payment_reversals_merchant_id_mode_chargeback_id_fkey FOREIGN KEY (merchant_id, mode, chargeback_id) REFERENCES chargebacks(merchant_id, mode, id)
+);
+CREATE INDEX payment_reversals_by_id ON payment_reversals (id);
+CREATE INDEX payment_reversals_of_transaction ON payment_reversals (transaction_id);
+
+CREATE FUNCTION chargebacks_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF OLD.status <> NEW.status THEN
+        PERFORM state_transitions_require('chargebacks', OLD.status, NEW.status);
+    END IF;
+    IF OLD.status = 'lost' AND NEW.status = 'won' AND NOT EXISTS (
+        SELECT FROM payment_reversals v
+        WHERE v.transaction_id = NEW.transaction_id AND v.chargeback_id = NEW.id AND v.status = 'reinstated'
+    ) THEN
+        RAISE EXCEPTION 'a lost chargeback is won only if its money is there again' USING ERRCODE = 'check_violation';
+    END IF;
+    IF OLD.response <> NEW.response THEN
+        PERFORM state_transitions_require('chargeback_responses', OLD.response, NEW.response);
+    END IF;
+    IF (OLD.response, OLD.evidence) IS DISTINCT FROM (NEW.response, NEW.evidence) AND OLD.status <> 'open'
+       OR OLD.evidence <> NEW.evidence AND OLD.response <> 'needed' THEN
+        RAISE EXCEPTION 'the response to a chargeback is final' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION chargebacks_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave('chargeback', NEW.id, NEW.merchant_id, NEW.mode, NEW.currency, false);
+    RETURN NULL;
+END $$;
+
+-- A refund shows by which conversion its money was bought.
+CREATE FUNCTION refund_exchange(r refunds) RETURNS json
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT json_build_object('from_currency', c.from_currency, 'from_amount_minor', c.from_amount_minor,
+                             'to_currency', c.to_currency, 'to_amount_minor', c.to_amount_minor,
+                             'rate', trim_scale(c.rate)::text, 'rate_as_of', c.rate_as_of, 'fee_minor', c.fee_minor)
+    FROM conversions c
+    WHERE c.transaction_id = r.transaction_id AND c.reversal_id = r.id AND c.to_currency = r.currency LIMIT 1
+$$;
+
+-- At most 20 refunds of a payment succeed or are pending, beside one of all that is left. Two at once meet at the payment's version.
+CREATE FUNCTION refunds_refuse_too_many() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT count(*) FROM refunds WHERE transaction_id = NEW.transaction_id AND status <> 'failed') >= 20
+       AND NEW.amount_minor IS DISTINCT FROM (
+           SELECT received_minor - refunded_minor - returning_minor - charged_back_minor FROM transactions
+           WHERE id = NEW.transaction_id) THEN
+        RAISE EXCEPTION 'the payment % has 20 refunds', NEW.transaction_id
+            USING ERRCODE = 'check_violation', TABLE = 'refunds', CONSTRAINT = 'refunds_limit';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(chargebacks) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.transaction_id, $1.currency, $1.amount_minor,
+                                  $1.fee_minor, $1.reason, $1.opened_at)))
+$_$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(refunds) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.transaction_id, $1.rail, $1.currency, $1.amount_minor,
+                                  $1.unapplied_minor, $1.hold_id, $1.reason, $1.receiver, $1.created_at)))
+$_$;
+
+-- payments.transactions
+
+-- Received money is credited to the merchant, kept apart as unapplied, or given back from there; nothing else.
+CREATE TABLE transactions (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    payment_link_id uuid NOT NULL,
+    method_id text NOT NULL,
+    method_type text NOT NULL,
+    rail text NOT NULL,
+    rail_reference text NOT NULL,
+    instructions jsonb NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    received_minor bigint DEFAULT 0 NOT NULL,
+    credited_minor bigint DEFAULT 0 NOT NULL,
+    unapplied_minor bigint DEFAULT 0 NOT NULL,
+    fee_minor bigint DEFAULT 0 NOT NULL,
+    refunded_minor bigint DEFAULT 0 NOT NULL,
+    returning_minor bigint DEFAULT 0 NOT NULL,
+    returning_unapplied_minor bigint DEFAULT 0 NOT NULL,
+    charged_back_minor bigint DEFAULT 0 NOT NULL,
+    confirmations int,
+    required_confirmations int,
+    status text NOT NULL,
+    failure_code text,
+    refund_required_reason text,
+    late boolean DEFAULT false NOT NULL,
+    version int DEFAULT 1 NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    succeeded_at timestamptz,
+    payer_language text,
+    price_currency text,
+    price_minor bigint,
+    rate numeric(38,18),
+    rate_as_of timestamptz,
+    rate_source text,
+    rate_margin_bps int,
+    rate_expires_at timestamptz,
+    settlement text,
+    quantity int,
+    CONSTRAINT transactions_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT transactions_charged_back_minor_check CHECK (charged_back_minor >= 0),
+    CONSTRAINT transactions_check CHECK ((mode = 'test') OR (rail <> 'sandbox')),
+    CONSTRAINT transactions_check1 CHECK (required_confirmations >= confirmations),
+    CONSTRAINT transactions_check10 CHECK ((status IN ('succeeded', 'partially_refunded', 'refunded', 'chargeback')) OR (credited_minor = 0)),
+    CONSTRAINT transactions_check11 CHECK ((status = 'chargeback') = (charged_back_minor > 0)),
+    CONSTRAINT transactions_check2 CHECK (fee_minor <= credited_minor),
+    CONSTRAINT transactions_check3 CHECK ((credited_minor + unapplied_minor) <= received_minor),
+    CONSTRAINT transactions_check4 CHECK (((received_minor - credited_minor) - unapplied_minor) <= refunded_minor),
+    CONSTRAINT transactions_check5 CHECK (returning_unapplied_minor <= LEAST(unapplied_minor, returning_minor)),
+    CONSTRAINT transactions_check6 CHECK ((status <> 'failed') OR ((failure_code IS NOT NULL) AND (received_minor = 0))),
+    CONSTRAINT transactions_check7 CHECK ((status <> 'expired') OR (received_minor = 0)),
+    CONSTRAINT transactions_check8 CHECK ((status <> 'refund_required') OR ((refund_required_reason IS NOT NULL) AND (unapplied_minor > 0))),
+    CONSTRAINT transactions_confirmations_check CHECK (confirmations >= 0),
+    CONSTRAINT transactions_credited_minor_check CHECK (credited_minor >= 0),
+    CONSTRAINT transactions_credited_to_succeed CHECK ((status <> ALL (ARRAY['succeeded', 'partially_refunded'])) OR ((succeeded_at IS NOT NULL) AND (credited_minor > 0))),
+    CONSTRAINT transactions_disputed_once CHECK (charged_back_minor <= received_minor),
+    CONSTRAINT transactions_fee_minor_check CHECK (fee_minor >= 0),
+    CONSTRAINT transactions_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT transactions_received_minor_check CHECK (received_minor >= 0),
+    CONSTRAINT transactions_refunded_minor_check CHECK (refunded_minor >= 0),
+    CONSTRAINT transactions_refunded_once CHECK ((refunded_minor + returning_minor) <= (received_minor - (unapplied_minor - returning_unapplied_minor))),
+    CONSTRAINT transactions_returning_minor_check CHECK (returning_minor >= 0),
+    CONSTRAINT transactions_returning_unapplied_minor_check CHECK (returning_unapplied_minor >= 0),
+    CONSTRAINT transactions_status_check CHECK (status IN ('pending', 'processing', 'succeeded', 'failed', 'expired', 'refund_required', 'partially_refunded', 'refunded', 'chargeback')),
+    CONSTRAINT transactions_unapplied_minor_check CHECK (unapplied_minor >= 0),
+    CONSTRAINT transactions_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id),
+    CONSTRAINT transactions_pkey PRIMARY KEY (id),
+    CONSTRAINT transactions_rail_mode_rail_reference_key UNIQUE (rail, mode, rail_reference),
+    CONSTRAINT transactions_merchant_id_mode_payment_link_id_fkey FOREIGN KEY (merchant_id, mode, payment_link_id) REFERENCES payment_links(merchant_id, mode, id)
+)
+WITH (fillfactor='85');
+ALTER TABLE transactions ADD CONSTRAINT transactions_payer_language CHECK ((payer_language ~ '^[a-z]{2}$')) NOT VALID;
+ALTER TABLE transactions ADD CONSTRAINT transactions_price CHECK (((num_nonnulls(price_currency, price_minor, rate, rate_as_of, rate_source, rate_margin_bps, rate_expires_at, settlement) = 0) OR ((num_nulls(price_currency, price_minor, rate, rate_as_of, rate_source, rate_margin_bps, rate_expires_at, settlement) = 0) AND (price_currency ~ '^[A-Z0-9]{2,12}$') AND (price_currency <> currency) AND (price_minor >= 0) AND (rate > (0)::numeric) AND (rate_source ~ '^[a-z]{1,16}$') AND ((rate_margin_bps >= 0) AND (rate_margin_bps <= 5000)) AND (settlement IN ('convert', 'keep'))))) NOT VALID;
+ALTER TABLE transactions ADD CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason IN ('underpaid', 'late', 'duplicate', 'after_cancel', 'wrong_asset', 'balance_limit', 'position_limit'))) NOT VALID;
+CREATE INDEX transactions_by_amount ON transactions (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
+CREATE INDEX transactions_by_method ON transactions (merchant_id, mode, method_id, created_at DESC, id DESC);
+CREATE INDEX transactions_by_status ON transactions (merchant_id, mode, status, created_at DESC, id DESC) WHERE status <> 'succeeded';
+CREATE INDEX transactions_failed ON transactions (merchant_id, mode, updated_at) INCLUDE (currency) WHERE status = 'failed';
+CREATE INDEX transactions_of_link ON transactions (payment_link_id, created_at DESC, id DESC);
+CREATE INDEX transactions_of_merchant ON transactions (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX transactions_open_on_chains ON transactions (rail, mode, currency, rail_reference) WHERE (method_type = 'crypto') AND (status IN ('pending', 'processing'));
+-- What the home page sums: payments by the moment they succeeded or failed. The sums are read from the first index alone.
+CREATE INDEX transactions_succeeded ON transactions (merchant_id, mode, succeeded_at) INCLUDE (currency, method_id, credited_minor) WHERE succeeded_at IS NOT NULL;
+CREATE INDEX transactions_to_decide ON transactions (merchant_id, mode) WHERE status = 'refund_required';
+CREATE INDEX transactions_underpaid ON transactions (payment_link_id) WHERE (status = 'pending') AND (received_minor > 0);
+CREATE INDEX transactions_unpaid_by_amount ON transactions (rail, currency, amount_minor, created_at DESC) WHERE (mode = 'live') AND (status IN ('pending', 'expired'));
+
+-- The timeline of a transaction: a row for each of its versions.
+CREATE TABLE transaction_steps (
+    transaction_id uuid NOT NULL,
+    version int NOT NULL,
+    status text NOT NULL,
+    detail text,
+    at timestamptz NOT NULL,
+    CONSTRAINT transaction_steps_pkey PRIMARY KEY (transaction_id, version),
+    CONSTRAINT transaction_steps_transaction_id_fkey FOREIGN KEY (transaction_id) REFERENCES transactions(id)
+);
+
+-- What rails saw, each once: a repeated callback finds its row and changes nothing.
+CREATE TABLE rail_observations (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    external_ref text NOT NULL,
+    outcome text NOT NULL,
+    merchant_id uuid NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    confirmations int DEFAULT 0 NOT NULL,
+    at timestamptz NOT NULL,
+    payer_account text,
+    payer_name text,
+    seen_at timestamptz,
+    CONSTRAINT rail_observations_amount_minor_check CHECK (amount_minor >= 0),
+    CONSTRAINT rail_observations_check CHECK ((outcome = 'seen') OR (confirmations = 0)),
+    CONSTRAINT rail_observations_check1 CHECK ((outcome <> 'confirmed') OR (amount_minor > 0)),
+    CONSTRAINT rail_observations_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT rail_observations_outcome_check CHECK (outcome IN ('seen', 'vanished', 'confirmed', 'failed')),
+    CONSTRAINT rail_observations_pkey PRIMARY KEY (rail, mode, external_ref, outcome, confirmations),
+    CONSTRAINT rail_observations_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE INDEX rail_observations_of_account ON rail_observations (payer_account) WHERE (mode = 'live') AND (payer_account IS NOT NULL);
+CREATE INDEX rail_observations_of_name ON rail_observations (lower(payer_name)) WHERE (mode = 'live') AND (payer_name IS NOT NULL);
+CREATE INDEX rail_observations_of_payer_account ON rail_observations (merchant_id, mode, payer_account text_pattern_ops) WHERE payer_account IS NOT NULL;
+CREATE INDEX rail_observations_of_payer_name ON rail_observations (merchant_id, mode, lower(payer_name) text_pattern_ops) WHERE payer_name IS NOT NULL;
+CREATE INDEX rail_observations_of_transaction ON rail_observations (transaction_id);
+
+CREATE TABLE incoming_transfers (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    transfer_ref text NOT NULL,
+    merchant_id uuid NOT NULL,
+    transaction_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    first_seen_at timestamptz NOT NULL,
+    block_at timestamptz,
+    status text NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT incoming_transfers_amount_minor_check CHECK (amount_minor >= 0),
+    CONSTRAINT incoming_transfers_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT incoming_transfers_status_check CHECK (status IN ('seen', 'vanished', 'confirmed')),
+    CONSTRAINT incoming_transfers_pkey PRIMARY KEY (merchant_id, mode, rail, transfer_ref),
+    CONSTRAINT incoming_transfers_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE INDEX incoming_transfers_on_their_way ON incoming_transfers (transaction_id) WHERE status = 'seen';
+CREATE INDEX incoming_transfers_without_block ON incoming_transfers (rail, mode, first_seen_at) WHERE (status = 'seen') AND (block_at IS NULL);
+
+CREATE FUNCTION incoming_transfers_end(p_merchant uuid, p_mode text, p_rail text, p_ref text, p_status text, p_at timestamptz) RETURNS void
+    LANGUAGE sql
+    AS $$
+    UPDATE incoming_transfers SET status = p_status, updated_at = p_at
+    WHERE merchant_id = p_merchant AND mode = p_mode AND rail = p_rail AND transfer_ref = p_ref AND status <> 'confirmed'
+$$;
+
+-- Counts a payment of its link. A payment in time may come after the link has expired. One that is accepted later leaves the
+-- link's status.
+CREATE FUNCTION payment_links_count_payment(p_merchant uuid, p_mode text, p_id uuid, p_transaction_id uuid, p_amount bigint, p_at timestamptz, p_in_time boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE payment_links
+    SET payments_count = least(payments_count + 1, max_payments), amount_paid_minor = amount_paid_minor + p_amount,
+        latest_transaction_id = p_transaction_id, updated_at = p_at, version = version + 1,
+        status = CASE WHEN p_in_time AND status IN ('active', 'expired') AND payments_count + 1 = max_payments
+                      THEN 'completed' ELSE status END,
+        completed_at = CASE WHEN p_in_time AND status IN ('active', 'expired') AND payments_count + 1 = max_payments
+                            THEN p_at ELSE completed_at END
+    WHERE merchant_id = p_merchant AND mode = p_mode AND id = p_id;
+END $$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(transactions) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT CASE
+        WHEN $1.quantity IS NOT NULL
+        THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
+                                    $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at, $1.price_currency,
+                                    $1.price_minor, $1.rate, $1.rate_as_of, $1.rate_source, $1.rate_margin_bps,
+                                    $1.rate_expires_at, $1.settlement, $1.quantity)))
+        WHEN $1.price_currency IS NULL
+        THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
+                                    $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at)))
+        ELSE sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.payment_link_id, $1.method_id, $1.rail,
+                                    $1.rail_reference, $1.currency, $1.amount_minor, $1.created_at, $1.price_currency,
+                                    $1.price_minor, $1.rate, $1.rate_as_of, $1.rate_source, $1.rate_margin_bps,
+                                    $1.rate_expires_at, $1.settlement)))
+    END
+$_$;
+
+-- Writes the whole row of a payment, if the version is the one that was read, and the step of its timeline.
+CREATE FUNCTION transactions_change(p_merchant uuid, p_mode text, p_id uuid, p_version int, p_status text, p_received bigint, p_credited bigint, p_unapplied bigint, p_fee bigint, p_refunded bigint, p_returning bigint, p_returning_unapplied bigint, p_charged_back bigint, p_confirmations int, p_required_confirmations int, p_failure_code text, p_reason text, p_late boolean, p_succeeded_at timestamptz, p_at timestamptz, p_detail text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE transactions
+    SET status = p_status, received_minor = p_received, credited_minor = p_credited, unapplied_minor = p_unapplied,
+        fee_minor = p_fee, refunded_minor = p_refunded, returning_minor = p_returning,
+        returning_unapplied_minor = p_returning_unapplied, charged_back_minor = p_charged_back,
+        confirmations = p_confirmations, required_confirmations = p_required_confirmations, failure_code = p_failure_code,
+        refund_required_reason = p_reason, late = p_late, succeeded_at = p_succeeded_at, updated_at = p_at,
+        version = version + 1
+    WHERE merchant_id = p_merchant AND mode = p_mode AND id = p_id AND version = p_version;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'payment % has changed', p_id USING ERRCODE = 'serialization_failure';
+    END IF;
+    INSERT INTO transaction_steps (transaction_id, version, status, detail, at)
+    VALUES (p_id, p_version + 1, p_status, p_detail, p_at);
+END $$;
+
+-- An attempt is for the amount of its link, or for one that its customer may choose. Money that becomes a payment of its own is not.
+CREATE FUNCTION transactions_follow_link() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_price bigint := coalesce(NEW.price_minor, NEW.amount_minor);
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM payment_links l
+        WHERE (l.id, l.merchant_id, l.mode) = (NEW.payment_link_id, NEW.merchant_id, NEW.mode)
+          AND (NEW.quantity IS NULL) = (l.quantity_min IS NULL)
+          AND CASE WHEN l.quantity_min IS NOT NULL
+                   THEN NEW.quantity BETWEEN l.quantity_min AND l.quantity_max AND v_price = l.amount_minor * NEW.quantity
+                   WHEN l.customer_amount_min IS NOT NULL
+                   THEN v_price BETWEEN l.customer_amount_min AND l.customer_amount_max
+                   ELSE v_price = l.amount_minor END
+    ) THEN
+        RAISE EXCEPTION 'payment % is not for an amount of its link', NEW.id
+            USING ERRCODE = 'check_violation', TABLE = 'transactions', CONSTRAINT = 'transactions_follow_link';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION transactions_refuse_refund() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'a refund gives back what the merchant keeps, or what awaits a decision'
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'transactions_given_back_once';
+END $$;
+
+-- Locks the link of a payment, if both are what the caller read. A link that is locked by others is about to change.
+CREATE FUNCTION transactions_require(p_merchant uuid, p_mode text, p_id uuid, p_version int, p_link_id uuid, p_link_version int) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM payment_links l
+    WHERE l.merchant_id = p_merchant AND l.mode = p_mode AND l.id = p_link_id AND l.version = p_link_version
+    FOR NO KEY UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        PERFORM FROM transactions t
+        WHERE t.merchant_id = p_merchant AND t.mode = p_mode AND t.id = p_id AND t.version = p_version;
+    END IF;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'payment % has changed', p_id USING ERRCODE = 'serialization_failure';
+    END IF;
+END $$;
+
+-- transfers.balance_payments
+
+-- What becomes of one is a matter of the merchant, the application and the environment. No grant is named: a reservation
+-- outlives whatever connection it was made by.
+CREATE TABLE balance_payments (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    client_id text NOT NULL,
+    owner_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    captured_minor bigint DEFAULT 0 NOT NULL,
+    released_minor bigint DEFAULT 0 NOT NULL,
+    refunded_minor bigint DEFAULT 0 NOT NULL,
+    refunds int DEFAULT 0 NOT NULL,
+    hold_id uuid,
+    status text NOT NULL,
+    description text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version int DEFAULT 1 NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    expires_at timestamptz,
+    resolved_at timestamptz,
+    CONSTRAINT balance_payments_amount_minor_check CHECK ((amount_minor >= 1) AND (amount_minor <= '9007199254740991'::bigint)),
+    CONSTRAINT balance_payments_captured_minor_check CHECK (captured_minor >= 0),
+    CONSTRAINT balance_payments_check CHECK ((hold_id IS NULL) = (expires_at IS NULL)),
+    CONSTRAINT balance_payments_check1 CHECK (expires_at > created_at),
+    CONSTRAINT balance_payments_check2 CHECK ((hold_id IS NOT NULL) OR (captured_minor = amount_minor)),
+    CONSTRAINT balance_payments_check3 CHECK ((status = 'reserved') = (resolved_at IS NULL)),
+    CONSTRAINT balance_payments_check4 CHECK (((captured_minor + released_minor) =
+CASE status
+    WHEN 'reserved' THEN (0)::bigint
+    ELSE amount_minor
+END)),
+    CONSTRAINT balance_payments_check5 CHECK ((status IN ('captured', 'partially_refunded', 'refunded')) = (captured_minor > 0)),
+    CONSTRAINT balance_payments_check6 CHECK ((status = 'partially_refunded') = ((refunded_minor > 0) AND (refunded_minor < captured_minor))),
+    CONSTRAINT balance_payments_check7 CHECK ((status = 'refunded') = ((refunded_minor > 0) AND (refunded_minor = captured_minor))),
+    CONSTRAINT balance_payments_check8 CHECK ((refunds = 0) = (refunded_minor = 0)),
+    CONSTRAINT balance_payments_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT balance_payments_refunded_minor_check CHECK (refunded_minor >= 0),
+    CONSTRAINT balance_payments_refunded_once CHECK (refunded_minor <= captured_minor),
+    CONSTRAINT balance_payments_refunds_check CHECK (refunds >= 0),
+    CONSTRAINT balance_payments_released_minor_check CHECK (released_minor >= 0),
+    CONSTRAINT balance_payments_status_check CHECK (status IN ('reserved', 'captured', 'released', 'expired', 'partially_refunded', 'refunded')),
+    CONSTRAINT balance_payments_two_merchants CHECK (owner_id <> merchant_id),
+    CONSTRAINT balance_payments_external_id UNIQUE (merchant_id, mode, external_id),
+    CONSTRAINT balance_payments_hold_id_key UNIQUE (hold_id),
+    CONSTRAINT balance_payments_pkey PRIMARY KEY (id, merchant_id, mode),
+    CONSTRAINT balance_payments_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES ledger_holds(id),
+    CONSTRAINT balance_payments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id),
+    CONSTRAINT balance_payments_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES merchants(id)
+)
+WITH (fillfactor='85');
+CREATE INDEX balance_payments_by_currency ON balance_payments (merchant_id, mode, currency, created_at DESC, id DESC);
+CREATE INDEX balance_payments_by_status ON balance_payments (merchant_id, mode, status, created_at DESC, id DESC) WHERE status <> 'captured';
+CREATE INDEX balance_payments_due ON balance_payments (expires_at) WHERE status = 'reserved';
+CREATE INDEX balance_payments_due_of_merchant ON balance_payments (merchant_id, expires_at) WHERE (status = 'reserved') AND (mode = 'test');
+CREATE INDEX balance_payments_external_prefix ON balance_payments (merchant_id, mode, external_id text_pattern_ops) WHERE external_id IS NOT NULL;
+CREATE INDEX balance_payments_of_client ON balance_payments (client_id, created_at DESC, id DESC);
+CREATE INDEX balance_payments_of_merchant ON balance_payments (merchant_id, mode, created_at DESC, id DESC);
+
+CREATE FUNCTION balance_payments_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave('balance_payment', NEW.id, CASE TG_ARGV[0] WHEN 'payer' THEN NEW.merchant_id ELSE NEW.owner_id END,
+                            NEW.mode, NEW.currency, true);
+    RETURN NULL;
+END $$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(balance_payments) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.client_id, $1.owner_id, $1.currency, $1.amount_minor,
+                                  $1.hold_id, $1.created_at)))
+$_$;
+
+-- transfers.conversions
+
+-- What one euro buys in live mode. Posted by operators, kept for ever; the latest one counts, until it is too old.
+CREATE TABLE conversion_prices (
+    id uuid NOT NULL,
+    currency text NOT NULL,
+    per_euro numeric(38,18) NOT NULL,
+    operator text NOT NULL,
+    at timestamptz NOT NULL,
+    source text DEFAULT 'operator' NOT NULL,
+    CONSTRAINT conversion_prices_currency_check CHECK (currency ~ '^[A-Z0-9]{2,12}$'),
+    CONSTRAINT conversion_prices_operator_check CHECK (operator <> ''),
+    CONSTRAINT conversion_prices_per_euro_check CHECK (per_euro > (0)::numeric),
+    CONSTRAINT conversion_prices_source_check CHECK (source IN ('operator', 'feed')),
+    CONSTRAINT conversion_prices_pkey PRIMARY KEY (id)
+);
+CREATE INDEX conversion_prices_latest ON conversion_prices (currency, at DESC, id DESC);
+
+CREATE TABLE conversion_quotes (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    from_currency text NOT NULL,
+    to_currency text NOT NULL,
+    rate numeric(38,18) NOT NULL,
+    rate_as_of timestamptz NOT NULL,
+    from_amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    to_amount_minor bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    used_at timestamptz,
+    CONSTRAINT conversion_quotes_check CHECK (to_currency <> from_currency),
+    CONSTRAINT conversion_quotes_check1 CHECK ((fee_minor >= 0) AND (fee_minor <= (from_amount_minor - 1))),
+    CONSTRAINT conversion_quotes_check2 CHECK (expires_at > created_at),
+    CONSTRAINT conversion_quotes_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT conversion_quotes_rate_check CHECK (rate > (0)::numeric),
+    CONSTRAINT conversion_quotes_to_amount_minor_check CHECK (to_amount_minor > 0),
+    CONSTRAINT conversion_quotes_pkey PRIMARY KEY (id),
+    CONSTRAINT conversion_quotes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+CREATE INDEX conversion_quotes_old ON conversion_quotes (created_at);
+
+CREATE TABLE conversion_rules (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    from_currency text NOT NULL,
+    to_currency text NOT NULL,
+    trigger text NOT NULL,
+    threshold_minor bigint,
+    percent int NOT NULL,
+    enabled boolean NOT NULL,
+    webhook_url text,
+    created_by_type text NOT NULL,
+    created_by_client_id text,
+    version int DEFAULT 1 NOT NULL,
+    seen_version bigint NOT NULL,
+    waiting_minor bigint DEFAULT 0 NOT NULL,
+    retry_at timestamptz,
+    runs int DEFAULT 0 NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT conversion_rules_check CHECK (to_currency <> from_currency),
+    CONSTRAINT conversion_rules_check1 CHECK ((trigger = 'on_threshold') = (threshold_minor IS NOT NULL)),
+    CONSTRAINT conversion_rules_check2 CHECK ((created_by_type = 'oauth') = (created_by_client_id IS NOT NULL)),
+    CONSTRAINT conversion_rules_created_by_type_check CHECK (created_by_type IN ('api_key', 'oauth', 'dashboard')),
+    CONSTRAINT conversion_rules_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT conversion_rules_percent_check CHECK ((percent >= 1) AND (percent <= 100)),
+    CONSTRAINT conversion_rules_threshold_minor_check CHECK (threshold_minor > 0),
+    CONSTRAINT conversion_rules_trigger_check CHECK (trigger IN ('on_payment', 'on_threshold')),
+    CONSTRAINT conversion_rules_waiting_minor_check CHECK (waiting_minor >= 0),
+    CONSTRAINT conversion_rules_one_from UNIQUE (merchant_id, mode, from_currency),
+    CONSTRAINT conversion_rules_pkey PRIMARY KEY (id),
+    CONSTRAINT conversion_rules_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+
+CREATE TABLE conversions (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    status text NOT NULL,
+    from_currency text NOT NULL,
+    to_currency text NOT NULL,
+    rate numeric(38,18) NOT NULL,
+    rate_as_of timestamptz NOT NULL,
+    from_amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    to_amount_minor bigint NOT NULL,
+    quote_id uuid,
+    rule_id uuid,
+    rule_step int,
+    webhook_url text,
+    external_id text,
+    metadata jsonb NOT NULL,
+    version int DEFAULT 1 NOT NULL,
+    created_at timestamptz NOT NULL,
+    transaction_id uuid,
+    reversal_id uuid,
+    CONSTRAINT conversions_check CHECK (to_currency <> from_currency),
+    CONSTRAINT conversions_check1 CHECK ((fee_minor >= 0) AND (fee_minor <= (from_amount_minor - 1))),
+    CONSTRAINT conversions_check2 CHECK ((rule_id IS NULL) = (rule_step IS NULL)),
+    CONSTRAINT conversions_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT conversions_rate_check CHECK (rate > (0)::numeric),
+    CONSTRAINT conversions_status_check CHECK (status = 'completed'),
+    CONSTRAINT conversions_to_amount_minor_check CHECK (to_amount_minor > 0),
+    CONSTRAINT conversions_pkey PRIMARY KEY (id),
+    CONSTRAINT conversions_quote_once UNIQUE (quote_id),
+    CONSTRAINT conversions_rule_once UNIQUE (rule_id, rule_step),
+    CONSTRAINT conversions_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+ALTER TABLE conversions ADD CONSTRAINT conversions_of_payment CHECK ((((reversal_id IS NULL) OR (transaction_id IS NOT NULL)) AND ((transaction_id IS NULL) OR ((quote_id IS NULL) AND (rule_id IS NULL))))) NOT VALID;
+CREATE INDEX conversions_by_from_currency ON conversions (merchant_id, mode, from_currency, created_at DESC, id DESC);
+CREATE INDEX conversions_by_to_currency ON conversions (merchant_id, mode, to_currency, created_at DESC, id DESC);
+CREATE INDEX conversions_external_prefix ON conversions (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE external_id IS NOT NULL;
+CREATE INDEX conversions_of_merchant ON conversions (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX conversions_of_transaction ON conversions (transaction_id, created_at, id) WHERE transaction_id IS NOT NULL;
+
+CREATE TABLE conversion_positions (
+    currency text NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    position_minor numeric DEFAULT 0 NOT NULL,
+    limit_minor bigint,
+    CONSTRAINT conversion_positions_currency_check CHECK (currency ~ '^[A-Z0-9]{2,12}$'),
+    CONSTRAINT conversion_positions_limit_minor_check CHECK (limit_minor > 0),
+    CONSTRAINT conversion_positions_id_key UNIQUE (id),
+    CONSTRAINT conversion_positions_pkey PRIMARY KEY (currency)
+);
+COMMENT ON COLUMN conversion_positions.id IS 'the subject of operators'' actions';
+
+CREATE TABLE price_feed (
+    is_only boolean DEFAULT true NOT NULL,
+    next_at timestamptz NOT NULL,
+    read_at timestamptz NOT NULL,
+    error text,
+    CONSTRAINT price_feed_error_check CHECK (error ~ '^[a-z0-9_]{1,40}$'),
+    CONSTRAINT price_feed_is_only_check CHECK (is_only),
+    CONSTRAINT price_feed_pkey PRIMARY KEY (is_only)
+);
+
+CREATE TABLE price_rejections (
+    currency text NOT NULL,
+    reason text NOT NULL,
+    rejected_at timestamptz NOT NULL,
+    CONSTRAINT price_rejections_currency_check CHECK (currency ~ '^[A-Z0-9]{2,12}$'),
+    CONSTRAINT price_rejections_reason_check CHECK (reason IN ('sources_differ', 'price_jump')),
+    CONSTRAINT price_rejections_pkey PRIMARY KEY (currency)
+);
+
+-- A limit refuses new conversions, but never money that was received for a payment, nor its refund.
+CREATE FUNCTION conversion_positions_follow() RETURNS trigger
+    LANGUAGE plpgsql
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+DECLARE
+    v record;
+    v_position numeric;
+    v_limit bigint;
+BEGIN
+    FOR v IN
+        SELECT m.currency, m.change
+        FROM (VALUES (NEW.from_currency, NEW.from_amount_minor::numeric - NEW.fee_minor),
+                     (NEW.to_currency, -NEW.to_amount_minor::numeric)) AS m (currency, change)
+        ORDER BY m.currency
+    LOOP
+        INSERT INTO conversion_positions AS p (currency, position_minor) VALUES (v.currency, v.change)
+        ON CONFLICT (currency) DO UPDATE SET position_minor = p.position_minor + excluded.position_minor
+        RETURNING p.position_minor, p.limit_minor INTO v_position, v_limit;
+        IF abs(v_position) > v_limit AND abs(v_position) > abs(v_position - v.change) THEN
+            RAISE EXCEPTION 'the position in % would exceed its limit', v.currency
+                USING ERRCODE = 'check_violation', TABLE = 'conversion_positions', CONSTRAINT = 'conversion_positions_limit';
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+
+-- Money that came too late for its fixed rate is converted at that rate only while it is the current one.
+CREATE FUNCTION conversions_at_fixed_rate() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_payment transactions%ROWTYPE;
+BEGIN
+    SELECT * INTO v_payment FROM transactions t
+    WHERE t.id = NEW.transaction_id AND (t.rate, t.rate_as_of) = (NEW.rate, NEW.rate_as_of);
+    IF FOUND AND (
+        SELECT coalesce(sum(o.amount_minor), 0) FROM rail_observations o
+        WHERE o.transaction_id = NEW.transaction_id AND o.outcome = 'confirmed' AND o.currency = v_payment.currency
+          AND (o.seen_at IS NULL OR o.seen_at < v_payment.rate_expires_at)
+    ) < (
+        SELECT sum(c.from_amount_minor) FROM conversions c
+        WHERE c.transaction_id = NEW.transaction_id AND c.reversal_id IS NULL
+          AND (c.rate, c.rate_as_of) = (NEW.rate, NEW.rate_as_of)
+    ) AND EXISTS (
+        SELECT FROM unnest(ARRAY[NEW.from_currency, NEW.to_currency]) AS paid (currency)
+        WHERE (SELECT p.per_euro FROM conversion_prices p WHERE p.currency = paid.currency AND p.at <= NEW.created_at
+               ORDER BY p.at DESC, p.id DESC LIMIT 1)
+           <> (SELECT p.per_euro FROM conversion_prices p WHERE p.currency = paid.currency AND p.at <= v_payment.created_at
+               ORDER BY p.at DESC, p.id DESC LIMIT 1)
+    ) THEN
+        RAISE EXCEPTION 'payment % received less in time than was converted at its fixed rate', NEW.transaction_id
+            USING ERRCODE = 'check_violation', TABLE = 'conversions', CONSTRAINT = 'conversions_at_fixed_rate';
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- A conversion that belongs to a payment, its refund or its chargeback is part of it.
+CREATE FUNCTION conversions_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave('conversion', NEW.id, NEW.merchant_id, NEW.mode, NEW.from_currency, NEW.transaction_id IS NULL);
+    RETURN NULL;
+END $$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(conversions) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT CASE WHEN $1.transaction_id IS NULL
+        THEN sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.from_currency, $1.to_currency, $1.rate,
+                                    $1.from_amount_minor, $1.fee_minor, $1.to_amount_minor, $1.quote_id, $1.rule_id,
+                                    $1.rule_step, $1.created_at)))
+        ELSE sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.from_currency, $1.to_currency, $1.rate,
+                                    $1.from_amount_minor, $1.fee_minor, $1.to_amount_minor, $1.transaction_id, $1.reversal_id,
+                                    $1.created_at)))
+    END
+$_$;
+
+-- transfers.fulfillments
+
+-- Each request to a game server: it may be the one that is delivered.
+CREATE FUNCTION fulfillments_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave('fulfillment', NEW.id, NEW.merchant_id, NEW.mode, NEW.currency, true);
+    RETURN NULL;
+END $$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(fulfillments) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.product_id, $1.server, $1.quantity, $1.currency,
+                                  $1.unit_price_minor, $1.unit_wholesale_minor, $1.cost_minor, $1.recipient, $1.hold_id,
+                                  $1.created_at)))
+$_$;
+
+-- transfers.gate
+
+-- How much was asked for in a day, by a method: what failed or was canceled is taken out again.
+CREATE TABLE withdrawal_days (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    method_id text NOT NULL,
+    day date NOT NULL,
+    amount_minor bigint NOT NULL,
+    CONSTRAINT withdrawal_days_amount_minor_check CHECK (amount_minor >= 0),
+    CONSTRAINT withdrawal_days_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT withdrawal_days_pkey PRIMARY KEY (merchant_id, mode, method_id, day),
+    CONSTRAINT withdrawal_days_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+)
+WITH (fillfactor='85');
+
+CREATE TABLE outgoing_transfers (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    receiver text NOT NULL,
+    receiver_name text,
+    payer_account text,
+    method_id text,
+    limit_day date,
+    counted_minor bigint,
+    review text NOT NULL,
+    approvals_needed int NOT NULL,
+    approvals text[] DEFAULT '{}'::text[] NOT NULL,
+    approvals_by_command int DEFAULT 0 NOT NULL,
+    reviewed_at timestamptz,
+    review_note text,
+    created_at timestamptz NOT NULL,
+    released_at timestamptz,
+    closed_at timestamptz,
+    second_operator_above_minor bigint,
+    single_operator boolean DEFAULT false NOT NULL,
+    CONSTRAINT outgoing_transfers_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT outgoing_transfers_approvals_needed_check CHECK ((approvals_needed >= 0) AND (approvals_needed <= 2)),
+    CONSTRAINT outgoing_transfers_approved CHECK (((review <> 'approved') OR (cardinality(approvals) >=
+CASE
+    WHEN single_operator THEN LEAST(approvals_needed, 1)
+    ELSE approvals_needed
+END))),
+    CONSTRAINT outgoing_transfers_check CHECK ((mode = 'test') OR (rail <> 'sandbox')),
+    CONSTRAINT outgoing_transfers_check1 CHECK ((approvals_by_command >= 0) AND (approvals_by_command <= cardinality(approvals))),
+    CONSTRAINT outgoing_transfers_check2 CHECK (((method_id IS NULL) = (limit_day IS NULL)) AND ((method_id IS NULL) = (counted_minor IS NULL))),
+    CONSTRAINT outgoing_transfers_check3 CHECK ((approvals_needed = 0) OR (review <> 'not_required')),
+    CONSTRAINT outgoing_transfers_check4 CHECK ((approvals_needed > 0) OR (review <> ALL (ARRAY['required', 'approved']))),
+    CONSTRAINT outgoing_transfers_counted_minor_check CHECK (counted_minor > 0),
+    CONSTRAINT outgoing_transfers_kind_check CHECK (kind IN ('withdrawal', 'refund')),
+    CONSTRAINT outgoing_transfers_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT outgoing_transfers_one_by_command CHECK ((approvals_needed < 2) OR (approvals_by_command <= 1)),
+    CONSTRAINT outgoing_transfers_released CHECK ((released_at IS NULL) OR (review IN ('not_required', 'approved', 'before_reviews'))),
+    CONSTRAINT outgoing_transfers_review_check CHECK (review IN ('not_required', 'required', 'approved', 'rejected', 'before_reviews')),
+    CONSTRAINT outgoing_transfers_reviewed CHECK ((review <> 'not_required') OR (((kind = 'refund') AND (receiver = payer_account)) IS TRUE) OR ((kind = 'withdrawal') AND (mode = 'test'))),
+    CONSTRAINT outgoing_transfers_second_operator_above_minor_check CHECK (second_operator_above_minor >= 0),
+    CONSTRAINT outgoing_transfers_id_kind_merchant_id_mode_currency_amount_key UNIQUE (id, kind, merchant_id, mode, currency, amount_minor),
+    CONSTRAINT outgoing_transfers_pkey PRIMARY KEY (id),
+    CONSTRAINT outgoing_transfers_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+)
+WITH (fillfactor='85');
+CREATE INDEX outgoing_transfers_approved_lately ON outgoing_transfers (merchant_id, currency, GREATEST(created_at, reviewed_at)) WHERE (mode = 'live') AND (review = 'approved') AND (closed_at IS NULL);
+CREATE INDEX outgoing_transfers_in_review ON outgoing_transfers (merchant_id, currency) WHERE (mode = 'live') AND (review = 'required') AND (closed_at IS NULL);
+CREATE INDEX outgoing_transfers_of_day ON outgoing_transfers (merchant_id, mode, method_id, limit_day) WHERE method_id IS NOT NULL;
+CREATE INDEX outgoing_transfers_to_review ON outgoing_transfers (kind, created_at, id) WHERE (review = 'required') AND (closed_at IS NULL);
+
+CREATE TABLE payout_pauses (
+    id uuid NOT NULL,
+    cause text NOT NULL,
+    data_until timestamptz,
+    paused_at timestamptz NOT NULL,
+    paused_by text NOT NULL,
+    reason text NOT NULL,
+    resumed_at timestamptz,
+    resumed_by text,
+    resumed_because text,
+    CONSTRAINT payout_pauses_cause_check CHECK (cause IN ('restored', 'operator')),
+    CONSTRAINT payout_pauses_check CHECK ((cause = 'restored') = (data_until IS NOT NULL)),
+    CONSTRAINT payout_pauses_check1 CHECK (((resumed_at IS NULL) = (resumed_by IS NULL)) AND ((resumed_at IS NULL) = (resumed_because IS NULL))),
+    CONSTRAINT payout_pauses_paused_by_check CHECK (paused_by <> ''),
+    CONSTRAINT payout_pauses_reason_check CHECK (reason <> ''),
+    CONSTRAINT payout_pauses_pkey PRIMARY KEY (id)
+);
+CREATE INDEX payout_pauses_open ON payout_pauses (paused_at) WHERE resumed_at IS NULL;
+
+-- The cluster and the database that these rows are used in. A dump that is loaded elsewhere takes the row with it and so
+-- does not match: payouts are paused, however it was restored.
+CREATE TABLE database_identity (
+    the_only boolean DEFAULT true NOT NULL,
+    identity text NOT NULL,
+    CONSTRAINT database_identity_the_only_check CHECK (the_only),
+    CONSTRAINT database_identity_pkey PRIMARY KEY (the_only)
+);
+
+CREATE TABLE withdrawal_recipients (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    name text NOT NULL,
+    method_id text NOT NULL,
+    rail text NOT NULL,
+    receiver text NOT NULL,
+    account text NOT NULL,
+    provider_fields jsonb NOT NULL,
+    active_at timestamptz NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT withdrawal_recipients_check CHECK (active_at >= created_at),
+    CONSTRAINT withdrawal_recipients_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT withdrawal_recipients_name_check CHECK ((char_length(name) >= 1) AND (char_length(name) <= 80)),
+    CONSTRAINT withdrawal_recipients_provider_fields_check CHECK (jsonb_typeof(provider_fields) = 'object'),
+    CONSTRAINT withdrawal_recipients_pkey PRIMARY KEY (id, merchant_id),
+    CONSTRAINT withdrawal_recipients_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+COMMENT ON COLUMN withdrawal_recipients.account IS 'the receiver in the notation of the rail';
+COMMENT ON COLUMN withdrawal_recipients.active_at IS 'when it can be paid; in test mode by the test clock';
+CREATE INDEX withdrawal_recipients_by_account ON withdrawal_recipients (merchant_id, mode, rail, account);
+CREATE INDEX withdrawal_recipients_of_merchant ON withdrawal_recipients (merchant_id, mode, created_at DESC, id DESC);
+CREATE UNIQUE INDEX withdrawal_recipients_once ON withdrawal_recipients (merchant_id, mode, method_id, account);
+
+CREATE TABLE withdrawal_settings (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    saved_recipients_only boolean NOT NULL,
+    turns_off_at timestamptz,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT withdrawal_settings_check CHECK ((turns_off_at IS NULL) OR saved_recipients_only),
+    CONSTRAINT withdrawal_settings_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT withdrawal_settings_pkey PRIMARY KEY (merchant_id, mode),
+    CONSTRAINT withdrawal_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+COMMENT ON COLUMN withdrawal_settings.turns_off_at IS 'from then on saved_recipients_only no longer counts; in test mode by the test clock';
+
+CREATE TABLE value_releases (
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    released_at timestamptz NOT NULL,
+    CONSTRAINT value_releases_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT value_releases_source_type_check CHECK (source_type IN ('withdrawal', 'refund', 'balance_payment', 'fulfillment', 'conversion', 'chargeback')),
+    CONSTRAINT value_releases_pkey PRIMARY KEY (source_id, source_type, merchant_id),
+    CONSTRAINT value_releases_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+
+-- What was released is what may be sent, have been sent, or be at a rail.
+CREATE FUNCTION outgoing_refuse_unreleased() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM outgoing_transfers o
+                   WHERE o.id = NEW.id AND o.review IN ('not_required', 'approved', 'before_reviews')
+                     AND (o.released_at IS NOT NULL OR (o.kind = 'withdrawal' AND NEW.status = 'approved'))) THEN
+        RAISE EXCEPTION 'money does not leave before it is released' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- A conflict, since the action has verified the same: another transaction has deleted the recipient or changed the setting.
+CREATE FUNCTION outgoing_refuse_unsaved() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    present timestamptz;
+    off_at timestamptz;
+BEGIN
+    SELECT coalesce(s.turns_off_at, 'infinity') INTO off_at FROM withdrawal_settings s
+    WHERE s.merchant_id = NEW.merchant_id AND s.mode = NEW.mode AND s.saved_recipients_only;
+    IF NOT FOUND OR NEW.receiver = NEW.payer_account THEN
+        RETURN NEW;
+    END IF;
+    present := time_of_environment(NEW.merchant_id, NEW.mode, NEW.created_at);
+    IF present < off_at AND NOT EXISTS (
+        SELECT FROM withdrawal_recipients r
+        WHERE (r.merchant_id, r.mode, r.rail, r.account) = (NEW.merchant_id, NEW.mode, NEW.rail, NEW.receiver)
+          AND r.active_at <= present) THEN
+        RAISE EXCEPTION 'money leaves only to saved recipients' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION outgoing_transfers_let_leave() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM value_let_leave(NEW.kind, NEW.id, NEW.merchant_id, NEW.mode, NEW.currency, true);
+    RETURN NULL;
+END $$;
+
+-- How many operators approve a transfer of live mode. What waits for its review counts however old it is: it may leave at once.
+CREATE FUNCTION outgoing_transfers_needed(p_transfer outgoing_transfers, p_above_minor bigint, p_at timestamptz) RETURNS int
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT CASE
+        WHEN p_transfer.mode = 'live' AND p_transfer.approvals_needed = 1
+             AND least(p_transfer.second_operator_above_minor, p_above_minor) < (
+                 SELECT coalesce(sum(coalesce(o.counted_minor, o.amount_minor)), 0) FROM outgoing_transfers o
+                 WHERE o.merchant_id = p_transfer.merchant_id AND o.currency = p_transfer.currency AND o.mode = 'live'
+                   AND o.review = 'required' AND o.closed_at IS NULL
+             ) + (
+                 SELECT coalesce(sum(coalesce(o.counted_minor, o.amount_minor)), 0) FROM outgoing_transfers o
+                 WHERE o.merchant_id = p_transfer.merchant_id AND o.currency = p_transfer.currency AND o.mode = 'live'
+                   AND o.review = 'approved' AND o.closed_at IS NULL AND o.id <> p_transfer.id
+                   AND greatest(o.created_at, o.reviewed_at) > p_at - interval '24 hours'
+             ) THEN 2
+        ELSE p_transfer.approvals_needed
+    END
+$$;
+
+-- Which change of a transfer there is; nothing else is ever written. A merchant that is suspended at this moment waits for
+-- whoever holds its row: so nothing is approved or released once it is.
+CREATE FUNCTION outgoing_transfers_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        IF NEW.review NOT IN ('not_required', 'required') OR NEW.approvals <> '{}' OR NEW.released_at IS NOT NULL
+           OR NEW.closed_at IS NOT NULL THEN
+            RAISE EXCEPTION 'an outgoing transfer begins unreviewed' USING ERRCODE = 'check_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    IF (OLD.id, OLD.kind, OLD.merchant_id, OLD.mode, OLD.rail, OLD.currency, OLD.amount_minor, OLD.receiver, OLD.receiver_name,
+        OLD.payer_account, OLD.method_id, OLD.limit_day, OLD.counted_minor, OLD.created_at)
+       IS DISTINCT FROM
+       (NEW.id, NEW.kind, NEW.merchant_id, NEW.mode, NEW.rail, NEW.currency, NEW.amount_minor, NEW.receiver, NEW.receiver_name,
+        NEW.payer_account, NEW.method_id, NEW.limit_day, NEW.counted_minor, NEW.created_at)
+       OR NEW.approvals_needed < OLD.approvals_needed OR NEW.approvals_by_command < OLD.approvals_by_command
+       OR NEW.approvals[:cardinality(OLD.approvals)] <> OLD.approvals
+       OR (OLD.released_at IS NOT NULL AND NEW.released_at IS DISTINCT FROM OLD.released_at)
+       OR (OLD.closed_at IS NOT NULL AND (NEW.closed_at, NEW.released_at) IS DISTINCT FROM (OLD.closed_at, OLD.released_at))
+    THEN
+        RAISE EXCEPTION 'an outgoing transfer stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF OLD.review <> NEW.review THEN
+        PERFORM state_transitions_require('outgoing_transfers', OLD.review, NEW.review);
+    END IF;
+    IF (NEW.review = 'approved' AND OLD.review <> 'approved') OR (NEW.released_at IS NOT NULL AND OLD.released_at IS NULL) THEN
+        PERFORM FROM merchants WHERE id = NEW.merchant_id AND suspended_at IS NULL FOR SHARE;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION outgoing_transfers_require_operators() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.second_operator_above_minor IS DISTINCT FROM OLD.second_operator_above_minor
+       OR (OLD.single_operator AND NOT NEW.single_operator) THEN
+        RAISE EXCEPTION 'an outgoing transfer stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF NEW.mode = 'live' AND NEW.review = 'approved' AND OLD.review <> 'approved'
+       AND outgoing_transfers_needed(NEW, NULL, coalesce(NEW.reviewed_at, now())) > 1
+       AND NOT (NEW.single_operator AND cardinality(NEW.approvals) > NEW.approvals_by_command)
+       AND ((SELECT count(DISTINCT lower(operator)) FROM unnest(NEW.approvals) operator) < 2
+            OR cardinality(NEW.approvals) - NEW.approvals_by_command < 2) THEN
+        RAISE EXCEPTION 'two operators approve this transfer on their pages'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_two_operators';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION payouts_are_paused() RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT EXISTS (SELECT FROM payout_pauses WHERE resumed_at IS NULL)
+        OR NOT EXISTS (SELECT FROM database_identity WHERE identity = current_database_identity())
+$$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(outgoing_transfers) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.kind, $1.merchant_id, $1.mode, $1.rail, $1.currency, $1.amount_minor, $1.receiver,
+                                  $1.receiver_name, $1.payer_account, $1.method_id, $1.limit_day, $1.counted_minor,
+                                  $1.created_at)))
+$_$;
+
+-- The gate. `p_asked`: by the merchant, or by an application, a rule or a schedule in its name. A suspended merchant has nothing to ask.
+CREATE FUNCTION value_let_leave(p_source_type text, p_source_id uuid, p_merchant uuid, p_mode text, p_currency text, p_asked boolean) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF p_asked THEN
+        PERFORM FROM merchants WHERE id = p_merchant AND suspended_at IS NULL FOR SHARE;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'value_releases_suspended';
+        END IF;
+    END IF;
+    INSERT INTO value_releases (source_type, source_id, merchant_id, mode, currency, released_at)
+    VALUES (p_source_type, p_source_id, p_merchant, p_mode, p_currency, clock_timestamp()) ON CONFLICT DO NOTHING;
+END $$;
+
+-- Adds to the total of a day, by the test clock. A total above the limit is a serialization failure; a null limit is no limit.
+CREATE FUNCTION withdrawal_days_add(p_merchant uuid, p_mode text, p_method_id text, p_day date, p_amount bigint, p_limit bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO withdrawal_days AS d (merchant_id, mode, method_id, day, amount_minor)
+    SELECT p_merchant, p_mode, p_method_id, p_day, p_amount WHERE p_limit IS NULL OR p_amount <= p_limit
+    ON CONFLICT (merchant_id, mode, method_id, day) DO UPDATE SET amount_minor = d.amount_minor + excluded.amount_minor
+    WHERE p_limit IS NULL OR d.amount_minor + excluded.amount_minor <= p_limit;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the limit of the day is exceeded' USING ERRCODE = 'serialization_failure';
+    END IF;
+END $$;
+
+-- transfers.withdrawals
+
+CREATE TABLE withdrawal_quotes (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    method_id text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    network_fee_mode text NOT NULL,
+    system_fee_minor bigint NOT NULL,
+    network_fee_minor bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    used_at timestamptz,
+    CONSTRAINT withdrawal_quotes_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT withdrawal_quotes_check CHECK (expires_at > created_at),
+    CONSTRAINT withdrawal_quotes_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT withdrawal_quotes_network_fee_minor_check CHECK (network_fee_minor >= 0),
+    CONSTRAINT withdrawal_quotes_network_fee_mode_check CHECK (network_fee_mode IN ('deduct', 'add')),
+    CONSTRAINT withdrawal_quotes_system_fee_minor_check CHECK (system_fee_minor >= 0),
+    CONSTRAINT withdrawal_quotes_pkey PRIMARY KEY (id),
+    CONSTRAINT withdrawal_quotes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+CREATE INDEX withdrawal_quotes_old ON withdrawal_quotes (created_at);
+
+CREATE TABLE withdrawals (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    method_id text NOT NULL,
+    rail text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    network_fee_mode text NOT NULL,
+    system_fee_minor bigint NOT NULL,
+    network_fee_minor bigint NOT NULL,
+    debit_minor bigint NOT NULL,
+    receive_minor bigint NOT NULL,
+    receiver text NOT NULL,
+    provider_fields jsonb NOT NULL,
+    quote_id uuid,
+    hold_id uuid NOT NULL,
+    status text NOT NULL,
+    submission text,
+    provider_reference text,
+    tx_hash text,
+    network_paid_minor bigint,
+    failure_code text,
+    webhook_url text,
+    external_id text,
+    description text,
+    metadata jsonb NOT NULL,
+    version int DEFAULT 1 NOT NULL,
+    next_look_at timestamptz,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    processing_at timestamptz,
+    completed_at timestamptz,
+    recipient_id uuid,
+    batch_id uuid,
+    batch_row int,
+    CONSTRAINT withdrawals_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT withdrawals_batch_row CHECK ((batch_id IS NULL) = (batch_row IS NULL)),
+    CONSTRAINT withdrawals_check CHECK ((mode = 'test') OR (rail <> 'sandbox')),
+    CONSTRAINT withdrawals_check1 CHECK ((processing_at IS NOT NULL) = (submission IS NOT NULL)),
+    CONSTRAINT withdrawals_check2 CHECK ((status <> ALL (ARRAY['processing', 'completed'])) OR (processing_at IS NOT NULL)),
+    CONSTRAINT withdrawals_check3 CHECK ((status <> ALL (ARRAY['pending_review', 'approved', 'canceled'])) OR (processing_at IS NULL)),
+    CONSTRAINT withdrawals_check4 CHECK ((status <> 'completed') OR (completed_at IS NOT NULL)),
+    CONSTRAINT withdrawals_check5 CHECK ((completed_at IS NOT NULL) = (network_paid_minor IS NOT NULL)),
+    CONSTRAINT withdrawals_check6 CHECK ((status = 'failed') = (failure_code IS NOT NULL)),
+    CONSTRAINT withdrawals_check7 CHECK ((next_look_at IS NULL) OR (status IN ('approved', 'processing'))),
+    CONSTRAINT withdrawals_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT withdrawals_network_fee_minor_check CHECK (network_fee_minor >= 0),
+    CONSTRAINT withdrawals_network_fee_mode_check CHECK (network_fee_mode IN ('deduct', 'add')),
+    CONSTRAINT withdrawals_network_paid_minor_check CHECK (network_paid_minor >= 0),
+    CONSTRAINT withdrawals_provider_fields_check CHECK (jsonb_typeof(provider_fields) = 'object'),
+    CONSTRAINT withdrawals_receive_minor_check CHECK (receive_minor > 0),
+    CONSTRAINT withdrawals_status_check CHECK (status IN ('pending_review', 'approved', 'processing', 'completed', 'failed', 'canceled')),
+    CONSTRAINT withdrawals_submission_check CHECK (submission IN ('prepared', 'accepted', 'unknown')),
+    CONSTRAINT withdrawals_system_fee_minor_check CHECK (system_fee_minor >= 0),
+    CONSTRAINT withdrawals_terms CHECK (((debit_minor = (amount_minor +
+CASE network_fee_mode
+    WHEN 'add' THEN (system_fee_minor + network_fee_minor)
+    ELSE (0)::bigint
+END)) AND (receive_minor = ((debit_minor - system_fee_minor) - network_fee_minor)))),
+    CONSTRAINT withdrawals_external_id UNIQUE (merchant_id, mode, external_id),
+    CONSTRAINT withdrawals_hold_id_key UNIQUE (hold_id),
+    CONSTRAINT withdrawals_pkey PRIMARY KEY (id, merchant_id, mode),
+    CONSTRAINT withdrawals_quote_once UNIQUE (quote_id),
+    CONSTRAINT withdrawals_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES ledger_holds(id),
+    CONSTRAINT withdrawals_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id),
+    CONSTRAINT withdrawals_outgoing FOREIGN KEY (id) REFERENCES outgoing_transfers(id)
+)
+WITH (fillfactor='85');
+COMMENT ON COLUMN withdrawals.recipient_id IS 'the saved recipient it was created for, which may be deleted since';
+CREATE INDEX withdrawals_by_amount ON withdrawals (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_currency ON withdrawals (merchant_id, mode, currency, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_method ON withdrawals (merchant_id, mode, method_id, created_at DESC, id DESC);
+CREATE INDEX withdrawals_by_status ON withdrawals (merchant_id, mode, status, created_at DESC, id DESC) WHERE status <> 'completed';
+CREATE INDEX withdrawals_due ON withdrawals (next_look_at) WHERE next_look_at IS NOT NULL;
+CREATE INDEX withdrawals_external_prefix ON withdrawals (merchant_id, mode, external_id text_pattern_ops) WHERE external_id IS NOT NULL;
+CREATE INDEX withdrawals_of_merchant ON withdrawals (merchant_id, mode, created_at DESC, id DESC);
+CREATE UNIQUE INDEX withdrawals_once_in_batch ON withdrawals (batch_id, batch_row, merchant_id) WHERE batch_id IS NOT NULL;
+CREATE INDEX withdrawals_to_review ON withdrawals (created_at, id) WHERE status = 'pending_review';
+
+CREATE TABLE withdrawal_batches (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    description text,
+    item_count int NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT withdrawal_batches_item_count_check CHECK ((item_count >= 1) AND (item_count <= 500)),
+    CONSTRAINT withdrawal_batches_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT withdrawal_batches_pkey PRIMARY KEY (id, merchant_id),
+    CONSTRAINT withdrawal_batches_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+CREATE INDEX withdrawal_batches_of_merchant ON withdrawal_batches (merchant_id, mode, created_at DESC, id DESC);
+
+CREATE TABLE withdrawal_schedules (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    recipient_id uuid NOT NULL,
+    method_id text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint,
+    keep_minor bigint,
+    frequency text NOT NULL,
+    day int,
+    description text,
+    webhook_url text,
+    status text NOT NULL,
+    next_run_at timestamptz,
+    next_attempt_at timestamptz,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT withdrawal_schedules_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT withdrawal_schedules_check CHECK (num_nonnulls(amount_minor, keep_minor) = 1),
+    CONSTRAINT withdrawal_schedules_check1 CHECK (
+CASE frequency
+    WHEN 'weekly' THEN COALESCE(((day >= 1) AND (day <= 7)), false)
+    WHEN 'monthly' THEN COALESCE(((day >= 1) AND (day <= 31)), false)
+    ELSE (day IS NULL)
+END),
+    CONSTRAINT withdrawal_schedules_check2 CHECK ((status = 'ended') = (next_run_at IS NULL)),
+    CONSTRAINT withdrawal_schedules_check3 CHECK ((status = 'active') = (next_attempt_at IS NOT NULL)),
+    CONSTRAINT withdrawal_schedules_frequency_check CHECK (frequency IN ('once', 'daily', 'weekly', 'monthly')),
+    CONSTRAINT withdrawal_schedules_keep_minor_check CHECK (keep_minor >= 0),
+    CONSTRAINT withdrawal_schedules_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT withdrawal_schedules_status_check CHECK (status IN ('active', 'paused', 'ended')),
+    CONSTRAINT withdrawal_schedules_pkey PRIMARY KEY (id, merchant_id),
+    CONSTRAINT withdrawal_schedules_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+COMMENT ON COLUMN withdrawal_schedules.keep_minor IS 'what stays in the balance when everything above is withdrawn';
+COMMENT ON COLUMN withdrawal_schedules.next_run_at IS 'when it is due next; in test mode by the test clock';
+COMMENT ON COLUMN withdrawal_schedules.next_attempt_at IS 'when it is tried, which is later after an error that can pass';
+CREATE INDEX withdrawal_schedules_active ON withdrawal_schedules (merchant_id, mode, next_attempt_at) WHERE status = 'active';
+CREATE INDEX withdrawal_schedules_due ON withdrawal_schedules (next_attempt_at) WHERE status = 'active';
+CREATE INDEX withdrawal_schedules_of_merchant ON withdrawal_schedules (merchant_id, mode, created_at DESC, id DESC);
+
+CREATE TABLE withdrawal_schedule_runs (
+    schedule_id uuid NOT NULL,
+    due_at timestamptz NOT NULL,
+    merchant_id uuid NOT NULL,
+    outcome text NOT NULL,
+    withdrawal_id uuid,
+    failure_code text,
+    at timestamptz NOT NULL,
+    CONSTRAINT withdrawal_schedule_runs_check CHECK ((outcome = 'created') = (withdrawal_id IS NOT NULL)),
+    CONSTRAINT withdrawal_schedule_runs_check1 CHECK ((outcome = 'failed') = (failure_code IS NOT NULL)),
+    CONSTRAINT withdrawal_schedule_runs_outcome_check CHECK (outcome IN ('created', 'skipped', 'failed')),
+    CONSTRAINT withdrawal_schedule_runs_pkey PRIMARY KEY (schedule_id, merchant_id, due_at),
+    CONSTRAINT withdrawal_schedule_runs_schedule_id_merchant_id_fkey FOREIGN KEY (schedule_id, merchant_id) REFERENCES withdrawal_schedules(id, merchant_id)
+);
+CREATE INDEX withdrawal_schedule_runs_of_merchant ON withdrawal_schedule_runs (merchant_id, at DESC, due_at DESC);
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(withdrawals) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.method_id, $1.rail, $1.currency, $1.amount_minor,
+                                  $1.network_fee_mode, $1.system_fee_minor, $1.network_fee_minor, $1.debit_minor,
+                                  $1.receive_minor, $1.receiver, $1.provider_fields, $1.hold_id, $1.created_at)))
+$_$;
+
+CREATE FUNCTION withdrawals_refuse_inactive_recipient() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM withdrawal_recipients r
+        WHERE r.id = NEW.recipient_id AND (r.merchant_id, r.mode, r.method_id, r.receiver)
+                                          = (NEW.merchant_id, NEW.mode, NEW.method_id, NEW.receiver)
+          AND r.active_at <= time_of_environment(NEW.merchant_id, NEW.mode, NEW.created_at)) THEN
+        RAISE EXCEPTION 'this recipient cannot be paid' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- rails.balances
+
+CREATE TABLE rail_measurements (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    next_at timestamptz NOT NULL,
+    failure text,
+    CONSTRAINT rail_measurements_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT rail_measurements_pkey PRIMARY KEY (rail, mode)
+);
+
+-- Amounts are in the smallest unit that rail and ledger have: 10^-decimals of the currency.
+CREATE TABLE rail_balances (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    measured_at timestamptz NOT NULL,
+    decimals smallint NOT NULL,
+    outside_units numeric(78,0) NOT NULL,
+    ledger_units numeric(78,0) NOT NULL,
+    in_flight_units numeric(78,0) NOT NULL,
+    difference_units numeric(78,0) NOT NULL,
+    tolerance_units numeric(78,0) NOT NULL,
+    facts jsonb NOT NULL,
+    CONSTRAINT rail_balances_decimals_check CHECK ((decimals >= 0) AND (decimals <= 36)),
+    CONSTRAINT rail_balances_difference CHECK (difference_units = ((outside_units - ledger_units) - in_flight_units)),
+    CONSTRAINT rail_balances_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT rail_balances_tolerance_units_check CHECK (tolerance_units >= (0)::numeric),
+    CONSTRAINT rail_balances_pkey PRIMARY KEY (rail, mode, currency, measured_at)
+);
+
+-- Money that the operator put on a rail, or took from it.
+CREATE TABLE rail_floats (
+    id uuid NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT rail_floats_amount_minor_check CHECK (amount_minor <> 0),
+    CONSTRAINT rail_floats_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT rail_floats_pkey PRIMARY KEY (id),
+    CONSTRAINT rail_floats_id_fkey FOREIGN KEY (id) REFERENCES operator_actions(id)
+);
+CREATE INDEX rail_floats_of_rail ON rail_floats (rail, mode, currency);
+
+-- rails.bank
+
+CREATE TABLE bank_statements (
+    id uuid NOT NULL,
+    iban text NOT NULL,
+    statement_id text NOT NULL,
+    currency text,
+    opening_minor bigint,
+    closing_minor bigint,
+    first_on date,
+    last_on date,
+    entries int NOT NULL,
+    digest bytea NOT NULL,
+    imported_by text NOT NULL,
+    imported_at timestamptz NOT NULL,
+    closing_on date,
+    CONSTRAINT bank_statements_entries_check CHECK (entries >= 0),
+    CONSTRAINT bank_statements_imported_by_check CHECK (imported_by <> ''),
+    CONSTRAINT bank_statements_digest_key UNIQUE (digest),
+    CONSTRAINT bank_statements_pkey PRIMARY KEY (id)
+);
+CREATE INDEX bank_statements_newest ON bank_statements (imported_at DESC, id DESC);
+
+-- Each line of the account once, however many statements show it.
+CREATE TABLE bank_entries (
+    id uuid NOT NULL,
+    identity bytea NOT NULL,
+    first_statement_id uuid NOT NULL,
+    side text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    booked_on date NOT NULL,
+    is_reversal boolean NOT NULL,
+    batch_reference text,
+    bank_reference text,
+    CONSTRAINT bank_entries_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT bank_entries_identity_check CHECK (length(identity) = 32),
+    CONSTRAINT bank_entries_side_check CHECK (side IN ('credit', 'debit')),
+    CONSTRAINT bank_entries_identity_key UNIQUE (identity),
+    CONSTRAINT bank_entries_pkey PRIMARY KEY (id),
+    CONSTRAINT bank_entries_first_statement_id_fkey FOREIGN KEY (first_statement_id) REFERENCES bank_statements(id)
+);
+CREATE INDEX bank_entries_by_reference ON bank_entries (bank_reference, booked_on) WHERE bank_reference IS NOT NULL;
+CREATE INDEX bank_entries_of_statement ON bank_entries (first_statement_id, id);
+
+CREATE TABLE bank_batches (
+    id uuid NOT NULL,
+    iban text NOT NULL,
+    bic text,
+    holder text NOT NULL,
+    exported_by text NOT NULL,
+    exported_at timestamptz NOT NULL,
+    address text,
+    CONSTRAINT bank_batches_exported_by_check CHECK (exported_by <> ''),
+    CONSTRAINT bank_batches_pkey PRIMARY KEY (id)
+);
+
+-- Money on its way out: prepared, exported in a batch, confirmed by the statement, and sent back sometimes.
+CREATE TABLE bank_payouts (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    receiver_iban text NOT NULL,
+    receiver_name text NOT NULL,
+    words text NOT NULL,
+    status text NOT NULL,
+    batch_id uuid,
+    prepared_at timestamptz NOT NULL,
+    debited_at timestamptz,
+    ended_because text,
+    ended_by text,
+    updated_at timestamptz NOT NULL,
+    is_export_lost boolean DEFAULT false NOT NULL,
+    receiver_bic text,
+    receiver_address jsonb,
+    CONSTRAINT bank_payouts_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT bank_payouts_check CHECK ((status <> ALL (ARRAY['exported', 'confirmed', 'returned'])) OR (batch_id IS NOT NULL) OR (is_export_lost AND (status <> 'exported'))),
+    CONSTRAINT bank_payouts_check1 CHECK ((status <> 'prepared') OR (batch_id IS NULL)),
+    CONSTRAINT bank_payouts_check2 CHECK ((status <> 'confirmed') OR (debited_at IS NOT NULL)),
+    CONSTRAINT bank_payouts_check3 CHECK ((status IN ('confirmed', 'returned')) OR (debited_at IS NULL)),
+    CONSTRAINT bank_payouts_check4 CHECK ((status IN ('returned', 'refused')) = (ended_because IS NOT NULL)),
+    CONSTRAINT bank_payouts_check5 CHECK ((status = 'refused') = (ended_by IS NOT NULL)),
+    CONSTRAINT bank_payouts_currency_check CHECK (currency = 'EUR'),
+    CONSTRAINT bank_payouts_kind_check CHECK (kind IN ('refund', 'withdrawal')),
+    CONSTRAINT bank_payouts_lost CHECK ((NOT is_export_lost) OR ((batch_id IS NULL) AND (debited_at IS NOT NULL))),
+    CONSTRAINT bank_payouts_mode_check CHECK (mode = 'live'),
+    CONSTRAINT bank_payouts_status_check CHECK (status IN ('prepared', 'exported', 'confirmed', 'returned', 'refused')),
+    CONSTRAINT bank_payouts_pkey PRIMARY KEY (id),
+    CONSTRAINT bank_payouts_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES bank_batches(id),
+    CONSTRAINT bank_payouts_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id),
+    CONSTRAINT bank_payouts_outgoing FOREIGN KEY (id, kind, merchant_id, mode, currency, amount_minor) REFERENCES outgoing_transfers(id, kind, merchant_id, mode, currency, amount_minor)
+);
+CREATE INDEX bank_payouts_exported ON bank_payouts (batch_id) WHERE status = 'exported';
+CREATE INDEX bank_payouts_newest ON bank_payouts (prepared_at DESC, id DESC);
+CREATE INDEX bank_payouts_not_debited ON bank_payouts (currency, status) WHERE (debited_at IS NULL) AND (status IN ('exported', 'returned'));
+CREATE INDEX bank_payouts_of_batch ON bank_payouts (batch_id);
+CREATE INDEX bank_payouts_prepared ON bank_payouts (prepared_at) WHERE status = 'prepared';
+CREATE INDEX bank_payouts_refused_lately ON bank_payouts (merchant_id, updated_at) WHERE (status = 'refused') AND (batch_id IS NOT NULL);
+
+-- The transfers of an entry, and what each was taken for. What nobody could place waits for an operator.
+CREATE TABLE bank_entry_parts (
+    id uuid NOT NULL,
+    entry_id uuid NOT NULL,
+    nth int NOT NULL,
+    amount_minor bigint NOT NULL,
+    reference text,
+    end_to_end_id text,
+    other_name text,
+    other_iban text,
+    words text NOT NULL,
+    return_reason text,
+    outcome text NOT NULL,
+    payout_id uuid,
+    because text,
+    decided_by text,
+    decided_because text,
+    decided_at timestamptz,
+    sent_at timestamptz,
+    decisions int DEFAULT 0 NOT NULL,
+    other_bic text,
+    other_address jsonb,
+    provider_payout_id uuid,
+    return_fee_max_minor bigint,
+    CONSTRAINT bank_entry_parts_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT bank_entry_parts_check CHECK ((outcome <> ALL (ARRAY['payment', 'payment_return'])) OR (reference IS NOT NULL)),
+    CONSTRAINT bank_entry_parts_check1 CHECK ((outcome <> 'unmatched') OR ((because IS NOT NULL) AND (decided_at IS NULL))),
+    CONSTRAINT bank_entry_parts_check2 CHECK ((outcome <> 'dismissed') OR (decided_at IS NOT NULL)),
+    CONSTRAINT bank_entry_parts_check3 CHECK (((decided_at IS NULL) = (decided_by IS NULL)) AND ((decided_at IS NULL) = (decided_because IS NULL))),
+    CONSTRAINT bank_entry_parts_decided CHECK ((outcome <> ALL (ARRAY['dismissed', 'fee', 'written_off', 'provider_payout'])) OR (decided_at IS NOT NULL)),
+    CONSTRAINT bank_entry_parts_outcome_check CHECK (outcome IN ('payment', 'payment_return', 'payout', 'payout_return', 'unmatched', 'dismissed', 'fee', 'written_off', 'provider_payout')),
+    CONSTRAINT bank_entry_parts_provider_payout CHECK ((outcome = 'provider_payout') = (provider_payout_id IS NOT NULL)),
+    CONSTRAINT bank_entry_parts_return_fee_max_minor_check CHECK (return_fee_max_minor >= 0),
+    CONSTRAINT bank_entry_parts_entry_id_nth_key UNIQUE (entry_id, nth),
+    CONSTRAINT bank_entry_parts_pkey PRIMARY KEY (id),
+    CONSTRAINT bank_entry_parts_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES bank_entries(id),
+    CONSTRAINT bank_entry_parts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES bank_payouts(id)
+);
+CREATE INDEX bank_entry_parts_by_decision ON bank_entry_parts (outcome, id) WHERE outcome IN ('dismissed', 'fee', 'written_off');
+CREATE INDEX bank_entry_parts_of_order ON bank_entry_parts (lower(end_to_end_id)) WHERE end_to_end_id IS NOT NULL;
+CREATE INDEX bank_entry_parts_of_payment ON bank_entry_parts (reference) WHERE outcome = 'payment';
+CREATE INDEX bank_entry_parts_of_payout ON bank_entry_parts (payout_id) WHERE payout_id IS NOT NULL;
+CREATE UNIQUE INDEX bank_entry_parts_provider_payouts ON bank_entry_parts (provider_payout_id) WHERE provider_payout_id IS NOT NULL;
+CREATE INDEX bank_entry_parts_unmatched ON bank_entry_parts (id) WHERE outcome = 'unmatched';
+
+-- Where the statements of an account have got to. Its row is locked while a statement is taken up or completed.
+CREATE TABLE bank_accounts (
+    iban text NOT NULL,
+    currency text NOT NULL,
+    first_opening_minor bigint,
+    first_on date NOT NULL,
+    balance_minor bigint NOT NULL,
+    last_on date NOT NULL,
+    last_statement_id uuid,
+    importing_id uuid,
+    next_balance_minor bigint,
+    CONSTRAINT bank_accounts_importing CHECK ((importing_id IS NULL) = (next_balance_minor IS NULL)),
+    CONSTRAINT bank_accounts_pkey PRIMARY KEY (iban, currency),
+    CONSTRAINT bank_accounts_importing_id_fkey FOREIGN KEY (importing_id) REFERENCES bank_statements(id),
+    CONSTRAINT bank_accounts_last_statement_id_fkey FOREIGN KEY (last_statement_id) REFERENCES bank_statements(id)
+);
+
+CREATE TABLE bank_imports (
+    id uuid NOT NULL,
+    size_bytes bigint NOT NULL,
+    status text DEFAULT 'uploaded' NOT NULL,
+    because text,
+    entries int DEFAULT 0 NOT NULL,
+    statement int DEFAULT 0 NOT NULL,
+    statement_id uuid,
+    next_entry bigint DEFAULT 0 NOT NULL,
+    statements int DEFAULT 0 NOT NULL,
+    new_entries int DEFAULT 0 NOT NULL,
+    known_entries int DEFAULT 0 NOT NULL,
+    matched int DEFAULT 0 NOT NULL,
+    unmatched int DEFAULT 0 NOT NULL,
+    uploaded_by text NOT NULL,
+    uploaded_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    kind text,
+    on_command_line boolean DEFAULT true NOT NULL,
+    confirmed_at timestamptz,
+    CONSTRAINT bank_imports_because CHECK ((because IS NULL) = (status <> ALL (ARRAY['unconfirmed', 'refused', 'stopped']))),
+    CONSTRAINT bank_imports_ended CHECK ((ended_at IS NULL) = (status IN ('uploaded', 'importing'))),
+    CONSTRAINT bank_imports_kind_check CHECK (kind IN ('statement', 'notification', 'report')),
+    CONSTRAINT bank_imports_size_bytes_check CHECK (size_bytes > 0),
+    CONSTRAINT bank_imports_status_check CHECK (status IN ('uploaded', 'unconfirmed', 'importing', 'imported', 'refused', 'stopped')),
+    CONSTRAINT bank_imports_pkey PRIMARY KEY (id),
+    CONSTRAINT bank_imports_statement_id_fkey FOREIGN KEY (statement_id) REFERENCES bank_statements(id)
+);
+CREATE INDEX bank_imports_active ON bank_imports (id) WHERE ended_at IS NULL;
+
+-- The contents of files. They are deleted when the import has ended.
+CREATE TABLE bank_import_pieces (
+    import_id uuid NOT NULL,
+    nth int NOT NULL,
+    content bytea NOT NULL,
+    CONSTRAINT bank_import_pieces_pkey PRIMARY KEY (import_id, nth),
+    CONSTRAINT bank_import_pieces_import_id_fkey FOREIGN KEY (import_id) REFERENCES bank_imports(id)
+);
+
+CREATE TABLE bank_import_statements (
+    import_id uuid NOT NULL,
+    "position" int NOT NULL,
+    number int NOT NULL,
+    iban text NOT NULL,
+    currency text,
+    name text NOT NULL,
+    content bytea NOT NULL,
+    CONSTRAINT bank_import_statements_pkey PRIMARY KEY (import_id, "position"),
+    CONSTRAINT bank_import_statements_import_id_fkey FOREIGN KEY (import_id) REFERENCES bank_imports(id)
+);
+
+CREATE TABLE bank_import_entries (
+    import_id uuid NOT NULL,
+    statement int NOT NULL,
+    place bigint NOT NULL,
+    content bytea NOT NULL,
+    CONSTRAINT bank_import_entries_pkey PRIMARY KEY (import_id, statement, place),
+    CONSTRAINT bank_import_entries_import_id_fkey FOREIGN KEY (import_id) REFERENCES bank_imports(id)
+);
+
+-- Transfers that the bank has announced. They move no money: that is what the entry of a statement with this identity does.
+CREATE TABLE bank_announcements (
+    identity bytea NOT NULL,
+    nth int NOT NULL,
+    iban text NOT NULL,
+    side text NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    booked_on date NOT NULL,
+    other_name text,
+    other_iban text,
+    words text NOT NULL,
+    announced_at timestamptz NOT NULL,
+    CONSTRAINT bank_announcements_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT bank_announcements_side_check CHECK (side IN ('credit', 'debit')),
+    CONSTRAINT bank_announcements_pkey PRIMARY KEY (identity, nth)
+);
+CREATE INDEX bank_announcements_newest ON bank_announcements (announced_at);
+
+-- What the bank has reported about a payment file. Rejections have ended payouts in the same transaction.
+CREATE TABLE bank_reports (
+    id uuid NOT NULL,
+    batch_id uuid NOT NULL,
+    message_id text NOT NULL,
+    status text,
+    rejected int NOT NULL,
+    unchanged int NOT NULL,
+    reason text,
+    imported_by text NOT NULL,
+    imported_at timestamptz NOT NULL,
+    CONSTRAINT bank_reports_pkey PRIMARY KEY (id),
+    CONSTRAINT bank_reports_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES bank_batches(id)
+);
+CREATE INDEX bank_reports_of_batch ON bank_reports (batch_id, id);
+
+CREATE TABLE bank_sendings (
+    batch_id uuid NOT NULL,
+    tries int DEFAULT 0 NOT NULL,
+    leased_until timestamptz,
+    next_try_at timestamptz,
+    error text,
+    sent_at timestamptz,
+    CONSTRAINT bank_sendings_check CHECK ((next_try_at IS NULL) OR (sent_at IS NULL)),
+    CONSTRAINT bank_sendings_check1 CHECK ((leased_until IS NULL) OR (next_try_at IS NOT NULL)),
+    CONSTRAINT bank_sendings_error_check CHECK (error <> ''),
+    CONSTRAINT bank_sendings_tries_check CHECK (tries >= 0),
+    CONSTRAINT bank_sendings_pkey PRIMARY KEY (batch_id),
+    CONSTRAINT bank_sendings_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES bank_batches(id)
+);
+CREATE INDEX bank_sendings_due ON bank_sendings (next_try_at) WHERE next_try_at IS NOT NULL;
+
+-- One row: which worker fetches, and how it went.
+CREATE TABLE bank_fetches (
+    id boolean DEFAULT true NOT NULL,
+    leased_until timestamptz,
+    next_at timestamptz DEFAULT '-infinity'::timestamptz NOT NULL,
+    fetched_at timestamptz,
+    error text,
+    failed_since timestamptz,
+    CONSTRAINT bank_fetches_check CHECK ((error IS NULL) = (failed_since IS NULL)),
+    CONSTRAINT bank_fetches_error_check CHECK (error <> ''),
+    CONSTRAINT bank_fetches_id_check CHECK (id),
+    CONSTRAINT bank_fetches_pkey PRIMARY KEY (id)
+);
+INSERT INTO bank_fetches DEFAULT VALUES;
+
+CREATE FUNCTION bank_entries_require_posting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM ledger_transactions t
+                   WHERE t.source_type = 'bank_entry' AND t.source_id = NEW.id AND t.kind = 'bank_entry' AND t.step = 0) THEN
+        RAISE EXCEPTION 'an entry of a statement is posted'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_entries_posted';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION bank_entry_parts_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'what was done with money of the bank is done' USING ERRCODE = 'integrity_constraint_violation';
+END $$;
+
+CREATE FUNCTION bank_entry_parts_require_operators() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (SELECT p.amount_minor FROM bank_payouts p WHERE p.id = NEW.payout_id) - NEW.amount_minor
+       > coalesce(NEW.return_fee_max_minor, 0)
+       AND NOT operator_approvals_suffice('payout_return', NEW.id) THEN
+        RAISE EXCEPTION 'two operators approve a return for so much less'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_entry_parts_two_operators';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION bank_entry_parts_require_posting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.decisions <= OLD.decisions
+       OR NOT EXISTS (SELECT FROM ledger_transactions t
+                      WHERE t.source_type = 'bank_transfer' AND t.source_id = NEW.id AND t.step = NEW.decisions) THEN
+        RAISE EXCEPTION 'a decision on a transfer is posted'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_entry_parts_posted';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION bank_imports_require_operators() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.confirmed_at IS NULL OR NOT operator_approvals_suffice('statements', NEW.id) THEN
+        RAISE EXCEPTION 'two operators confirm a file with a statement that has no balances'
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_imports_two_operators';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- A payout by bank is of a released transfer, to its receiver; and is exported while its merchant is not suspended.
+CREATE FUNCTION bank_payouts_refuse_unreleased() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM outgoing_transfers o
+                   WHERE o.id = NEW.id AND o.receiver = NEW.receiver_iban AND o.released_at IS NOT NULL
+                     AND o.closed_at IS NULL) THEN
+        RAISE EXCEPTION 'a payout is of a released transfer' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.status = 'exported' THEN
+        PERFORM FROM merchants WHERE id = NEW.merchant_id AND suspended_at IS NULL FOR SHARE;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+        END IF;
+        IF payouts_are_paused() THEN
+            RAISE EXCEPTION 'nothing leaves while payouts are paused'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'payouts_are_paused';
+        END IF;
+        IF EXISTS (SELECT FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
+                   WHERE lower(p.end_to_end_id) = replace(NEW.id::text, '-', '')) THEN
+            RAISE EXCEPTION 'the bank has debited this payout'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_payouts_debited';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(bank_batches) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.iban, $1.bic, $1.holder, $1.exported_by, $1.exported_at)))
+$_$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(bank_entries) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.identity, $1.first_statement_id, $1.side, $1.currency, $1.amount_minor,
+                                  $1.booked_on, $1.is_reversal, $1.batch_reference, $1.bank_reference)))
+$_$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(bank_entry_parts) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.entry_id, $1.nth, $1.amount_minor, $1.end_to_end_id, $1.other_name,
+                                  $1.other_iban, $1.words, $1.return_reason))
+        || CASE WHEN $1.sent_at IS NULL THEN '' ELSE record_send(ROW($1.sent_at)) END
+        || CASE WHEN $1.other_bic IS NULL AND $1.other_address IS NULL THEN ''
+                ELSE record_send(ROW($1.other_bic, $1.other_address)) END)
+$_$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(bank_payouts) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.kind, $1.merchant_id, $1.mode, $1.currency, $1.amount_minor, $1.receiver_iban,
+                                  $1.receiver_name, $1.words, $1.prepared_at))
+        || CASE WHEN $1.receiver_bic IS NULL AND $1.receiver_address IS NULL THEN ''
+                ELSE record_send(ROW($1.receiver_bic, $1.receiver_address)) END)
+$_$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(bank_statements) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.iban, $1.statement_id, $1.currency, $1.opening_minor, $1.closing_minor,
+                                  $1.first_on, $1.last_on, $1.entries, $1.digest, $1.imported_by, $1.imported_at)))
+$_$;
+
+-- rails.bitcoin
+
+CREATE TABLE bitcoin_outputs (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    txid text NOT NULL,
+    vout int NOT NULL,
+    address text NOT NULL,
+    amount_minor bigint NOT NULL,
+    status text NOT NULL,
+    confirmations int NOT NULL,
+    version int NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT bitcoin_outputs_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT bitcoin_outputs_confirmations_check CHECK (confirmations >= 0),
+    CONSTRAINT bitcoin_outputs_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT bitcoin_outputs_status_check CHECK (status IN ('seen', 'vanished', 'confirmed', 'reversed')),
+    CONSTRAINT bitcoin_outputs_txid_check CHECK (txid ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT bitcoin_outputs_version_check CHECK (version > 0),
+    CONSTRAINT bitcoin_outputs_vout_check CHECK (vout >= 0),
+    CONSTRAINT bitcoin_outputs_pkey PRIMARY KEY (rail, mode, txid, vout)
+);
+CREATE INDEX bitcoin_outputs_of_address ON bitcoin_outputs (rail, mode, address);
+CREATE INDEX bitcoin_outputs_watched ON bitcoin_outputs (rail, mode) WHERE (status IN ('seen', 'reversed')) OR ((status = 'confirmed') AND (confirmations < 100));
+
+CREATE TABLE bitcoin_payouts (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    currency text NOT NULL,
+    address text NOT NULL,
+    amount_minor bigint NOT NULL,
+    status text NOT NULL,
+    txid text,
+    fee_minor bigint,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT bitcoin_payouts_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT bitcoin_payouts_fee_minor_check CHECK (fee_minor >= 0),
+    CONSTRAINT bitcoin_payouts_kind_check CHECK (kind IN ('withdrawal', 'refund')),
+    CONSTRAINT bitcoin_payouts_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT bitcoin_payouts_paid CHECK (((txid IS NOT NULL) = (status = 'completed')) AND ((txid IS NULL) = (fee_minor IS NULL))),
+    CONSTRAINT bitcoin_payouts_status_check CHECK (status IN ('waiting', 'batched', 'completed', 'failed')),
+    CONSTRAINT bitcoin_payouts_txid_check CHECK (txid ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT bitcoin_payouts_pkey PRIMARY KEY (id),
+    CONSTRAINT bitcoin_payouts_id_fkey FOREIGN KEY (id) REFERENCES outgoing_transfers(id)
+);
+CREATE INDEX bitcoin_payouts_open ON bitcoin_payouts (rail, mode, created_at) WHERE status IN ('waiting', 'batched');
+
+CREATE TABLE bitcoin_batches (
+    id uuid NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    status text NOT NULL,
+    is_draft_due boolean NOT NULL,
+    wanted_rate bigint,
+    change_index bigint,
+    txid text,
+    confirmations int DEFAULT 0 NOT NULL,
+    expensed_fee_minor bigint,
+    conflict_height bigint,
+    void_at timestamptz,
+    reason text,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    check_at timestamptz,
+    CONSTRAINT bitcoin_batches_change_index_check CHECK ((change_index >= 0) AND (change_index < '2147483648'::bigint)),
+    CONSTRAINT bitcoin_batches_confirmations_check CHECK (confirmations >= 0),
+    CONSTRAINT bitcoin_batches_confirmed CHECK (((txid IS NOT NULL) = (status = 'confirmed')) AND ((txid IS NULL) = (expensed_fee_minor IS NULL))),
+    CONSTRAINT bitcoin_batches_conflict_height_check CHECK (conflict_height >= 0),
+    CONSTRAINT bitcoin_batches_drafted CHECK ((change_index IS NOT NULL) OR (status IN ('requested', 'canceled'))),
+    CONSTRAINT bitcoin_batches_expensed_fee_minor_check CHECK (expensed_fee_minor >= 0),
+    CONSTRAINT bitcoin_batches_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT bitcoin_batches_status_check CHECK (status IN ('requested', 'drafted', 'signed', 'broadcast', 'confirmed', 'canceled')),
+    CONSTRAINT bitcoin_batches_txid_check CHECK (txid ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT bitcoin_batches_wanted_rate_check CHECK (wanted_rate > 0),
+    CONSTRAINT bitcoin_batches_pkey PRIMARY KEY (id),
+    CONSTRAINT bitcoin_batches_rail_mode_change_index_key UNIQUE (rail, mode, change_index)
+);
+CREATE INDEX bitcoin_batches_due ON bitcoin_batches (rail, mode, check_at) WHERE check_at IS NOT NULL;
+
+-- Drafts of a batch: each replaces the ones before. The transaction ID does not depend on signatures.
+CREATE TABLE bitcoin_transactions (
+    batch_id uuid NOT NULL,
+    number int NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    txid text NOT NULL,
+    psbt text NOT NULL,
+    rate bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    change_minor bigint NOT NULL,
+    drafted_at timestamptz NOT NULL,
+    raw bytea,
+    signed_at timestamptz,
+    sent_at timestamptz,
+    CONSTRAINT bitcoin_transactions_change_minor_check CHECK (change_minor >= 0),
+    CONSTRAINT bitcoin_transactions_fee_minor_check CHECK (fee_minor > 0),
+    CONSTRAINT bitcoin_transactions_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT bitcoin_transactions_number_check CHECK (number > 0),
+    CONSTRAINT bitcoin_transactions_rate_check CHECK (rate > 0),
+    CONSTRAINT bitcoin_transactions_signed CHECK (((raw IS NULL) = (signed_at IS NULL)) AND ((raw IS NOT NULL) OR (sent_at IS NULL))),
+    CONSTRAINT bitcoin_transactions_txid_check CHECK (txid ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT bitcoin_transactions_pkey PRIMARY KEY (batch_id, number),
+    CONSTRAINT bitcoin_transactions_rail_mode_txid_key UNIQUE (rail, mode, txid),
+    CONSTRAINT bitcoin_transactions_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES bitcoin_batches(id)
+);
+
+-- The outputs and inputs of a batch. Each payout and each coin is in one batch at a time; a canceled one releases them.
+CREATE TABLE bitcoin_batch_payouts (
+    batch_id uuid NOT NULL,
+    payout_id uuid NOT NULL,
+    number int NOT NULL,
+    released_at timestamptz,
+    CONSTRAINT bitcoin_batch_payouts_number_check CHECK (number > 0),
+    CONSTRAINT bitcoin_batch_payouts_batch_id_number_key UNIQUE (batch_id, number),
+    CONSTRAINT bitcoin_batch_payouts_pkey PRIMARY KEY (batch_id, payout_id),
+    CONSTRAINT bitcoin_batch_payouts_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES bitcoin_batches(id),
+    CONSTRAINT bitcoin_batch_payouts_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES bitcoin_payouts(id)
+);
+CREATE UNIQUE INDEX bitcoin_batch_payouts_held ON bitcoin_batch_payouts (payout_id) WHERE released_at IS NULL;
+CREATE INDEX bitcoin_batch_payouts_of_payout ON bitcoin_batch_payouts (payout_id);
+
+CREATE TABLE bitcoin_batch_coins (
+    batch_id uuid NOT NULL,
+    number int NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    txid text NOT NULL,
+    vout int NOT NULL,
+    amount_minor bigint NOT NULL,
+    chain smallint NOT NULL,
+    derivation_index bigint NOT NULL,
+    released_at timestamptz,
+    CONSTRAINT bitcoin_batch_coins_amount_minor_check CHECK (amount_minor > 0),
+    CONSTRAINT bitcoin_batch_coins_chain_check CHECK (chain = ANY (ARRAY[0, 1])),
+    CONSTRAINT bitcoin_batch_coins_derivation_index_check CHECK (derivation_index >= 0),
+    CONSTRAINT bitcoin_batch_coins_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT bitcoin_batch_coins_number_check CHECK (number > 0),
+    CONSTRAINT bitcoin_batch_coins_txid_check CHECK (txid ~ '^[0-9a-f]{64}$'),
+    CONSTRAINT bitcoin_batch_coins_vout_check CHECK (vout >= 0),
+    CONSTRAINT bitcoin_batch_coins_pkey PRIMARY KEY (batch_id, number),
+    CONSTRAINT bitcoin_batch_coins_batch_id_fkey FOREIGN KEY (batch_id) REFERENCES bitcoin_batches(id)
+);
+CREATE UNIQUE INDEX bitcoin_batch_coins_held ON bitcoin_batch_coins (rail, mode, txid, vout) WHERE released_at IS NULL;
+
+-- What is signed is stored before it is sent, and may be sent: such a batch is canceled only when it is void.
+CREATE FUNCTION bitcoin_batches_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (OLD.id, OLD.rail, OLD.mode, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.rail, NEW.mode, NEW.created_at)
+       OR (OLD.change_index IS NOT NULL AND OLD.change_index IS DISTINCT FROM NEW.change_index)
+       OR (OLD.status = 'confirmed'
+           AND (OLD.txid, OLD.expensed_fee_minor) IS DISTINCT FROM (NEW.txid, NEW.expensed_fee_minor))
+    THEN
+        RAISE EXCEPTION 'a batch stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF OLD.status <> NEW.status THEN
+        PERFORM state_transitions_require('bitcoin_batches', OLD.status, NEW.status);
+        IF NEW.status IN ('signed', 'broadcast')
+           AND NOT EXISTS (SELECT FROM bitcoin_transactions t WHERE t.batch_id = NEW.id AND t.raw IS NOT NULL) THEN
+            RAISE EXCEPTION 'the signed bytes are stored first' USING ERRCODE = 'check_violation';
+        END IF;
+        IF NEW.status = 'confirmed'
+           AND NOT EXISTS (SELECT FROM bitcoin_transactions t WHERE (t.batch_id, t.txid) = (NEW.id, NEW.txid)) THEN
+            RAISE EXCEPTION 'a batch is confirmed by one of its transactions' USING ERRCODE = 'check_violation';
+        END IF;
+        IF NEW.status = 'canceled' AND NEW.void_at IS NULL
+           AND EXISTS (SELECT FROM bitcoin_transactions t WHERE t.batch_id = NEW.id AND t.raw IS NOT NULL) THEN
+            RAISE EXCEPTION 'what is signed may be sent' USING ERRCODE = 'check_violation', CONSTRAINT = 'bitcoin_batches_canceled';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- A payout is of a released transfer and stays what it is. It is put into a batch while payouts are not paused and its merchant is active.
+CREATE FUNCTION bitcoin_payouts_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF (OLD.id, OLD.kind, OLD.rail, OLD.mode, OLD.currency, OLD.address, OLD.amount_minor, OLD.created_at)
+           IS DISTINCT FROM (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.currency, NEW.address, NEW.amount_minor, NEW.created_at)
+        THEN
+            RAISE EXCEPTION 'a payout in bitcoin stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF OLD.status <> NEW.status THEN
+            PERFORM state_transitions_require('bitcoin_payouts', OLD.status, NEW.status);
+        END IF;
+    END IF;
+    IF (TG_OP = 'INSERT' OR (OLD.status, NEW.status) = ('waiting', 'batched')) AND NOT EXISTS (
+        SELECT FROM outgoing_transfers o
+        WHERE (o.id, o.kind, o.rail, o.mode, o.currency, o.amount_minor)
+              = (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.currency, NEW.amount_minor)
+          AND NEW.address IN (o.receiver, lower(o.receiver)) AND o.released_at IS NOT NULL AND o.closed_at IS NULL)
+    THEN
+        RAISE EXCEPTION 'a payout is of a released transfer' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.status = 'batched' AND (TG_OP = 'INSERT' OR OLD.status <> 'batched') AND NEW.mode = 'live' THEN
+        IF payouts_are_paused() THEN
+            RAISE EXCEPTION 'nothing leaves while payouts are paused'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'payouts_are_paused';
+        END IF;
+        PERFORM FROM outgoing_transfers o JOIN merchants m ON m.id = o.merchant_id
+        WHERE o.id = NEW.id AND m.suspended_at IS NULL FOR SHARE OF m;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- rails.cards
+
+CREATE TABLE card_payments (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    transaction_id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    next_poll_at timestamptz,
+    CONSTRAINT card_payments_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT card_payments_pkey PRIMARY KEY (merchant_id, mode, transaction_id),
+    CONSTRAINT card_payments_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id)
+);
+CREATE INDEX card_payments_due ON card_payments (next_poll_at) WHERE next_poll_at IS NOT NULL;
+
+-- Signed events of providers, each once: what it is about, and not what it says. A null `next_try_at`: it is processed.
+CREATE TABLE provider_events (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    event_id text NOT NULL,
+    type text NOT NULL,
+    object_id text NOT NULL,
+    received_at timestamptz NOT NULL,
+    tries int DEFAULT 0 NOT NULL,
+    next_try_at timestamptz,
+    CONSTRAINT provider_events_event_id_check CHECK (length(event_id) <= 255),
+    CONSTRAINT provider_events_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT provider_events_object_id_check CHECK (length(object_id) <= 255),
+    CONSTRAINT provider_events_tries_check CHECK (tries >= 0),
+    CONSTRAINT provider_events_type_check CHECK (length(type) <= 100),
+    CONSTRAINT provider_events_pkey PRIMARY KEY (rail, mode, event_id)
+);
+CREATE INDEX provider_events_due ON provider_events (next_try_at) WHERE next_try_at IS NOT NULL;
+CREATE INDEX provider_events_old ON provider_events (received_at);
+
+CREATE TABLE provider_balance_transactions (
+    id uuid NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    external_id text NOT NULL,
+    kind text NOT NULL,
+    category text NOT NULL,
+    source text,
+    payment_intent text,
+    object_id uuid,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    fee_minor bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    available_at timestamptz NOT NULL,
+    settled_at timestamptz,
+    posted_currency text,
+    posted_minor bigint,
+    CONSTRAINT provider_balance_transactions_category_check CHECK (length(category) <= 100),
+    CONSTRAINT provider_balance_transactions_check CHECK ((posted_currency IS NULL) = (posted_minor IS NULL)),
+    CONSTRAINT provider_balance_transactions_check1 CHECK ((posted_currency IS NULL) OR ((settled_at IS NOT NULL) AND (posted_currency <> currency))),
+    CONSTRAINT provider_balance_transactions_check2 CHECK ((kind <> ALL (ARRAY['payment', 'refund'])) OR (object_id IS NOT NULL)),
+    CONSTRAINT provider_balance_transactions_check3 CHECK ((kind <> ALL (ARRAY['payment', 'dispute'])) OR (payment_intent IS NOT NULL)),
+    CONSTRAINT provider_balance_transactions_external_id_check CHECK (length(external_id) <= 255),
+    CONSTRAINT provider_balance_transactions_kind_check CHECK (kind IN ('payment', 'refund', 'dispute', 'payout', 'fee', 'other')),
+    CONSTRAINT provider_balance_transactions_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT provider_balance_transactions_payment_intent_check CHECK (length(payment_intent) <= 255),
+    CONSTRAINT provider_balance_transactions_source_check CHECK (length(source) <= 255),
+    CONSTRAINT provider_balance_transactions_pkey PRIMARY KEY (id),
+    CONSTRAINT provider_balance_transactions_rail_mode_external_id_key UNIQUE (rail, mode, external_id)
+);
+CREATE INDEX provider_balance_transactions_converted ON provider_balance_transactions (rail, mode) WHERE posted_currency IS NOT NULL;
+CREATE INDEX provider_balance_transactions_intent ON provider_balance_transactions (payment_intent) WHERE payment_intent IS NOT NULL;
+CREATE INDEX provider_balance_transactions_object ON provider_balance_transactions (object_id) WHERE object_id IS NOT NULL;
+CREATE INDEX provider_balance_transactions_open ON provider_balance_transactions (rail, mode, created_at) WHERE settled_at IS NULL;
+CREATE INDEX provider_balance_transactions_payouts ON provider_balance_transactions (currency, amount_minor) WHERE kind = 'payout';
+
+-- Up to when they were read, and when they are read again.
+CREATE TABLE provider_balance_cursors (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    read_until timestamptz NOT NULL,
+    next_read_at timestamptz NOT NULL,
+    CONSTRAINT provider_balance_cursors_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT provider_balance_cursors_pkey PRIMARY KEY (rail, mode)
+);
+
+-- rails.chains
+
+CREATE TABLE chain_payout_health (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    reason text,
+    currencies_down text[] NOT NULL,
+    facts jsonb NOT NULL,
+    checked_at timestamptz NOT NULL,
+    CONSTRAINT chain_payout_health_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT chain_payout_health_pkey PRIMARY KEY (rail, mode)
+);
+
+CREATE TABLE deposit_addresses (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    derivation_index bigint NOT NULL,
+    address text NOT NULL,
+    attempt_id uuid,
+    given_at timestamptz,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT deposit_addresses_derivation_index_check CHECK ((derivation_index >= 0) AND (derivation_index < '2147483648'::bigint)),
+    CONSTRAINT deposit_addresses_given CHECK ((attempt_id IS NULL) = (given_at IS NULL)),
+    CONSTRAINT deposit_addresses_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT deposit_addresses_pkey PRIMARY KEY (rail, mode, derivation_index)
+);
+CREATE INDEX deposit_addresses_free ON deposit_addresses (rail, mode, derivation_index) WHERE attempt_id IS NULL;
+CREATE UNIQUE INDEX deposit_addresses_of_address ON deposit_addresses (rail, mode, lower(address));
+CREATE INDEX deposit_addresses_of_attempt ON deposit_addresses (attempt_id) WHERE attempt_id IS NOT NULL;
+
+CREATE TABLE rail_cursors (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    cursor jsonb,
+    leased_by uuid,
+    leased_until timestamptz,
+    updated_at timestamptz,
+    CONSTRAINT rail_cursors_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT rail_cursors_pkey PRIMARY KEY (rail, mode)
+);
+
+CREATE TABLE rail_health (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    available boolean NOT NULL,
+    reason text,
+    facts jsonb NOT NULL,
+    checked_at timestamptz NOT NULL,
+    CONSTRAINT rail_health_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT rail_health_pkey PRIMARY KEY (rail, mode)
+);
+
+-- An address stays what it is, and with the payment that shows it. One that no payment shows can be given again.
+CREATE FUNCTION deposit_addresses_refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'DELETE'
+       OR (OLD.rail, OLD.mode, OLD.derivation_index, OLD.address, OLD.created_at)
+          IS DISTINCT FROM (NEW.rail, NEW.mode, NEW.derivation_index, NEW.address, NEW.created_at)
+       OR (OLD.attempt_id IS DISTINCT FROM NEW.attempt_id
+           AND EXISTS (SELECT FROM transactions t
+                       WHERE (t.rail, t.mode, t.rail_reference) = (OLD.rail, OLD.mode, OLD.address))) THEN
+        RAISE EXCEPTION 'a deposit address does not change';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- rails.evm
+
+CREATE TABLE chain_wallets (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    address text NOT NULL,
+    next_nonce bigint NOT NULL,
+    CONSTRAINT chain_wallets_address_check CHECK (address ~ '^0x[0-9a-fA-F]{40}$'),
+    CONSTRAINT chain_wallets_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT chain_wallets_next_nonce_check CHECK (next_nonce >= 0),
+    CONSTRAINT chain_wallets_pkey PRIMARY KEY (rail, mode, address)
+);
+CREATE INDEX chain_wallets_of_address ON chain_wallets (rail, mode, lower(address));
+
+CREATE TABLE chain_payouts (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    rail text NOT NULL,
+    mode text NOT NULL,
+    chain_id bigint NOT NULL,
+    currency text NOT NULL,
+    contract text,
+    receiver text NOT NULL,
+    amount_units numeric(78,0) NOT NULL,
+    status text NOT NULL,
+    reason text,
+    wallet text,
+    nonce bigint,
+    gas bigint,
+    fee_per_gas bigint,
+    tip_per_gas bigint,
+    tx_hash text,
+    block_number bigint,
+    block_hash text,
+    fee_wei numeric(78,0),
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    check_at timestamptz,
+    waits_for text,
+    fee_currency text,
+    fee_minor bigint,
+    deposit_index bigint,
+    transfer_id uuid GENERATED ALWAYS AS (
+CASE
+    WHEN (kind IN ('withdrawal', 'refund')) THEN id
+    ELSE NULL::uuid
+END) STORED,
+    refused_by_action_id uuid,
+    exported_at timestamptz,
+    CONSTRAINT chain_payouts_amount_units_check CHECK (amount_units > (0)::numeric),
+    CONSTRAINT chain_payouts_chain_id_check CHECK (chain_id > 0),
+    CONSTRAINT chain_payouts_check CHECK ((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas)),
+    CONSTRAINT chain_payouts_contract_check CHECK (contract ~ '^0x[0-9a-f]{40}$'),
+    CONSTRAINT chain_payouts_deposit CHECK ((deposit_index IS NOT NULL) = (kind IN ('sweep', 'gas'))),
+    CONSTRAINT chain_payouts_exported CHECK ((exported_at IS NULL) OR ((nonce IS NOT NULL) AND (status <> 'waiting'))),
+    CONSTRAINT chain_payouts_fee CHECK ((fee_currency IS NULL) = (fee_minor IS NULL)),
+    CONSTRAINT chain_payouts_fee_minor_check CHECK (fee_minor >= 0),
+    CONSTRAINT chain_payouts_fee_per_gas_check CHECK (fee_per_gas > 0),
+    CONSTRAINT chain_payouts_gas_check CHECK (gas > 0),
+    CONSTRAINT chain_payouts_kind_check CHECK (kind IN ('withdrawal', 'refund', 'sweep', 'gas')),
+    CONSTRAINT chain_payouts_mined CHECK (((tx_hash IS NULL) = (block_number IS NULL)) AND ((tx_hash IS NULL) = (block_hash IS NULL)) AND ((tx_hash IS NULL) = (fee_wei IS NULL)) AND ((tx_hash IS NOT NULL) = ((status IN ('mined', 'completed')) OR ((status = 'failed') AND (nonce IS NOT NULL))))),
+    CONSTRAINT chain_payouts_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT chain_payouts_nonce_check CHECK (nonce >= 0),
+    CONSTRAINT chain_payouts_receiver_check CHECK (receiver ~ '^0x[0-9a-f]{40}$'),
+    CONSTRAINT chain_payouts_refused CHECK ((refused_by_action_id IS NULL) OR (status IN ('waiting', 'failed'))),
+    CONSTRAINT chain_payouts_reserved CHECK (((wallet IS NULL) = (nonce IS NULL)) AND ((gas IS NULL) = (nonce IS NULL)) AND ((fee_per_gas IS NULL) = (nonce IS NULL)) AND ((tip_per_gas IS NULL) = (nonce IS NULL)) AND ((nonce IS NOT NULL) OR (status IN ('waiting', 'failed'))) AND ((nonce IS NULL) OR (status <> 'waiting'))),
+    CONSTRAINT chain_payouts_status_check CHECK (status IN ('waiting', 'reserved', 'signed', 'mined', 'completed', 'failed')),
+    CONSTRAINT chain_payouts_waits CHECK ((waits_for IS NULL) OR (status = 'waiting')),
+    CONSTRAINT chain_payouts_waits_for_check CHECK (waits_for IN ('float', 'gas_price', 'turn', 'share', 'operator')),
+    CONSTRAINT chain_payouts_pkey PRIMARY KEY (id),
+    CONSTRAINT chain_payouts_rail_mode_wallet_nonce_key UNIQUE (rail, mode, wallet, nonce),
+    CONSTRAINT chain_payouts_transfer_id_fkey FOREIGN KEY (transfer_id) REFERENCES outgoing_transfers(id)
+);
+CREATE INDEX chain_payouts_due ON chain_payouts (check_at) WHERE check_at IS NOT NULL;
+-- One at a time for each address.
+CREATE UNIQUE INDEX chain_payouts_sweeping ON chain_payouts (rail, mode, deposit_index) WHERE (deposit_index IS NOT NULL) AND (status IN ('waiting', 'reserved', 'signed', 'mined'));
+CREATE INDEX chain_payouts_unfinished_exports ON chain_payouts (rail, mode, nonce) WHERE (exported_at IS NOT NULL) AND (status IN ('reserved', 'signed'));
+CREATE INDEX chain_payouts_unmined ON chain_payouts (rail, mode, wallet, nonce) WHERE status IN ('reserved', 'signed');
+-- One at a time is between its nonce and its signature, so that the nonce of one that is not signed can be given to the next.
+CREATE UNIQUE INDEX chain_payouts_unsigned ON chain_payouts (rail, mode, wallet) WHERE (status = 'reserved') AND (exported_at IS NULL);
+CREATE INDEX chain_payouts_waiting ON chain_payouts (rail, mode) WHERE status = 'waiting';
+
+CREATE TABLE chain_transactions (
+    payout_id uuid NOT NULL,
+    number int NOT NULL,
+    tx_hash text NOT NULL,
+    raw text NOT NULL,
+    gas bigint NOT NULL,
+    fee_per_gas bigint NOT NULL,
+    tip_per_gas bigint NOT NULL,
+    signed_at timestamptz NOT NULL,
+    sent_at timestamptz,
+    CONSTRAINT chain_transactions_check CHECK ((tip_per_gas >= 0) AND (tip_per_gas <= fee_per_gas)),
+    CONSTRAINT chain_transactions_fee_per_gas_check CHECK (fee_per_gas > 0),
+    CONSTRAINT chain_transactions_gas_check CHECK (gas > 0),
+    CONSTRAINT chain_transactions_number_check CHECK (number > 0),
+    CONSTRAINT chain_transactions_raw_check CHECK (raw ~ '^0x([0-9a-f]{2})+$'),
+    CONSTRAINT chain_transactions_tx_hash_check CHECK (tx_hash ~ '^0x[0-9a-f]{64}$'),
+    CONSTRAINT chain_transactions_pkey PRIMARY KEY (payout_id, number),
+    CONSTRAINT chain_transactions_tx_hash_key UNIQUE (tx_hash),
+    CONSTRAINT chain_transactions_payout_id_fkey FOREIGN KEY (payout_id) REFERENCES chain_payouts(id)
+);
+
+-- A deposit is what one transaction sends to one address in one currency. Its key does not depend on the block.
+CREATE TABLE chain_deposits (
+    rail text NOT NULL,
+    mode text NOT NULL,
+    tx_hash text NOT NULL,
+    address text NOT NULL,
+    currency text NOT NULL,
+    sender text,
+    units numeric(78,0) NOT NULL,
+    amount_minor bigint NOT NULL,
+    block_number bigint NOT NULL,
+    block_hash text NOT NULL,
+    block_at timestamptz NOT NULL,
+    status text NOT NULL,
+    reported_block_hash text,
+    reported_confirmations int DEFAULT 0 NOT NULL,
+    updated_at timestamptz NOT NULL,
+    sweep_id uuid,
+    reversal_ref text,
+    reversals int DEFAULT 0 NOT NULL,
+    CONSTRAINT chain_deposits_amount_minor_check CHECK (amount_minor >= 0),
+    CONSTRAINT chain_deposits_block_number_check CHECK (block_number >= 0),
+    CONSTRAINT chain_deposits_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT chain_deposits_reversals_check CHECK (reversals >= 0),
+    CONSTRAINT chain_deposits_reversed CHECK (((reversal_ref IS NULL) = (reversals = 0)) AND ((reversals > 0) OR (status <> ALL (ARRAY['reversed', 'reinstated'])))),
+    CONSTRAINT chain_deposits_status_check CHECK (status IN ('seen', 'vanished', 'final', 'confirmed', 'ignored', 'lost', 'reversed', 'reinstated')),
+    CONSTRAINT chain_deposits_units_check CHECK (units >= (0)::numeric),
+    CONSTRAINT chain_deposits_pkey PRIMARY KEY (rail, mode, tx_hash, address, currency),
+    CONSTRAINT chain_deposits_sweep_id_fkey FOREIGN KEY (sweep_id) REFERENCES chain_payouts(id)
+);
+CREATE INDEX chain_deposits_at_address ON chain_deposits (rail, mode, currency, address) WHERE (sweep_id IS NULL) AND (status IN ('final', 'confirmed', 'ignored', 'reinstated'));
+CREATE INDEX chain_deposits_missing ON chain_deposits (rail, mode) WHERE status IN ('lost', 'reversed');
+CREATE INDEX chain_deposits_of_address ON chain_deposits (rail, mode, address, currency);
+CREATE INDEX chain_deposits_of_block ON chain_deposits (rail, mode, block_number);
+CREATE INDEX chain_deposits_of_sweep ON chain_deposits (sweep_id) WHERE sweep_id IS NOT NULL;
+CREATE INDEX chain_deposits_unsettled ON chain_deposits (rail, mode) WHERE (status IN ('seen', 'final', 'lost', 'reinstated')) OR ((status IN ('vanished', 'ignored')) AND (reported_block_hash IS NOT NULL));
+
+-- Transactions of a network pay payouts; a sweep empties a deposit address, and coin for its fee is sent to one.
+CREATE FUNCTION chain_payouts_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF (OLD.id, OLD.kind, OLD.rail, OLD.mode, OLD.chain_id, OLD.currency, OLD.contract, OLD.receiver, OLD.amount_units, OLD.created_at,
+            OLD.deposit_index)
+           IS DISTINCT FROM
+           (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.chain_id, NEW.currency, NEW.contract, NEW.receiver, NEW.amount_units, NEW.created_at,
+            NEW.deposit_index)
+           OR ((OLD.wallet, OLD.nonce) IS DISTINCT FROM (NEW.wallet, NEW.nonce) AND OLD.nonce IS NOT NULL
+               AND (OLD.status <> 'reserved' OR NEW.nonce IS NOT NULL
+                    OR EXISTS (SELECT FROM chain_transactions c WHERE c.payout_id = OLD.id)))
+        THEN
+            RAISE EXCEPTION 'a payout on a chain stays what it is' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF OLD.status <> NEW.status THEN
+            PERFORM state_transitions_require('chain_payouts', OLD.status, NEW.status);
+        END IF;
+        IF NEW.status = 'signed' AND NOT EXISTS (SELECT FROM chain_transactions c WHERE c.payout_id = NEW.id) THEN
+            RAISE EXCEPTION 'the signed bytes are stored first' USING ERRCODE = 'check_violation';
+        END IF;
+    END IF;
+    IF NEW.status IN ('waiting', 'reserved') AND NEW.kind IN ('withdrawal', 'refund') AND NOT EXISTS (
+        SELECT FROM outgoing_transfers o
+        WHERE (o.id, o.kind, o.rail, o.mode, o.currency, lower(o.receiver))
+              = (NEW.id, NEW.kind, NEW.rail, NEW.mode, NEW.currency, NEW.receiver)
+          AND o.released_at IS NOT NULL AND o.closed_at IS NULL)
+    THEN
+        RAISE EXCEPTION 'a payout is of a released transfer' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.kind IN ('sweep', 'gas') AND NEW.status IN ('waiting', 'reserved') AND NOT EXISTS (
+        SELECT FROM deposit_addresses d
+        WHERE (d.rail, d.mode, d.derivation_index) = (NEW.rail, NEW.mode, NEW.deposit_index)
+          AND lower(d.address) = CASE NEW.kind WHEN 'gas' THEN NEW.receiver ELSE lower(coalesce(NEW.wallet, d.address)) END)
+    THEN
+        RAISE EXCEPTION 'a sweep is of a deposit address' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.status = 'reserved' AND (TG_OP = 'INSERT' OR OLD.status <> 'reserved') AND NEW.mode = 'live' THEN
+        IF payouts_are_paused() THEN
+            RAISE EXCEPTION 'nothing leaves while payouts are paused'
+                USING ERRCODE = 'check_violation', CONSTRAINT = 'payouts_are_paused';
+        END IF;
+        IF NEW.kind IN ('withdrawal', 'refund') THEN
+            PERFORM FROM outgoing_transfers o JOIN merchants m ON m.id = o.merchant_id
+            WHERE o.id = NEW.id AND m.suspended_at IS NULL FOR SHARE OF m;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'nothing of a suspended merchant leaves'
+                    USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
+            END IF;
+        END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION chain_payouts_keep_exported() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF OLD.exported_at IS DISTINCT FROM NEW.exported_at OR OLD.nonce IS DISTINCT FROM NEW.nonce OR OLD.gas IS DISTINCT FROM NEW.gas
+       OR NEW.fee_per_gas < OLD.fee_per_gas OR NEW.tip_per_gas < OLD.tip_per_gas
+    THEN
+        RAISE EXCEPTION 'an exported payout keeps its nonce, and its fee only rises' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- rails.sandbox
+
+-- How far a merchant has moved the clock of its test environment ahead: for product timers, never for tokens.
+CREATE TABLE test_clocks (
+    merchant_id uuid NOT NULL,
+    mode text DEFAULT 'test' NOT NULL,
+    ahead interval NOT NULL,
+    CONSTRAINT test_clocks_ahead_check CHECK ((ahead > '00:00:00'::interval) AND (ahead <= '10 years'::interval)),
+    CONSTRAINT test_clocks_mode_check CHECK (mode = 'test'),
+    CONSTRAINT test_clocks_pkey PRIMARY KEY (merchant_id),
+    CONSTRAINT test_clocks_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+
+-- What the simulator does by itself a little later.
+CREATE TABLE sandbox_plans (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text DEFAULT 'test' NOT NULL,
+    transaction_id uuid NOT NULL,
+    outcome text NOT NULL,
+    due_at timestamptz NOT NULL,
+    tries int DEFAULT 0 NOT NULL,
+    CONSTRAINT sandbox_plans_mode_check CHECK (mode = 'test'),
+    CONSTRAINT sandbox_plans_outcome_check CHECK (outcome IN ('succeed', 'chargeback')),
+    CONSTRAINT sandbox_plans_pkey PRIMARY KEY (id),
+    CONSTRAINT sandbox_plans_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id)
+);
+CREATE INDEX sandbox_plans_due ON sandbox_plans (due_at);
+
+-- The present of an environment: in test mode by its test clock.
+CREATE FUNCTION time_of_environment(p_merchant uuid, p_mode text, p_now timestamptz) RETURNS timestamptz
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT p_now + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = (p_merchant, p_mode)), '0')
+$$;
+
+-- oauth
+
+CREATE TABLE oauth_clients (
+    id text NOT NULL,
+    merchant_id uuid NOT NULL,
+    client_type text NOT NULL,
+    name text NOT NULL,
+    description text NOT NULL,
+    website_url text,
+    redirect_uris text[] NOT NULL,
+    scope_mask int NOT NULL,
+    status text NOT NULL,
+    version int DEFAULT 1 NOT NULL,
+    auth_epoch int DEFAULT 1 NOT NULL,
+    grant_epoch int DEFAULT 1 NOT NULL,
+    secret_hash bytea,
+    secret_hint text,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    revoked_at timestamptz,
+    suspended_at timestamptz,
+    CONSTRAINT oauth_clients_check CHECK ((client_type = 'confidential') = (secret_hash IS NOT NULL)),
+    CONSTRAINT oauth_clients_check1 CHECK ((status = 'revoked') = (revoked_at IS NOT NULL)),
+    CONSTRAINT oauth_clients_client_type_check CHECK (client_type IN ('confidential', 'public')),
+    CONSTRAINT oauth_clients_redirect_uris_check CHECK ((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 10)),
+    CONSTRAINT oauth_clients_scope_mask_check CHECK ((scope_mask & (~ (1 << 18))) <> 0),
+    CONSTRAINT oauth_clients_secret_hash_check CHECK (octet_length(secret_hash) = 32),
+    CONSTRAINT oauth_clients_status_check CHECK (status IN ('enabled', 'paused', 'revoked')),
+    CONSTRAINT oauth_clients_pkey PRIMARY KEY (id),
+    CONSTRAINT oauth_clients_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+CREATE INDEX oauth_clients_newest ON oauth_clients (created_at DESC, id DESC);
+CREATE INDEX oauth_clients_of_owner ON oauth_clients (merchant_id, created_at DESC, id DESC);
+
+CREATE TABLE oauth_requests (
+    id_hash bytea NOT NULL,
+    client_id text NOT NULL,
+    auth_epoch int NOT NULL,
+    merchant_id uuid,
+    redirect_uri text NOT NULL,
+    scope_mask int NOT NULL,
+    state text NOT NULL,
+    challenge bytea NOT NULL,
+    mode text NOT NULL,
+    mac_key_id text NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    decision text,
+    decided_at timestamptz,
+    CONSTRAINT oauth_requests_challenge_check CHECK (octet_length(challenge) = 32),
+    CONSTRAINT oauth_requests_check CHECK ((decision IS NULL) = (decided_at IS NULL)),
+    CONSTRAINT oauth_requests_decision_check CHECK (decision IN ('allowed', 'denied')),
+    CONSTRAINT oauth_requests_id_hash_check CHECK (octet_length(id_hash) = 32),
+    CONSTRAINT oauth_requests_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT oauth_requests_scope_mask_check CHECK ((scope_mask & (~ (1 << 18))) <> 0),
+    CONSTRAINT oauth_requests_state_check CHECK ((char_length(state) >= 1) AND (char_length(state) <= 512)),
+    CONSTRAINT oauth_requests_pkey PRIMARY KEY (id_hash),
+    CONSTRAINT oauth_requests_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id),
+    CONSTRAINT oauth_requests_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+CREATE INDEX oauth_requests_by_age ON oauth_requests (created_at);
+
+-- When and why all grants of an epoch ended. One row per pause, revocation, rotation or disconnecting of all; the grants
+-- themselves are not written to, however many they are.
+CREATE TABLE oauth_grant_cutoffs (
+    client_id text NOT NULL,
+    grant_epoch int NOT NULL,
+    revoked_at timestamptz NOT NULL,
+    revoked_because text NOT NULL,
+    CONSTRAINT oauth_grant_cutoffs_pkey PRIMARY KEY (client_id, grant_epoch),
+    CONSTRAINT oauth_grant_cutoffs_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id)
+);
+
+-- Partitioned by their end of life, so that cleaning is a DROP. No foreign key: it would write to the grant per token.
+CREATE TABLE oauth_access_tokens (
+    token_hash bytea NOT NULL,
+    grant_id uuid NOT NULL,
+    scope_mask int NOT NULL,
+    expires_at timestamptz NOT NULL,
+    CONSTRAINT oauth_access_tokens_scope_mask_check CHECK ((scope_mask & (~ (1 << 18))) <> 0),
+    CONSTRAINT oauth_access_tokens_token_hash_check CHECK (octet_length(token_hash) = 32),
+    CONSTRAINT oauth_access_tokens_pkey PRIMARY KEY (token_hash, expires_at)
+)
+PARTITION BY RANGE (expires_at);
+
+CREATE FUNCTION oauth_client_for_exchange(p_client_id text) RETURNS TABLE(id text, auth_epoch int, grant_epoch int, scope_mask int)
+    LANGUAGE plpgsql ROWS 1
+    SET plan_cache_mode TO 'force_generic_plan'
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtextextended(p_client_id, 0));
+    RETURN QUERY
+        SELECT c.id, c.auth_epoch, c.grant_epoch, c.scope_mask
+        FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
+        WHERE c.id = p_client_id AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL;
+END
+$$;
+
+-- webhooks.endpoints
+
+CREATE TABLE webhook_redelivery_runs (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    type text NOT NULL,
+    since timestamptz NOT NULL,
+    until timestamptz NOT NULL,
+    expected int NOT NULL,
+    looked_at int DEFAULT 0 NOT NULL,
+    sent int DEFAULT 0 NOT NULL,
+    passed_over int DEFAULT 0 NOT NULL,
+    reached_at timestamptz NOT NULL,
+    reached_id uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    ended_because text,
+    CONSTRAINT webhook_redelivery_runs_check CHECK (until >= since),
+    CONSTRAINT webhook_redelivery_runs_check1 CHECK ((ended_at IS NULL) = (ended_because IS NULL)),
+    CONSTRAINT webhook_redelivery_runs_check2 CHECK ((sent + passed_over) <= looked_at),
+    CONSTRAINT webhook_redelivery_runs_ended_because_check CHECK (ended_because IN ('done', 'webhook_delivery_disabled', 'webhook_secret_missing')),
+    CONSTRAINT webhook_redelivery_runs_expected_check CHECK (expected >= 0),
+    CONSTRAINT webhook_redelivery_runs_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT webhook_redelivery_runs_passed_over_check CHECK (passed_over >= 0),
+    CONSTRAINT webhook_redelivery_runs_sent_check CHECK (sent >= 0),
+    CONSTRAINT webhook_redelivery_runs_pkey PRIMARY KEY (id),
+    CONSTRAINT webhook_redelivery_runs_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+CREATE INDEX webhook_redelivery_runs_old ON webhook_redelivery_runs (created_at);
+CREATE UNIQUE INDEX webhook_redelivery_runs_one ON webhook_redelivery_runs (merchant_id, mode) WHERE ended_at IS NULL;
+
+-- webhooks.events
+
+CREATE TABLE webhook_environments (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    delivery_disabled_at timestamptz,
+    url text,
+    destination_key bigint,
+    event_types text[],
+    created_at timestamptz,
+    updated_at timestamptz,
+    CONSTRAINT webhook_environments_check CHECK ((url IS NULL) = (destination_key IS NULL)),
+    CONSTRAINT webhook_environments_check1 CHECK ((url IS NULL) = (event_types IS NULL)),
+    CONSTRAINT webhook_environments_check2 CHECK ((url IS NULL) = (created_at IS NULL)),
+    CONSTRAINT webhook_environments_check3 CHECK ((url IS NULL) = (updated_at IS NULL)),
+    CONSTRAINT webhook_environments_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT webhook_environments_pkey PRIMARY KEY (merchant_id, mode),
+    CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+
+CREATE TABLE webhook_secrets (
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    version int NOT NULL,
+    state text NOT NULL,
+    key_id text NOT NULL,
+    nonce bytea NOT NULL,
+    ciphertext bytea NOT NULL,
+    created_at timestamptz NOT NULL,
+    activated_at timestamptz,
+    retired_at timestamptz,
+    CONSTRAINT webhook_secrets_check CHECK ((state <> 'active') OR (activated_at IS NOT NULL)),
+    CONSTRAINT webhook_secrets_check1 CHECK ((state = 'retired') = (retired_at IS NOT NULL)),
+    CONSTRAINT webhook_secrets_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT webhook_secrets_state_check CHECK (state IN ('pending', 'active', 'retired')),
+    CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version),
+    CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id)
+);
+CREATE UNIQUE INDEX webhook_secrets_one_active ON webhook_secrets (merchant_id, mode) WHERE state = 'active';
+CREATE UNIQUE INDEX webhook_secrets_one_pending ON webhook_secrets (merchant_id, mode) WHERE state = 'pending';
+
+-- A change is told once, ever: these stay when the events themselves are long dropped. No index over partitions by another
+-- column could promise it.
+CREATE TABLE webhook_event_keys (
+    source_id uuid NOT NULL,
+    source_type text NOT NULL,
+    type text NOT NULL,
+    sequence bigint NOT NULL,
+    CONSTRAINT webhook_events_once PRIMARY KEY (source_id, source_type, type, sequence)
+);
+
+-- Partitioned by month of birth, which the id tells (UUID version 7), so that forgetting is a DROP. No foreign keys to or
+-- from them: dropping a partition would lock the other table too.
+CREATE TABLE webhook_events (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    type text NOT NULL,
+    source_type text NOT NULL,
+    source_id uuid NOT NULL,
+    sequence bigint NOT NULL,
+    body bytea NOT NULL,
+    destination_url text,
+    destination_source text NOT NULL,
+    status text NOT NULL,
+    attempts int DEFAULT 0 NOT NULL,
+    next_attempt_at timestamptz,
+    delivered_at timestamptz,
+    created_at timestamptz NOT NULL,
+    request_id uuid,
+    CONSTRAINT webhook_events_check CHECK ((destination_url IS NULL) = (destination_source = 'none')),
+    CONSTRAINT webhook_events_check1 CHECK ((status = 'delivered') = (delivered_at IS NOT NULL)),
+    CONSTRAINT webhook_events_destination_source_check CHECK (destination_source IN ('request', 'saved', 'test', 'none')),
+    CONSTRAINT webhook_events_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT webhook_events_status_check CHECK (status IN ('pending', 'retrying', 'delivered', 'failed', 'skipped', 'canceled', 'held')),
+    CONSTRAINT webhook_events_pkey PRIMARY KEY (id)
+)
+PARTITION BY RANGE (id);
+CREATE INDEX webhook_events_by_type ON ONLY webhook_events (merchant_id, mode, type, created_at DESC, id DESC) WHERE (type <> 'payment.succeeded') AND (type <> 'balance.updated');
+CREATE INDEX webhook_events_of_merchant ON ONLY webhook_events (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX webhook_events_of_resource ON ONLY webhook_events (merchant_id, mode, source_id, created_at DESC, id DESC);
+CREATE INDEX webhook_events_tests ON ONLY webhook_events (merchant_id, mode, created_at DESC) WHERE destination_source = 'test';
+
+CREATE TABLE webhook_attempts (
+    event_id uuid NOT NULL,
+    attempt int NOT NULL,
+    trigger text NOT NULL,
+    status text NOT NULL,
+    error text,
+    http_status int,
+    started_at timestamptz NOT NULL,
+    duration_ms int NOT NULL,
+    response_headers jsonb,
+    response_body text,
+    CONSTRAINT webhook_attempts_check CHECK ((status = 'failed') = (error IS NOT NULL)),
+    CONSTRAINT webhook_attempts_status_check CHECK (status IN ('succeeded', 'failed')),
+    CONSTRAINT webhook_attempts_trigger_check CHECK (trigger IN ('automatic', 'manual', 'test')),
+    CONSTRAINT webhook_attempts_pkey PRIMARY KEY (event_id, attempt)
+)
+PARTITION BY RANGE (event_id);
+
+-- What is to be sent now, one row for an event, so that an event is never on its way twice at once. Rows leave when nothing
+-- more is to be sent, or not soon, so that the table stays small and hot.
+CREATE TABLE webhook_deliveries (
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    destination_key bigint NOT NULL,
+    lane smallint DEFAULT 0 NOT NULL,
+    run_at timestamptz NOT NULL,
+    automatic_at timestamptz,
+    trigger text DEFAULT 'automatic' NOT NULL,
+    redeliveries int DEFAULT 0 NOT NULL,
+    held boolean DEFAULT false NOT NULL,
+    tries int DEFAULT 0 NOT NULL,
+    lost int DEFAULT 0 NOT NULL,
+    sending text,
+    lease_token uuid,
+    lease_until timestamptz,
+    CONSTRAINT webhook_deliveries_check CHECK ((automatic_at IS NOT NULL) OR (redeliveries > 0)),
+    CONSTRAINT webhook_deliveries_check1 CHECK ((lease_token IS NULL) = (lease_until IS NULL)),
+    CONSTRAINT webhook_deliveries_check2 CHECK ((lease_token IS NULL) = (sending IS NULL)),
+    CONSTRAINT webhook_deliveries_lane_check CHECK ((lane >= 0) AND (lane <= 2)),
+    CONSTRAINT webhook_deliveries_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT webhook_deliveries_redeliveries_check CHECK (redeliveries >= 0),
+    CONSTRAINT webhook_deliveries_sending_check CHECK (sending IN ('automatic', 'manual', 'test')),
+    CONSTRAINT webhook_deliveries_trigger_check CHECK (trigger IN ('automatic', 'test')),
+    CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (event_id)
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='500', autovacuum_vacuum_cost_delay='0');
+CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (lease_until) WHERE lease_until IS NOT NULL;
+CREATE INDEX webhook_deliveries_of_merchant ON webhook_deliveries (merchant_id, mode);
+CREATE INDEX webhook_deliveries_ready ON webhook_deliveries (lane, destination_key, run_at) WITH (deduplicate_items=off) WHERE lease_until IS NULL;
+
+-- What is to be sent later: retries of the schedule, and what is held for want of a signing secret. The worker moves a row
+-- to the table above when its time has come. A redelivery takes it there at once.
+CREATE TABLE webhook_deliveries_later (
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    destination_key bigint NOT NULL,
+    run_at timestamptz NOT NULL,
+    trigger text NOT NULL,
+    held boolean DEFAULT false NOT NULL,
+    tries int DEFAULT 0 NOT NULL,
+    lost int DEFAULT 0 NOT NULL,
+    CONSTRAINT webhook_deliveries_later_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT webhook_deliveries_later_trigger_check CHECK (trigger IN ('automatic', 'test')),
+    CONSTRAINT webhook_deliveries_later_pkey PRIMARY KEY (event_id)
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000');
+CREATE INDEX webhook_deliveries_later_due ON webhook_deliveries_later (run_at);
+CREATE INDEX webhook_deliveries_later_held ON webhook_deliveries_later (merchant_id, mode) WHERE held;
+CREATE INDEX webhook_deliveries_later_of_merchant ON webhook_deliveries_later (merchant_id, mode);
+
+CREATE TABLE row_digests (
+    kind text NOT NULL,
+    id uuid NOT NULL,
+    digest bytea NOT NULL,
+    xact xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    CONSTRAINT row_digests_digest_check CHECK (octet_length(digest) = 32),
+    CONSTRAINT row_digests_pkey PRIMARY KEY (kind, id)
+);
+CREATE INDEX row_digests_by_transaction ON row_digests (xact);
+
+CREATE TABLE webhook_event_statuses (
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    status text NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT webhook_event_statuses_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT webhook_event_statuses_status_check CHECK (status IN ('retrying', 'failed', 'canceled', 'held')),
+    CONSTRAINT webhook_event_statuses_pkey PRIMARY KEY (event_id)
+);
+CREATE INDEX webhook_event_statuses_listed ON webhook_event_statuses (merchant_id, mode, status, created_at DESC, event_id DESC);
+
+-- SHA-256 of the previous block's hash, number, time, number of rows, and the id and digest of each row.
+CREATE FUNCTION hash_chain_hash(p_previous bytea, p_number bigint, p_at timestamptz, p_ledger uuid[], p_actions uuid[]) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT sha256(coalesce(p_previous, '') || int8send(p_number) || int8send((extract(epoch FROM p_at) * 1000000)::bigint)
+        || int8send(cardinality(p_ledger)) || int8send(cardinality(p_actions))
+        || coalesce((SELECT string_agg(uuid_send(r.id) || coalesce(d.digest, ''), '' ORDER BY r.n)
+                     FROM unnest(p_ledger) WITH ORDINALITY AS r (id, n)
+                     LEFT JOIN row_digests d ON d.kind = 'ledger' AND d.id = r.id), '')
+        || coalesce((SELECT string_agg(uuid_send(r.id) || coalesce(d.digest, ''), '' ORDER BY r.n)
+                     FROM unnest(p_actions) WITH ORDINALITY AS r (id, n)
+                     LEFT JOIN row_digests d ON d.kind = 'operator_action' AND d.id = r.id), ''))
+$$;
+
+-- Rows without them have the digests that they had.
+CREATE FUNCTION row_digest(webhook_events) RETURNS bytea
+    LANGUAGE sql STABLE
+    AS $_$
+    SELECT sha256(record_send(ROW($1.id, $1.merchant_id, $1.mode, $1.type, $1.source_type, $1.source_id, $1.sequence,
+                                  $1.body, $1.created_at)))
+$_$;
+
+CREATE FUNCTION webhook_event_statuses_follow() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.status IN ('retrying', 'failed', 'canceled', 'held') THEN
+        INSERT INTO webhook_event_statuses (event_id, merchant_id, mode, status, created_at)
+        VALUES (NEW.id, NEW.merchant_id, NEW.mode, NEW.status, NEW.created_at)
+        ON CONFLICT (event_id) DO UPDATE SET status = excluded.status;
+    ELSE
+        DELETE FROM webhook_event_statuses WHERE event_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Processes of the version before call these until they are restarted.
+CREATE FUNCTION webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamptz, p_held_for interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM webhook_events_record(
+        p_id, p_merchant, p_mode, p_type, p_source_type, p_source_id, p_sequence, p_body, p_url, p_destination_key,
+        p_source, p_saved_applies, p_at, p_held_for, NULL);
+END $$;
+
+-- Processes of the version before call these until they are restarted.
+CREATE FUNCTION webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamptz, p_held_for interval, p_request_id uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_saved record;
+    v_source text := p_source;
+    v_url text := p_url;
+    v_destination_key bigint := p_destination_key;
+    v_trigger text := CASE p_source WHEN 'test' THEN 'test' ELSE 'automatic' END;
+    v_status text := 'pending';
+BEGIN
+    SELECT n.delivery_disabled_at, n.url, n.destination_key, n.event_types INTO v_saved
+    FROM webhook_environments n WHERE n.merchant_id = p_merchant AND n.mode = p_mode;
+    IF p_url IS NULL THEN
+        v_trigger := 'automatic';
+        IF p_saved_applies AND p_type = ANY (v_saved.event_types) THEN
+            v_source := 'saved';
+            v_url := v_saved.url;
+            v_destination_key := v_saved.destination_key;
+        ELSE
+            v_source := 'none';
+        END IF;
+    END IF;
+    IF v_source = 'none' OR v_saved.delivery_disabled_at IS NOT NULL THEN
+        v_status := 'skipped';
+    ELSIF NOT EXISTS (SELECT FROM webhook_secrets s
+                      WHERE s.merchant_id = p_merchant AND s.mode = p_mode AND s.state = 'active') THEN
+        v_status := 'held';
+    END IF;
+    INSERT INTO webhook_event_keys (source_id, source_type, type, sequence)
+    VALUES (p_source_id, p_source_type, p_type, p_sequence);
+    INSERT INTO webhook_events (id, merchant_id, mode, type, source_type, source_id, sequence, body, destination_url,
+                                destination_source, status, next_attempt_at, created_at, request_id)
+    VALUES (p_id, p_merchant, p_mode, p_type, p_source_type, p_source_id, p_sequence, p_body, v_url,
+            v_source, v_status, CASE v_status WHEN 'pending' THEN now() END, p_at, p_request_id);
+    IF v_status = 'pending' THEN
+        INSERT INTO webhook_deliveries (event_id, merchant_id, mode, destination_key, run_at, automatic_at, trigger)
+        VALUES (p_id, p_merchant, p_mode, v_destination_key, now(), now(), v_trigger);
+    ELSIF v_status = 'held' THEN
+        INSERT INTO webhook_deliveries_later (event_id, merchant_id, mode, destination_key, run_at, trigger, held)
+        VALUES (p_id, p_merchant, p_mode, v_destination_key, now() + p_held_for, v_trigger, true);
+    END IF;
+END $$;
+
+-- Records balance.updated for the entries that a ledger transaction has just written. What only the posting knows is
+-- appended to the template of the body: the amounts of the balance, its version and time, and these of each entry. Times are in
+-- milliseconds. More entries than the caller expects, because debt was repaid, are a serialization failure.
+CREATE FUNCTION webhook_events_record_balance(p_id uuid, p_merchant uuid, p_mode text, p_currency text, p_transaction_id uuid, p_entry_ids uuid[], p_template bytea, p_url text, p_destination_key bigint, p_saved_applies boolean, p_at timestamptz, p_held_for interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM webhook_events_record_balance(
+        p_id, p_merchant, p_mode, p_currency, p_transaction_id, p_entry_ids, p_template, p_url, p_destination_key,
+        p_saved_applies, p_at, p_held_for, NULL);
+END $$;
+
+-- Records balance.updated for the entries that a ledger transaction has just written. What only the posting knows is
+-- appended to the template of the body: the amounts of the balance, its version and time, and these of each entry. Times are in
+-- milliseconds. More entries than the caller expects, because debt was repaid, are a serialization failure.
+CREATE FUNCTION webhook_events_record_balance(p_id uuid, p_merchant uuid, p_mode text, p_currency text, p_transaction_id uuid, p_entry_ids uuid[], p_template bytea, p_url text, p_destination_key bigint, p_saved_applies boolean, p_at timestamptz, p_held_for interval, p_request_id uuid) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_values bigint[];
+    v_version bigint;
+    v_entry record;
+    v_entries int := 0;
+BEGIN
+    SELECT ARRAY[a.available, a.pending, a.reserved, a.debt, a.available + a.pending + a.reserved - a.debt,
+                 h.withdrawals, h.balance_payments, h.refunds, h.fulfillments, a.version,
+                 floor(extract(epoch FROM a.updated_at) * 1000)::bigint], a.version
+    INTO v_values, v_version
+    FROM (SELECT coalesce(max(balance) FILTER (WHERE code = 'available'), 0) AS available,
+                 coalesce(max(balance) FILTER (WHERE code = 'pending'), 0) AS pending,
+                 coalesce(max(balance) FILTER (WHERE code = 'reserved'), 0) AS reserved,
+                 coalesce(max(balance) FILTER (WHERE code = 'debt'), 0) AS debt,
+                 sum(version)::bigint AS version, max(updated_at) AS updated_at
+          FROM ledger_accounts WHERE owner = p_merchant AND mode = p_mode AND currency = p_currency) a
+    CROSS JOIN (SELECT coalesce(sum(left_over) FILTER (WHERE source_type = 'withdrawal'), 0)::bigint AS withdrawals,
+                       coalesce(sum(left_over) FILTER (WHERE source_type = 'balance_payment'), 0)::bigint
+                           AS balance_payments,
+                       coalesce(sum(left_over) FILTER (WHERE source_type = 'refund'), 0)::bigint AS refunds,
+                       coalesce(sum(left_over) FILTER (WHERE source_type = 'fulfillment'), 0)::bigint AS fulfillments
+                FROM (SELECT source_type, amount - captured - released AS left_over FROM ledger_holds
+                      WHERE merchant_id = p_merchant AND mode = p_mode AND currency = p_currency
+                        AND status = 'active') held) h;
+    FOR v_entry IN
+        SELECT e.balance_after, e.version, floor(extract(epoch FROM e.created_at) * 1000)::bigint AS created_ms
+        FROM ledger_entries e
+        WHERE e.transaction_id = p_transaction_id AND e.merchant_id = p_merchant AND e.currency = p_currency
+        ORDER BY array_position(p_entry_ids, e.id)
+    LOOP
+        v_entries := v_entries + 1;
+        v_values := v_values || ARRAY[v_entry.balance_after, v_entry.version, v_entry.created_ms];
+    END LOOP;
+    IF v_entries <> cardinality(p_entry_ids) THEN
+        RAISE EXCEPTION 'ledger transaction % has other entries', p_transaction_id USING ERRCODE = 'serialization_failure';
+    END IF;
+    PERFORM webhook_events_record(
+        p_id, p_merchant, p_mode, 'balance.updated', 'ledger_entry', p_entry_ids[1], v_version,
+        p_template || convert_to(' ' || array_to_string(v_values, ' '), 'UTF8'), p_url, p_destination_key, 'request',
+        p_saved_applies, p_at, p_held_for, p_request_id);
+END $$;
+
+CREATE FUNCTION webhook_failures_follow() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NEW.status = 'failed' THEN
+        INSERT INTO webhook_failures (event_id, merchant_id, mode, failed_at)
+        VALUES (NEW.id, NEW.merchant_id, NEW.mode, now()) ON CONFLICT (event_id) DO NOTHING;
+    ELSE
+        DELETE FROM webhook_failures WHERE event_id = NEW.id;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- The smallest id that can be born at a moment.
+CREATE FUNCTION webhook_first_id(p_moment timestamptz) RETURNS uuid
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $$
+    SELECT rpad(lpad(to_hex(floor(extract(epoch FROM p_moment) * 1000)::bigint), 12, '0'), 32, '0')::uuid
+$$;
+
+-- webhooks.request_log
+
+-- Partitioned by the day of birth, which the id tells (UUID version 7), so that forgetting is a DROP. No foreign keys: they
+-- would cost every line two look-ups, and dropping a partition would lock the other tables too.
+CREATE TABLE api_requests (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    created_at timestamptz NOT NULL,
+    request_id uuid NOT NULL,
+    method text NOT NULL,
+    path text NOT NULL,
+    query text NOT NULL,
+    status int NOT NULL,
+    error text,
+    duration_us int NOT NULL,
+    credential text NOT NULL,
+    grant_id uuid,
+    key_hash bytea,
+    replayed boolean NOT NULL,
+    asked text,
+    answered text,
+    request_body bytea,
+    response_body bytea,
+    CONSTRAINT api_requests_key_hash_check CHECK (octet_length(key_hash) = 32),
+    CONSTRAINT api_requests_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT api_requests_pkey PRIMARY KEY (merchant_id, mode, id)
+)
+PARTITION BY RANGE (id);
+COMMENT ON COLUMN api_requests.asked IS 'the request body, as earlier versions stored it';
+COMMENT ON COLUMN api_requests.answered IS 'the response body, as earlier versions stored it';
+CREATE INDEX api_requests_by_callers_id ON ONLY api_requests (request_id) WHERE request_id <> id;
+
+-- instance
+
+CREATE TABLE secret_keys (
+    key_id text NOT NULL,
+    check_value bytea NOT NULL,
+    created_at timestamptz NOT NULL,
+    given_up_at timestamptz,
+    CONSTRAINT secret_keys_check_value_check CHECK (octet_length(check_value) = 16),
+    CONSTRAINT secret_keys_pkey PRIMARY KEY (key_id)
+);
+
+-- instance.catalogue
+
+-- In how many decimals amounts of a currency are counted here. A catalogue that says otherwise is refused.
+CREATE TABLE currency_scales (
+    code text NOT NULL,
+    decimals int NOT NULL,
+    CONSTRAINT currency_scales_code_check CHECK (code ~ '^[A-Z0-9]{2,12}$'),
+    CONSTRAINT currency_scales_decimals_check CHECK ((decimals >= 0) AND (decimals <= 8)),
+    CONSTRAINT currency_scales_pkey PRIMARY KEY (code)
+);
+
+-- instance.checks
+
+-- How far the last check without a finding came: all that its snapshot saw is verified, and what is older is verified again
+-- bit by bit, in this order. Of another cluster (after a restore) or of a later time it means nothing.
+CREATE TABLE check_state (
+    the_only boolean DEFAULT true NOT NULL,
+    cluster bigint NOT NULL,
+    verified pg_snapshot NOT NULL,
+    verified_at timestamptz NOT NULL,
+    again_kind text,
+    again_id uuid,
+    full_at timestamptz NOT NULL,
+    CONSTRAINT check_state_check CHECK ((again_kind IS NULL) = (again_id IS NULL)),
+    CONSTRAINT check_state_the_only_check CHECK (the_only),
+    CONSTRAINT check_state_pkey PRIMARY KEY (the_only)
+);
+
+-- instance.personal_data
+
+CREATE TABLE data_subject_requests (
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    email_mac bytea NOT NULL,
+    at timestamptz NOT NULL,
+    CONSTRAINT data_subject_requests_email_mac_check CHECK (octet_length(email_mac) = 32),
+    CONSTRAINT data_subject_requests_kind_check CHECK (kind IN ('export', 'erasure')),
+    CONSTRAINT data_subject_requests_pkey PRIMARY KEY (id)
+);
+COMMENT ON COLUMN data_subject_requests.id IS 'the subject of the operator''s action';
+
+-- pages.console
+
+CREATE TABLE operators (
+    id uuid NOT NULL,
+    email text NOT NULL,
+    email_key text NOT NULL,
+    password_hash text,
+    link_hash bytea,
+    link_expires_at timestamptz,
+    created_at timestamptz NOT NULL,
+    closed_at timestamptz,
+    CONSTRAINT operators_check CHECK ((link_hash IS NULL) = (link_expires_at IS NULL)),
+    CONSTRAINT operators_check1 CHECK ((password_hash IS NULL) OR (link_hash IS NULL)),
+    CONSTRAINT operators_check2 CHECK ((closed_at IS NULL) OR ((password_hash IS NULL) AND (link_hash IS NULL))),
+    CONSTRAINT operators_link_hash_check CHECK (octet_length(link_hash) = 32),
+    CONSTRAINT operators_email_key_key UNIQUE (email_key),
+    CONSTRAINT operators_link_hash_key UNIQUE (link_hash),
+    CONSTRAINT operators_pkey PRIMARY KEY (id)
+);
+
+-- The last look at the invariants; the log has them all.
+CREATE TABLE invariant_watch (
+    the_last boolean DEFAULT true NOT NULL,
+    looked_at timestamptz,
+    broken text[] NOT NULL,
+    failed_at timestamptz,
+    failure text,
+    CONSTRAINT invariant_watch_check CHECK ((failed_at IS NULL) = (failure IS NULL)),
+    CONSTRAINT invariant_watch_check1 CHECK ((looked_at IS NOT NULL) OR (failed_at IS NOT NULL)),
+    CONSTRAINT invariant_watch_the_last_check CHECK (the_last),
+    CONSTRAINT invariant_watch_pkey PRIMARY KEY (the_last)
+);
+
+-- Which events failed of late, so that they are found among the many that did not. A trigger keeps it, for the events' own
+-- rows must not have an index that their every change would be written into. Rows leave after some days; nothing refers
+-- to the events, whose months are dropped.
+CREATE TABLE webhook_failures (
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    failed_at timestamptz NOT NULL,
+    CONSTRAINT webhook_failures_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT webhook_failures_pkey PRIMARY KEY (event_id)
+);
+CREATE INDEX webhook_failures_newest ON webhook_failures (failed_at DESC);
+CREATE INDEX webhook_failures_of_merchant ON webhook_failures (merchant_id, mode, failed_at DESC);
+
+-- pages.dashboard
+
+CREATE TABLE saved_filters (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    mode text NOT NULL,
+    list_name text NOT NULL,
+    name text NOT NULL,
+    query text NOT NULL,
+    created_at timestamptz NOT NULL,
+    CONSTRAINT saved_filters_list_name_check CHECK ((char_length(list_name) >= 1) AND (char_length(list_name) <= 40)),
+    CONSTRAINT saved_filters_mode_check CHECK (mode IN ('live', 'test')),
+    CONSTRAINT saved_filters_name_check CHECK ((char_length(name) >= 1) AND (char_length(name) <= 60)),
+    CONSTRAINT saved_filters_query_check CHECK ((char_length(query) >= 1) AND (char_length(query) <= 2000)),
+    CONSTRAINT saved_filters_name UNIQUE (user_id, mode, list_name, name),
+    CONSTRAINT saved_filters_pkey PRIMARY KEY (id),
+    CONSTRAINT saved_filters_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+
+-- Views
+
+-- Postings with the day of their transaction and the codes of their accounts.
+CREATE VIEW ledger_daily_postings AS
+    SELECT p.transaction_id, p.line, t.created_at, (t.created_at AT TIME ZONE 'UTC')::date AS day, p.mode, p.currency, p.type,
+           d.code AS debit_code, d.merchant_id AS debit_merchant_id, c.code AS credit_code,
+           c.merchant_id AS credit_merchant_id, p.amount, t.source_type, t.source_id
+    FROM ledger_transactions t
+    JOIN ledger_postings p ON p.transaction_id = t.id
+    JOIN ledger_accounts d ON d.id = p.debit_account_id
+    JOIN ledger_accounts c ON c.id = p.credit_account_id;
+
+CREATE VIEW partitioned_tables (name, step, ahead, suffix, by_id, open_start, fill) AS VALUES
+    ('oauth_access_tokens', interval '6 hours', 4, 'YYYYMMDDHH24', false, false, 100),
+    ('webhook_events', interval '1 month', 3, 'YYYYMM', true, true, 50),
+    ('webhook_attempts', interval '1 month', 3, 'YYYYMM', true, true, 100),
+    ('api_requests', interval '1 day', 2, 'YYYYMMDD', true, false, 100);
+COMMENT ON COLUMN partitioned_tables.ahead IS 'partitions beside the present one';
+COMMENT ON COLUMN partitioned_tables.by_id IS 'partitioned by UUID version 7, not by time';
+COMMENT ON COLUMN partitioned_tables.open_start IS 'the first partition takes everything older too';
+
+-- The payment that a ledger transaction is of, by its method and project.
+CREATE VIEW running_sources AS
+    SELECT t.id, t.mode, t.created_at AS at, coalesce(x.method_id, '') AS method_id,
+           coalesce(l.project_id, '00000000-0000-0000-0000-000000000000') AS project_id
+    FROM ledger_transactions t
+    LEFT JOIN refunds r ON t.source_type = 'refund' AND r.id = t.source_id
+    LEFT JOIN chargebacks c ON t.source_type = 'chargeback' AND c.id = t.source_id
+    LEFT JOIN transactions x ON x.id = CASE t.source_type WHEN 'transaction' THEN t.source_id
+                                                          WHEN 'refund' THEN r.transaction_id
+                                                          WHEN 'chargeback' THEN c.transaction_id END
+    LEFT JOIN payment_links l ON l.id = x.payment_link_id;
+
+-- What each entry adds, and to which series. An entry counts in the period of its transaction. What moves between a merchant's
+-- own accounts moves no total.
+CREATE VIEW running_entries AS
+    SELECT e.merchant_id, e.mode, e.currency, e.type, (e.account = 'debt') <> (e.delta > 0) AS raised, t.method_id,
+           t.project_id, t.at, CASE e.account WHEN 'debt' THEN -e.delta ELSE e.delta END AS amount, e.transaction_id,
+           e.created_at
+    FROM ledger_entries e JOIN running_sources t ON t.id = e.transaction_id AND t.mode = e.mode
+    WHERE e.type NOT IN ('hold', 'release', 'settlement');
+
+-- What was added to each series in each quarter hour, by the rows that it adds up.
+CREATE VIEW running_sums AS
+    SELECT merchant_id, mode, 'entries' AS measure, currency, type, raised, method_id, project_id,
+           quarter_hour(at) AS starts_at, sum(amount) AS amount, count(DISTINCT transaction_id) AS count,
+           max(created_at) AS latest_at
+    FROM running_entries GROUP BY 1, 2, 4, 5, 6, 7, 8, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'succeeded', currency, '', true, method_id, '00000000-0000-0000-0000-000000000000',
+           quarter_hour(succeeded_at), sum(credited_minor), count(*), max(succeeded_at)
+    FROM transactions WHERE succeeded_at IS NOT NULL GROUP BY 1, 2, 4, 7, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'failed', currency, '', true, '', '00000000-0000-0000-0000-000000000000',
+           quarter_hour(updated_at), 0, count(*), max(updated_at)
+    FROM transactions WHERE status = 'failed' GROUP BY 1, 2, 4, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'refunded', currency, '', false, '', '00000000-0000-0000-0000-000000000000',
+           quarter_hour(created_at), sum(amount_minor - unapplied_minor), count(*), max(created_at)
+    FROM refunds WHERE status = 'succeeded' AND unapplied_minor < amount_minor GROUP BY 1, 2, 4, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'fulfilled', currency, status, false, product_id,
+           coalesce(project_id, '00000000-0000-0000-0000-000000000000'), quarter_hour(created_at),
+           sum(unit_price_minor * delivered_quantity), count(*), max(created_at)
+    FROM fulfillments WHERE status NOT IN ('pending', 'processing') GROUP BY 1, 2, 4, 5, 7, 8, 9
+    UNION ALL
+    SELECT merchant_id, mode, 'delivered', '', status || ' ' || delivery_seconds(created_at, completed_at), true, product_id,
+           coalesce(project_id, '00000000-0000-0000-0000-000000000000'), quarter_hour(created_at),
+           sum(delivered_quantity), count(*), max(created_at)
+    FROM fulfillments
+    WHERE status NOT IN ('pending', 'processing') AND completed_at IS NOT NULL GROUP BY 1, 2, 5, 7, 8, 9;
+
+-- Whether the link has all of its payments, whatever its status.
+CREATE VIEW whole_transactions AS
+SELECT t.id, t.merchant_id, t.mode, t.payment_link_id, t.method_id, t.method_type, t.rail, t.rail_reference, t.instructions,
+       t.currency, t.amount_minor, t.received_minor, t.credited_minor, t.unapplied_minor, t.fee_minor,
+       t.refunded_minor, t.returning_minor, t.returning_unapplied_minor, t.charged_back_minor, t.confirmations,
+       t.required_confirmations, t.status, t.failure_code, t.refund_required_reason, t.late, t.version, t.created_at,
+       t.updated_at, t.succeeded_at, t.payer_language, t.price_currency, t.price_minor, t.rate, t.rate_as_of,
+       t.rate_source, t.rate_margin_bps, t.rate_expires_at, t.settlement, t.quantity,
+       l.status AS link_status, l.expires_at AS link_expires_at, l.project_id, l.external_id, l.metadata, l.webhook_url,
+       coalesce((SELECT c.ahead FROM test_clocks c WHERE c.merchant_id = t.merchant_id AND c.mode = t.mode), '0') AS ahead,
+       coalesce((SELECT json_agg(json_build_object('status', s.status, 'at', s.at, 'detail', s.detail) ORDER BY s.version)
+                 FROM transaction_steps s WHERE s.transaction_id = t.id), '[]') AS timeline,
+       coalesce((SELECT json_agg(json_build_object(
+                     'id', r.id, 'transaction_id', r.transaction_id, 'currency', r.currency, 'amount_minor', r.amount_minor,
+                     'unapplied_minor', r.unapplied_minor, 'network_fee_minor', r.network_fee_minor,
+                     'hold_id', r.hold_id, 'status', r.status, 'reason', r.reason,
+                     'receiver', r.receiver, 'review', o.review, 'failure_code', r.failure_code,
+                     'provider_reference', r.provider_reference, 'external_id', r.external_id, 'metadata', r.metadata,
+                     'version', r.version, 'created_at', r.created_at, 'updated_at', r.updated_at,
+                     'exchange', refund_exchange(r))
+                     ORDER BY r.created_at DESC, r.id DESC)
+                 FROM refunds r JOIN outgoing_transfers o ON o.id = r.id WHERE r.transaction_id = t.id), '[]') AS refunds,
+       (SELECT json_build_object('id', d.id, 'amount_minor', d.amount_minor, 'fee_minor', d.fee_minor, 'reason', d.reason,
+                                 'status', d.status, 'opened_at', d.opened_at, 'closed_at', d.closed_at)
+        FROM chargebacks d WHERE d.transaction_id = t.id ORDER BY d.opened_at DESC, d.id DESC LIMIT 1) AS chargeback,
+       coalesce(l.payments_count >= l.max_payments, false) AS link_is_paid,
+       l.version AS link_version, l.customer_email IS NOT NULL AS link_has_email,
+       l.canceled_at AS link_canceled_at,
+       CASE WHEN t.status IN ('pending', 'processing', 'expired')
+            THEN (SELECT json_agg(json_build_object('transfer_ref', i.transfer_ref, 'amount_minor', i.amount_minor,
+                                                    'first_seen_at', i.first_seen_at, 'block_at', i.block_at)
+                                  ORDER BY i.first_seen_at, i.transfer_ref)
+                  FROM incoming_transfers i
+                  WHERE i.transaction_id = t.id AND i.status = 'seen' AND i.currency = t.currency) END AS incoming
+FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id);
+
+-- Foreign keys to tables that stand later
+
+ALTER TABLE ONLY operator_actions ADD CONSTRAINT operator_actions_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id);
+ALTER TABLE ONLY operator_actions ADD CONSTRAINT operator_actions_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY audit_lines ADD CONSTRAINT audit_lines_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY projects ADD CONSTRAINT projects_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY merchant_settings ADD CONSTRAINT merchant_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY logos ADD CONSTRAINT logos_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY idempotency_keys ADD CONSTRAINT idempotency_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY users ADD CONSTRAINT users_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY api_keys ADD CONSTRAINT api_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY oauth_codes ADD CONSTRAINT oauth_codes_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id);
+ALTER TABLE ONLY oauth_codes ADD CONSTRAINT oauth_codes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY oauth_grants ADD CONSTRAINT oauth_grants_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id);
+ALTER TABLE ONLY oauth_grants ADD CONSTRAINT oauth_grants_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES merchants(id);
+ALTER TABLE ONLY operator_sessions ADD CONSTRAINT operator_sessions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES operators(id);
+ALTER TABLE ONLY ledger_transaction_applications ADD CONSTRAINT ledger_transaction_applications_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES oauth_clients(id);
+ALTER TABLE ONLY receipts ADD CONSTRAINT receipts_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id);
+ALTER TABLE ONLY receipt_mails ADD CONSTRAINT receipt_mails_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id);
+ALTER TABLE ONLY refunds ADD CONSTRAINT refunds_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id);
+ALTER TABLE ONLY refunds ADD CONSTRAINT refunds_outgoing FOREIGN KEY (id) REFERENCES outgoing_transfers(id);
+ALTER TABLE ONLY chargebacks ADD CONSTRAINT chargebacks_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id);
+ALTER TABLE ONLY payment_reversals ADD CONSTRAINT payment_reversals_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES transactions(merchant_id, mode, id);
+ALTER TABLE ONLY balance_payments ADD CONSTRAINT balance_payments_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id);
+ALTER TABLE ONLY withdrawals ADD CONSTRAINT withdrawals_batch FOREIGN KEY (batch_id, merchant_id) REFERENCES withdrawal_batches(id, merchant_id);
+ALTER TABLE ONLY bank_entry_parts ADD CONSTRAINT bank_entry_parts_provider_payout_id_fkey FOREIGN KEY (provider_payout_id) REFERENCES provider_balance_transactions(id);
+
+-- Triggers
+
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON state_transitions FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON state_transitions FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON operator_actions FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON operator_actions FOR EACH ROW EXECUTE FUNCTION row_digests_write('operator_action');
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON operator_actions FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON operator_approvals FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER used_once BEFORE UPDATE ON operator_approvals FOR EACH ROW EXECUTE FUNCTION operator_approvals_refuse_change();
+CREATE TRIGGER used_stay BEFORE DELETE ON operator_approvals FOR EACH ROW WHEN ((old.used_at IS NOT NULL)) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER kept_a_year BEFORE DELETE ON audit_lines FOR EACH ROW WHEN ((old.created_at > (now() - '365 days'::interval))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON audit_lines FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON audit_lines FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER projects_keep_approved BEFORE UPDATE ON projects FOR EACH ROW WHEN (((old.mode = 'live') AND (old.status = 'approved') AND ((old.name IS DISTINCT FROM new.name) OR (old.website_url IS DISTINCT FROM new.website_url) OR (old.description IS DISTINCT FROM new.description)))) EXECUTE FUNCTION projects_keep_approved();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON scope_bits FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON scope_bits FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER stays_closed BEFORE UPDATE ON merchants FOR EACH ROW WHEN (((old.closed_at IS NOT NULL) AND ((new.closed_at IS DISTINCT FROM old.closed_at) OR (new.suspended_at IS NULL)))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt') AND (new.balance > old.balance))) EXECUTE FUNCTION ledger_refuse_above_limit();
+CREATE TRIGGER never_begun_above_limit AFTER INSERT ON ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt') AND (new.balance > 0))) EXECUTE FUNCTION ledger_refuse_above_limit();
+CREATE TRIGGER never_deleted BEFORE DELETE ON ledger_accounts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON ledger_accounts FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON ledger_accounts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger_entries FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON ledger_entries FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER running_totals AFTER INSERT ON ledger_entries REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION running_totals_follow_entries();
+CREATE TRIGGER digested AFTER INSERT ON ledger_holds FOR EACH ROW EXECUTE FUNCTION row_digests_write('hold');
+CREATE TRIGGER never_deleted BEFORE DELETE ON ledger_holds FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON ledger_holds FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger_postings FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON ledger_postings FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER outgoing_released AFTER INSERT ON ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_unreleased();
+CREATE CONSTRAINT TRIGGER value_released AFTER INSERT ON ledger_postings DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.type <> ALL (ARRAY['payment', 'payment_fee', 'adjustment']))) EXECUTE FUNCTION ledger_refuse_unreleased_value();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger_transaction_applications FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON ledger_transaction_applications FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON ledger_transactions FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION ledger_daily_totals_add_late();
+CREATE CONSTRAINT TRIGGER digested AFTER INSERT ON ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION row_digests_write('ledger');
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON ledger_transactions FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON hash_chain_blocks FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON hash_chain_blocks FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON payment_links FOR EACH ROW EXECUTE FUNCTION row_digests_write('link');
+CREATE TRIGGER pages_looked_at AFTER UPDATE ON payment_links FOR EACH ROW WHEN (((new.mode = 'live') AND ((old.expires_at <> new.expires_at) OR ((old.status = 'active') AND (new.status <> 'active') AND (new.max_payments IS DISTINCT FROM 1)) OR ((old.status = 'active') AND (new.status = 'canceled'))))) EXECUTE FUNCTION card_payments_look();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON receipts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON receipts FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON chargeback_notes FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON chargeback_notes FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON chargebacks FOR EACH ROW EXECUTE FUNCTION chargebacks_enforce();
+CREATE TRIGGER digested AFTER INSERT ON chargebacks FOR EACH ROW EXECUTE FUNCTION row_digests_write('chargeback');
+CREATE TRIGGER let_leave AFTER INSERT ON chargebacks FOR EACH ROW EXECUTE FUNCTION chargebacks_let_leave();
+CREATE TRIGGER amounts_fixed BEFORE UPDATE ON payment_reversals FOR EACH ROW WHEN (((old.status <> 'expected') AND ((old.amount_minor <> new.amount_minor) OR (old.unapplied_minor <> new.unapplied_minor) OR (old.charged_back_minor <> new.charged_back_minor) OR (old.lost_minor <> new.lost_minor) OR (old.chargeback_id IS DISTINCT FROM new.chargeback_id)))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON payment_reversals FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON payment_reversals FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER payment_reversals_transition BEFORE UPDATE OF status ON payment_reversals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER digested AFTER INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION row_digests_write('refund');
+CREATE TRIGGER refunds_made_released BEFORE INSERT ON refunds FOR EACH ROW WHEN (((new.status = 'succeeded') OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION outgoing_refuse_unreleased();
+CREATE TRIGGER refunds_not_too_many BEFORE INSERT ON refunds FOR EACH ROW EXECUTE FUNCTION refunds_refuse_too_many();
+CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON refunds FOR EACH ROW WHEN ((((new.status = 'succeeded') AND (old.status <> 'succeeded')) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION outgoing_refuse_unreleased();
+CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.status = 'succeeded')) EXECUTE FUNCTION running_totals_follow_refund();
+CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.unapplied_minor IS DISTINCT FROM new.unapplied_minor) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION running_totals_follow_refund();
+CREATE TRIGGER incoming_transfers_transition BEFORE UPDATE OF status ON incoming_transfers FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER never_another BEFORE UPDATE ON incoming_transfers FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.transfer_ref <> new.transfer_ref) OR (old.merchant_id <> new.merchant_id) OR (old.transaction_id <> new.transaction_id) OR (old.currency <> new.currency) OR (old.first_seen_at <> new.first_seen_at))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON incoming_transfers FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON incoming_transfers FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON transactions FOR EACH ROW EXECUTE FUNCTION row_digests_write('payment');
+CREATE TRIGGER follow_link AFTER INSERT ON transactions FOR EACH ROW WHEN ((new.status = 'pending')) EXECUTE FUNCTION transactions_follow_link();
+CREATE TRIGGER given_back_once BEFORE UPDATE ON transactions FOR EACH ROW WHEN (((new.returning_minor > old.returning_minor) AND (((new.refunded_minor + new.returning_minor) + new.charged_back_minor) > (new.received_minor - (new.unapplied_minor - new.returning_unapplied_minor))))) EXECUTE FUNCTION transactions_refuse_refund();
+CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.succeeded_at IS NOT NULL)) EXECUTE FUNCTION running_totals_follow_payment();
+CREATE CONSTRAINT TRIGGER running_totals_failed AFTER UPDATE ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((((old.status = 'failed') OR (new.status = 'failed')) AND ((old.status IS DISTINCT FROM new.status) OR (old.updated_at IS DISTINCT FROM new.updated_at)))) EXECUTE FUNCTION running_totals_follow_failure();
+CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION running_totals_follow_payment();
+CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER digested AFTER INSERT ON balance_payments FOR EACH ROW EXECUTE FUNCTION row_digests_write('balance_payment');
+CREATE TRIGGER let_leave_captured AFTER UPDATE OF captured_minor ON balance_payments FOR EACH ROW WHEN ((new.captured_minor > old.captured_minor)) EXECUTE FUNCTION balance_payments_let_leave('payer');
+CREATE TRIGGER let_leave_paid AFTER INSERT ON balance_payments FOR EACH ROW WHEN ((new.captured_minor > 0)) EXECUTE FUNCTION balance_payments_let_leave('payer');
+CREATE TRIGGER let_leave_refunded AFTER UPDATE OF refunded_minor ON balance_payments FOR EACH ROW WHEN ((new.refunded_minor > old.refunded_minor)) EXECUTE FUNCTION balance_payments_let_leave('owner');
+CREATE TRIGGER never_deleted BEFORE DELETE ON balance_payments FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON balance_payments FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON conversion_prices FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON conversion_prices FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON conversions FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE CONSTRAINT TRIGGER conversions_at_fixed_rate AFTER INSERT ON conversions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.mode = 'live') AND (new.transaction_id IS NOT NULL) AND (new.reversal_id IS NULL))) EXECUTE FUNCTION conversions_at_fixed_rate();
+CREATE TRIGGER digested AFTER INSERT ON conversions FOR EACH ROW EXECUTE FUNCTION row_digests_write('conversion');
+CREATE TRIGGER let_leave AFTER INSERT ON conversions FOR EACH ROW EXECUTE FUNCTION conversions_let_leave();
+CREATE TRIGGER positions AFTER INSERT ON conversions FOR EACH ROW WHEN ((new.mode = 'live')) EXECUTE FUNCTION conversion_positions_follow();
+CREATE TRIGGER digested AFTER INSERT ON fulfillments FOR EACH ROW EXECUTE FUNCTION row_digests_write('fulfillment');
+CREATE TRIGGER fulfillments_transition BEFORE UPDATE OF status ON fulfillments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER let_leave AFTER UPDATE OF attempts ON fulfillments FOR EACH ROW WHEN ((new.attempts > old.attempts)) EXECUTE FUNCTION fulfillments_let_leave();
+CREATE TRIGGER never_deleted BEFORE DELETE ON fulfillments FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON fulfillments FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE CONSTRAINT TRIGGER running_totals AFTER UPDATE ON fulfillments DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.product_id IS DISTINCT FROM new.product_id) OR (old.project_id IS DISTINCT FROM new.project_id) OR (old.delivered_quantity IS DISTINCT FROM new.delivered_quantity) OR (old.created_at IS DISTINCT FROM new.created_at) OR (old.completed_at IS DISTINCT FROM new.completed_at))) EXECUTE FUNCTION running_totals_follow_fulfillment();
+CREATE TRIGGER digested AFTER INSERT ON outgoing_transfers FOR EACH ROW EXECUTE FUNCTION row_digests_write('outgoing_transfer');
+CREATE TRIGGER let_leave AFTER UPDATE OF released_at ON outgoing_transfers FOR EACH ROW WHEN (((old.released_at IS NULL) AND (new.released_at IS NOT NULL))) EXECUTE FUNCTION outgoing_transfers_let_leave();
+CREATE TRIGGER never_deleted BEFORE DELETE ON outgoing_transfers FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON outgoing_transfers FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER only_saved_recipients BEFORE INSERT ON outgoing_transfers FOR EACH ROW EXECUTE FUNCTION outgoing_refuse_unsaved();
+CREATE TRIGGER outgoing_transfers_operators BEFORE UPDATE ON outgoing_transfers FOR EACH ROW EXECUTE FUNCTION outgoing_transfers_require_operators();
+CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON outgoing_transfers FOR EACH ROW EXECUTE FUNCTION outgoing_transfers_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON payout_pauses FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER resumed_once BEFORE UPDATE ON payout_pauses FOR EACH ROW WHEN ((old.resumed_at IS NOT NULL)) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON value_releases FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON value_releases FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON withdrawal_recipients FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON withdrawal_batches FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON withdrawal_schedule_runs FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON withdrawals FOR EACH ROW EXECUTE FUNCTION row_digests_write('withdrawal');
+CREATE TRIGGER keeps_batch BEFORE UPDATE OF batch_id, batch_row ON withdrawals FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.batch_row IS DISTINCT FROM new.batch_row))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER keeps_recipient BEFORE UPDATE OF recipient_id ON withdrawals FOR EACH ROW WHEN ((old.recipient_id IS DISTINCT FROM new.recipient_id)) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER only_active_recipients BEFORE INSERT ON withdrawals FOR EACH ROW WHEN ((new.recipient_id IS NOT NULL)) EXECUTE FUNCTION withdrawals_refuse_inactive_recipient();
+CREATE TRIGGER withdrawals_released BEFORE INSERT OR UPDATE OF status ON withdrawals FOR EACH ROW WHEN ((new.status = ANY (ARRAY['approved', 'processing', 'completed']))) EXECUTE FUNCTION outgoing_refuse_unreleased();
+CREATE TRIGGER withdrawals_transition BEFORE UPDATE OF status ON withdrawals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON rail_floats FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON rail_floats FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON bank_accounts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON bank_batches FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON bank_batches FOR EACH ROW EXECUTE FUNCTION row_digests_write('bank_batch');
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON bank_entries FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON bank_entries FOR EACH ROW EXECUTE FUNCTION row_digests_write('bank_entry');
+CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION bank_entries_require_posting();
+CREATE TRIGGER decided_once BEFORE UPDATE ON bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched') AND (NOT ((old.outcome = ANY (ARRAY['dismissed', 'fee', 'written_off', 'provider_payout'])) AND (new.outcome = 'unmatched')))))) EXECUTE FUNCTION bank_entry_parts_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON bank_entry_parts FOR EACH ROW EXECUTE FUNCTION row_digests_write('bank_transfer');
+CREATE TRIGGER never_deleted BEFORE DELETE ON bank_entry_parts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON bank_entry_parts FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION bank_entry_parts_require_posting();
+CREATE TRIGGER returned_by_operators BEFORE UPDATE OF outcome ON bank_entry_parts FOR EACH ROW WHEN (((new.outcome = 'payout_return') AND (old.outcome <> 'payout_return'))) EXECUTE FUNCTION bank_entry_parts_require_operators();
+CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON bank_imports FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER confirmed_by_operators BEFORE UPDATE OF status, confirmed_at ON bank_imports FOR EACH ROW WHEN ((((old.status = 'unconfirmed') AND (new.status = 'uploaded')) OR ((old.confirmed_at IS NULL) AND (new.confirmed_at IS NOT NULL)))) EXECUTE FUNCTION bank_imports_require_operators();
+CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON bank_payouts FOR EACH ROW WHEN ((new.status = 'exported')) EXECUTE FUNCTION bank_payouts_refuse_unreleased();
+CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON bank_payouts FOR EACH ROW EXECUTE FUNCTION bank_payouts_refuse_unreleased();
+CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER digested AFTER INSERT ON bank_payouts FOR EACH ROW EXECUTE FUNCTION row_digests_write('payout');
+CREATE TRIGGER never_deleted BEFORE DELETE ON bank_payouts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words, receiver_bic, receiver_address ON bank_payouts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON bank_reports FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON bank_statements FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON bank_statements FOR EACH ROW EXECUTE FUNCTION row_digests_write('bank_statement');
+CREATE TRIGGER never_changed BEFORE UPDATE ON bitcoin_batch_coins FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.number IS DISTINCT FROM new.number) OR (old.rail IS DISTINCT FROM new.rail) OR (old.mode IS DISTINCT FROM new.mode) OR (old.txid IS DISTINCT FROM new.txid) OR (old.vout IS DISTINCT FROM new.vout) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.chain IS DISTINCT FROM new.chain) OR (old.derivation_index IS DISTINCT FROM new.derivation_index) OR ((old.released_at IS NOT NULL) AND (old.released_at IS DISTINCT FROM new.released_at)))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON bitcoin_batch_coins FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON bitcoin_batch_payouts FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.payout_id IS DISTINCT FROM new.payout_id) OR (old.number IS DISTINCT FROM new.number) OR ((old.released_at IS NOT NULL) AND (old.released_at IS DISTINCT FROM new.released_at)))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON bitcoin_batch_payouts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER bitcoin_batches_enforced BEFORE UPDATE ON bitcoin_batches FOR EACH ROW EXECUTE FUNCTION bitcoin_batches_enforce();
+CREATE TRIGGER never_deleted BEFORE DELETE ON bitcoin_batches FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER bitcoin_outputs_transition BEFORE UPDATE OF status ON bitcoin_outputs FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION state_transitions_enforce();
+CREATE TRIGGER never_another BEFORE UPDATE ON bitcoin_outputs FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.txid <> new.txid) OR (old.vout <> new.vout) OR (old.address <> new.address) OR (old.amount_minor <> new.amount_minor) OR (old.created_at <> new.created_at) OR ((old.version + 1) <> new.version))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON bitcoin_outputs FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON bitcoin_outputs FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER bitcoin_payouts_enforced BEFORE INSERT OR UPDATE ON bitcoin_payouts FOR EACH ROW EXECUTE FUNCTION bitcoin_payouts_enforce();
+CREATE TRIGGER never_deleted BEFORE DELETE ON bitcoin_payouts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON bitcoin_transactions FOR EACH ROW WHEN (((old.batch_id IS DISTINCT FROM new.batch_id) OR (old.number IS DISTINCT FROM new.number) OR (old.rail IS DISTINCT FROM new.rail) OR (old.mode IS DISTINCT FROM new.mode) OR (old.txid IS DISTINCT FROM new.txid) OR (old.psbt IS DISTINCT FROM new.psbt) OR (old.rate IS DISTINCT FROM new.rate) OR (old.fee_minor IS DISTINCT FROM new.fee_minor) OR (old.change_minor IS DISTINCT FROM new.change_minor) OR (old.drafted_at IS DISTINCT FROM new.drafted_at) OR ((old.raw IS NOT NULL) AND (old.raw IS DISTINCT FROM new.raw)) OR ((old.raw IS NOT NULL) AND (old.signed_at IS DISTINCT FROM new.signed_at)))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON bitcoin_transactions FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON provider_balance_transactions FOR EACH ROW WHEN (((old.id IS DISTINCT FROM new.id) OR (old.rail IS DISTINCT FROM new.rail) OR (old.mode IS DISTINCT FROM new.mode) OR (old.external_id IS DISTINCT FROM new.external_id) OR (old.kind IS DISTINCT FROM new.kind) OR (old.category IS DISTINCT FROM new.category) OR (old.source IS DISTINCT FROM new.source) OR (old.payment_intent IS DISTINCT FROM new.payment_intent) OR (old.object_id IS DISTINCT FROM new.object_id) OR (old.currency IS DISTINCT FROM new.currency) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.fee_minor IS DISTINCT FROM new.fee_minor) OR (old.created_at IS DISTINCT FROM new.created_at) OR (old.available_at IS DISTINCT FROM new.available_at) OR (old.settled_at IS NOT NULL))) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON provider_balance_transactions FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON provider_balance_transactions FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_redirected BEFORE DELETE OR UPDATE ON deposit_addresses FOR EACH ROW EXECUTE FUNCTION deposit_addresses_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON chain_deposits FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON chain_payouts FOR EACH ROW EXECUTE FUNCTION chain_payouts_enforce();
+CREATE TRIGGER chain_payouts_keep_exported BEFORE UPDATE ON chain_payouts FOR EACH ROW WHEN ((old.exported_at IS NOT NULL)) EXECUTE FUNCTION chain_payouts_keep_exported();
+CREATE TRIGGER never_deleted BEFORE DELETE ON chain_payouts FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE OF payout_id, number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at ON chain_transactions FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON chain_transactions FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_changed BEFORE UPDATE ON row_digests FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON row_digests FOR EACH ROW WHEN ((old.kind <> 'event')) EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON row_digests FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER digested AFTER INSERT ON webhook_events FOR EACH ROW EXECUTE FUNCTION row_digests_write('event');
+CREATE TRIGGER webhook_event_statuses_first AFTER INSERT ON webhook_events FOR EACH ROW WHEN ((new.status = 'held')) EXECUTE FUNCTION webhook_event_statuses_follow();
+CREATE TRIGGER webhook_event_statuses_follow AFTER UPDATE OF status ON webhook_events FOR EACH ROW WHEN (((old.status <> new.status) AND ((old.status = ANY (ARRAY['retrying', 'failed', 'canceled', 'held'])) OR (new.status = ANY (ARRAY['retrying', 'failed', 'canceled', 'held']))))) EXECUTE FUNCTION webhook_event_statuses_follow();
+CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON webhook_events FOR EACH ROW WHEN (((old.status = 'failed') <> (new.status = 'failed'))) EXECUTE FUNCTION webhook_failures_follow();
+CREATE TRIGGER never_changed BEFORE DELETE OR UPDATE ON currency_scales FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON currency_scales FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON data_subject_requests FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON data_subject_requests FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change();
+
+INSERT INTO database_identity (identity) VALUES (current_database_identity());
+SELECT partitions_make(now());
+SET LOCAL check_function_bodies = on;
