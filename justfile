@@ -1,6 +1,9 @@
-# What we do all day. `just check` is what lands.
+# What we do all day. `just check --all` is what lands.
 
 set positional-arguments
+
+# Tests start many processes: without compiled files each would compile every module again.
+export PYTHONDONTWRITEBYTECODE := ""
 
 # What must hold: format, lint, layers, types beside the tests. `just check --all` runs the long tests, too, and models at full length.
 check *args: lint layers
@@ -21,7 +24,11 @@ layers:
 
 # The tests, or the ones named, in three processes, since tests wait for browsers and processes. `--all`: also the long ones.
 test *args:
-    pytest -n 3 --dist loadgroup "$@"
+    python -m pytest -n 3 --dist loadgroup "$@"
+
+# The tests, or the ones named, and how much processor time those of each folder take.
+cost *args:
+    python -m pytest -n 3 --dist loadgroup -p tests.processor_time "$@"
 
 # The tests, or the ones named, with every service behind PgBouncer in transaction mode.
 pooler *args:

@@ -24,10 +24,17 @@ QUOTED = re.compile(r"`[^`]*`|```.*?```", re.DOTALL)
 
 
 def banned_names(path: Path) -> Iterator[str]:
-    """Identifiers of this file with a banned part."""
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
-        if token.type == tokenize.NAME and IN_NAMES & {part.lower() for part in SPLIT.findall(token.string)}:
+    """Identifiers of this file with a banned part; a file without one in any word is not taken apart."""
+    text = path.read_text()
+    if not _banned_parts(text):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME and _banned_parts(token.string):
             yield f"{token.start[0]}: {token.string}"
+
+
+def _banned_parts(words: str) -> set[str]:
+    return {part for found in SPLIT.findall(words) if (part := found.lower()) in IN_NAMES}
 
 
 def banned_words(text: str) -> list[str]:

@@ -16,6 +16,8 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.rails.provider import Observation
 from tollhouse.payments.refunds import reversals
 
+pytestmark = pytest.mark.long
+
 LINK = re.compile(r'<(?:a|form|button)\s[^>]*?(?<=\s)(?:href|action|formaction)="([^"]*)"[^>]*>')
 FORM = re.compile(r'<(?:form|button)\s[^>]*?(?<=\s)(?:form)?action="([^"]*)"')
 MENU = re.compile(r'href="/(live|test)/balances"')
