@@ -24,7 +24,7 @@ OWN = {
     "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_notes_store.py",
     "payments/refunds/chargeback_responses_store.py",
     "webhooks/endpoints/store.py", "rails/bank/withdrawals_store.py", "platform/database/records.py",
-    "kernel/stored_text.py",
+    "kernel/text.py",
     "instance/personal_data/export.py",  # columns of our own tables
     "instance/api/reference.py", "http/openapi_schemas.py", "kernel/catalogue/provider_fields.py",
     "pages/dashboard/event_subjects.py",

@@ -15,7 +15,7 @@ from benchmarks.harness.servers import KEYS
 from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.scopes import ALL, API
-from tollhouse.oauth import pkce, refresh_tokens
+from tollhouse.oauth import client_auth, refresh_tokens
 from tollhouse.platform.encryption import KeyRing
 
 GRANTS = 10_000
@@ -142,7 +142,7 @@ class Application:
         return list(ids), refresh
 
     def _code_rows(self, codes: list[str], now: datetime) -> Iterator[tuple[object, ...]]:
-        challenge = pkce.challenge_of(VERIFIER)
+        challenge = client_auth.challenge_of(VERIFIER)
         for place, code in enumerate(codes):
             merchant = self.merchants[place % len(self.merchants)]
             yield tokens.digest(code), CLIENT, 1, merchant, "live", CALLBACK, challenge, ALL.mask, now, now + TOKEN_LIVES

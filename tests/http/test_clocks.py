@@ -10,7 +10,7 @@ from tests.cast import Actor
 from tests.forms import seen
 from tests.payments.shop import open_link, pay, visit
 from tollhouse.http.templates import Templates
-from tollhouse.kernel.zones import zone_of
+from tollhouse.kernel.clock import zone_of
 from tollhouse.payments.transactions.payment_list import PaymentsQuery
 
 KATHMANDU = "Asia/Kathmandu"

@@ -7,7 +7,7 @@ import pytest
 from tollhouse.http.languages import preferred
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.preferences import LOCAL_PATH
-from tollhouse.kernel.zones import zone_of
+from tollhouse.kernel.clock import zone_of
 
 ENGLISH, GERMAN = Formats("en"), Formats("de")
 AFTERNOON = datetime(2026, 11, 22, 15, 42, 7, tzinfo=UTC)

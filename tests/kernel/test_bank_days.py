@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from tollhouse.kernel.bank_days import bank_days_between, before_bank_days, easter, is_bank_day
+from tollhouse.kernel.bank_codes import bank_days_between, before_bank_days, easter, is_bank_day
 
 
 def test_easter() -> None:

@@ -5,8 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from tollhouse.kernel.stored_text import dump_text, load_text
-from tollhouse.kernel.text import Text, Translatable
+from tollhouse.kernel.text import Text, Translatable, dump_text, load_text
 
 
 @pytest.mark.parametrize(

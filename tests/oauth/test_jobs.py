@@ -11,7 +11,7 @@ from tests.running import Service
 from tollhouse.accounts.idempotency import slice as idempotency_jobs
 from tollhouse.accounts.identity import slice as identity_jobs
 from tollhouse.http.services import Services
-from tollhouse.oauth import jobs
+from tollhouse.oauth import slice as jobs
 from tollhouse.platform.database import partitions
 
 PARTITIONS = """

@@ -7,7 +7,7 @@ import pytest
 from tests.cast import Actor
 from tests.forms import seen
 from tests.payments.shop import open_link, pay
-from tollhouse.kernel.catalogue.amount_bounds import AN_AMOUNT, ORDER
+from tollhouse.kernel.catalogue.typed_amounts import AN_AMOUNT, ORDER
 
 
 async def shown(actor: Actor, path: str, **filters: Any) -> str:

@@ -10,10 +10,9 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel import messages
-from tollhouse.kernel.clock import parse_date
+from tollhouse.kernel.clock import midnight, parse_date
 from tollhouse.kernel.errors import ApiError, FieldError, InvalidRequest, ValidationFailed
 from tollhouse.kernel.text import Text, Translatable, joined
-from tollhouse.kernel.zones import midnight
 from tollhouse.platform.database.records import marked
 
 BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")

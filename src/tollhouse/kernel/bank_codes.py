@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from tollhouse.kernel.clock import midnight
 from tollhouse.kernel.text import Text, Translatable
 
 SEPA_IBAN_CHARS = {
@@ -41,6 +43,11 @@ REFERENCE_DIGITS = 20
 REFERENCE = re.compile(rf"(?=(RF[0-9]{{{2 + REFERENCE_DIGITS}}}))")
 NO_IBAN = "This must be the IBAN of a SEPA account, such as FR14 2004 1010 0505 0001 3M02 606."
 AS_WRITTEN = str.maketrans({"O": "0", "I": "1", "L": "1"})
+
+DAY = timedelta(days=1)
+SATURDAY = 5
+CLOSED = frozenset({(1, 1), (5, 1), (12, 25), (12, 26)})
+"""Month and day. Good Friday and Easter Monday are closing days as well."""
 
 
 def parse_iban(text: str) -> str | None:
@@ -147,3 +154,37 @@ def creditor_references(text: str) -> set[str]:
 def _remainder(name: str) -> int:
     """ISO 7064 MOD 97-10: the first four characters go to the end, letters count from 10."""
     return int("".join(str(int(char, 36)) for char in name[4:] + name[:4])) % 97
+
+
+def is_bank_day(day: date) -> bool:
+    """Whether banks settle on this day."""
+    if day.weekday() >= SATURDAY or (day.month, day.day) in CLOSED:
+        return False
+    sunday = easter(day.year)
+    return day not in {sunday - 2 * DAY, sunday + DAY}
+
+
+def bank_days_between(first: date, last: date) -> int:
+    """The number of bank days after the first day, until the last one."""
+    return sum(is_bank_day(first + nth * DAY) for nth in range(1, (last - first).days + 1))
+
+
+def before_bank_days(now: datetime, count: int) -> datetime:
+    """The beginning of the day, in UTC, before which anything is more than this many bank days ago."""
+    day = now.astimezone(UTC).date()
+    while count > 0:
+        count -= is_bank_day(day)
+        day -= DAY
+    while not is_bank_day(day):
+        day -= DAY
+    return midnight(day, UTC)
+
+
+def easter(year: int) -> date:
+    """Easter Sunday of the Gregorian calendar (Meeus, Jones and Butcher)."""
+    a, b, c = year % 19, year // 100, year % 100
+    h = (19 * a + b - b // 4 - (b - (b + 8) // 25 + 1) // 3 + 15) % 30
+    k = (32 + 2 * (b % 4) + 2 * (c // 4) - h - c % 4) % 7
+    m = (a + 11 * h + 22 * k) // 451
+    month, day = divmod(h + k - 7 * m + 114, 31)
+    return date(year, month, day + 1)

@@ -1,8 +1,10 @@
 """The one clock. `now` enters a request or a job once and is passed on from there."""
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import cache
 from typing import NewType
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 TIME = re.compile(
@@ -16,6 +18,11 @@ FIRST_DAY, LAST_DAY = date(FIRST_YEAR, 1, 2), date(LAST_YEAR, 12, 30)
 """The days beside them are days of those years too, by whatever clocks."""
 Timestamp = NewType("Timestamp", str)
 """RFC 3339 in UTC with `Z` and milliseconds, as every answer shows a time."""
+
+DEFAULT_ZONE = "UTC"
+PARTS_OF_THE_WORLD = (
+    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/",
+)  # fmt: skip
 
 
 def now() -> datetime:
@@ -77,3 +84,23 @@ def stamp_or_none(moment: datetime | None) -> Timestamp | None:
 def seconds(count: float) -> timedelta:
     """A span of `count` seconds."""
     return timedelta(seconds=count)
+
+
+@cache
+def zone_names() -> tuple[str, ...]:
+    """UTC, then the zones of the machine that are named after a place, by name. Old spellings are left out."""
+    return (DEFAULT_ZONE, *sorted(name for name in available_timezones() if name.startswith(PARTS_OF_THE_WORLD)))
+
+
+@cache
+def zone_of(name: str) -> tzinfo:
+    """The zone of this name; UTC where this machine does not know it (any more)."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def midnight(day: date, zone: tzinfo) -> datetime:
+    """The first moment of the day there, in UTC. Where clocks skip midnight, it is the moment they do."""
+    return datetime.combine(day, time(), zone).astimezone(UTC)

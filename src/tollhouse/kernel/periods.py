@@ -12,9 +12,8 @@ from typing import Literal
 from msgspec import Struct
 
 from tollhouse.kernel import messages
-from tollhouse.kernel.clock import parse_date
+from tollhouse.kernel.clock import midnight, parse_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
-from tollhouse.kernel.zones import midnight
 
 PeriodName = Literal["today", "7d", "14d", "30d", "month", "quarter", "custom"]
 Unit = Literal["hour", "day", "week", "month"]

@@ -24,7 +24,7 @@ from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import CHALLENGE_CHARS, STATE_CHARS_MAX
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import clients_store, pkce, redirect_uris, requests_store
+from tollhouse.oauth import client_auth, clients_store, redirect_uris, requests_store
 from tollhouse.oauth.model import (
     AuthorizationRequest,
     InvalidScope,
@@ -139,7 +139,7 @@ def require_state(sent: SentParameters) -> None:
 
 def require_code_challenge(sent: SentParameters) -> None:
     """`code_challenge` is an unpadded base64url SHA-256."""
-    if pkce.parse_challenge(sent.one("code_challenge") or "") is None:
+    if client_auth.parse_challenge(sent.one("code_challenge") or "") is None:
         raise InvalidRequest(
             "`code_challenge` must be the SHA-256 of the verifier in base64url without padding, 43 characters."
         )
@@ -244,7 +244,7 @@ def _authorization_request(sent: SentParameters) -> AuthorizationRequest:
         redirect_uri=cast("str", sent.one("redirect_uri")),
         scopes=cast("Scopes", sent.scopes),
         state=cast("str", sent.state),
-        challenge=cast("bytes", pkce.parse_challenge(sent.one("code_challenge") or "")),
+        challenge=cast("bytes", client_auth.parse_challenge(sent.one("code_challenge") or "")),
         mode=cast("Mode", sent.mode),
     )
 

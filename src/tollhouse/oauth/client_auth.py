@@ -2,7 +2,9 @@
 
 import base64
 import binascii
+import hashlib
 import hmac
+import re
 from typing import NamedTuple
 
 from tollhouse.accounts.identity import throttle
@@ -13,12 +15,16 @@ from tollhouse.http.request import Request
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import ClientId
+from tollhouse.kernel.limits import CHALLENGE_CHARS, VERIFIER_CHARS_MAX, VERIFIER_CHARS_MIN
 from tollhouse.oauth import clients_store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient
 
 PARAMETERS = ("client_id", "client_secret", "client_assertion", "client_assertion_type")
 NO_HASH = bytes(32)
 """Compared with for unknown clients, so that they take the same time."""
+
+VERIFIER = re.compile(rf"[A-Za-z0-9._~-]{{{VERIFIER_CHARS_MIN},{VERIFIER_CHARS_MAX}}}")
+CHALLENGE = re.compile(rf"[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}")
 
 
 class SentCredentials(NamedTuple):
@@ -104,3 +110,27 @@ def _parse_basic(header: str) -> SentCredentials:
     if not colon:
         raise InvalidClient(detail="malformed Basic")
     return credentials
+
+
+def is_valid_verifier(verifier: str) -> bool:
+    """Whether this is a code verifier: 43 to 128 unreserved characters."""
+    return VERIFIER.fullmatch(verifier) is not None
+
+
+def challenge_of(verifier: str) -> bytes:
+    """The SHA-256 of a verifier, 32 bytes."""
+    return hashlib.sha256(verifier.encode()).digest()
+
+
+def parse_challenge(text: str) -> bytes | None:
+    """The 32 bytes of an unpadded base64url challenge; None if it is not one.
+
+    The last character has four unused bits, which must be zero: a challenge has one encoding.
+    """
+    if CHALLENGE.fullmatch(text) is None:
+        return None
+    try:
+        challenge = base64.urlsafe_b64decode(text + "=")
+    except binascii.Error:
+        return None
+    return challenge if base64.urlsafe_b64encode(challenge).decode() == text + "=" else None

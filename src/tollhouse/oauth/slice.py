@@ -1,7 +1,39 @@
 """What this package registers: see `http.slice`."""
 
+from datetime import timedelta
+
+from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
-from tollhouse.oauth import api, authorize, jobs, metadata, revoke, token
+from tollhouse.kernel import clock
+from tollhouse.kernel.limits import GRANT_S
+from tollhouse.oauth import api, authorize, metadata, requests_store, revoke, token
+from tollhouse.platform.database import partitions
+from tollhouse.platform.database.cleanup import delete_in_batches
+
+REQUESTS_RETENTION = timedelta(hours=1)
+"""Longer than a request is valid, so that an open consent page can show that it expired."""
+
+CODES_RETENTION = timedelta(seconds=GRANT_S) + timedelta(days=1)
+"""Longer than the lifetime of a grant: a replayed code must still revoke its grant."""
+
+TOKENS_RETENTION = timedelta(hours=6)
+"""An expired token can still be revoked for six hours, which revokes its grant."""
+
+
+async def delete_requests(services: Services) -> None:
+    """Delete authorization requests."""
+    await delete_in_batches(services.db, requests_store.DELETE_REQUESTS, clock.now() - REQUESTS_RETENTION)
+
+
+async def delete_codes(services: Services) -> None:
+    """Delete authorization codes."""
+    await delete_in_batches(services.db, requests_store.DELETE_CODES, clock.now() - CODES_RETENTION)
+
+
+async def drop_token_partitions(services: Services) -> None:
+    """Drop past partitions of access tokens, six hours each."""
+    await partitions.drop_ended(services.db, "oauth_access_tokens", clock.now() - TOKENS_RETENTION)
+
 
 SLICE = Slice(
     operations=(
@@ -12,8 +44,8 @@ SLICE = Slice(
         *api.DASHBOARD_OPERATIONS,
     ),
     jobs=(
-        Job(600, jobs.delete_requests),
-        Job(HOURLY_S, jobs.delete_codes),
-        Job(HOURLY_S, jobs.drop_token_partitions),
+        Job(600, delete_requests),
+        Job(HOURLY_S, delete_codes),
+        Job(HOURLY_S, drop_token_partitions),
     ),
 )

@@ -98,6 +98,18 @@ REVOKE_BY_REFRESH = """
     RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
 
+# A replaced refresh token must be recognized until its grant expires, so the key of the first token counts.
+GRANTS = """
+    SELECT g.mac_key_id AS key_id, count(*) AS count, max(g.expires_at) AS last_expires_at
+    FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+    WHERE g.mac_key_id IS NOT NULL AND g.revoked_at IS NULL AND g.expires_at > $1 AND g.grant_epoch = c.grant_epoch
+    GROUP BY g.mac_key_id
+"""
+FORMS = """
+    SELECT mac_key_id AS key_id, count(*) AS count, max(expires_at) AS last_expires_at
+    FROM oauth_requests WHERE decision IS NULL AND expires_at > $1 GROUP BY mac_key_id
+"""
+
 
 class CodeBinding(Struct, frozen=True):
     """The code and what it is bound to: client, redirect URI and PKCE challenge (RFC 7636 section 4.6)."""
@@ -204,3 +216,20 @@ def _revoked_grant(row: Row | None) -> RevokedGrant | None:
 
 def _issued_token(row: Row) -> IssuedToken:
     return IssuedToken(Scopes(row["scope_mask"]), row["expires_at"])
+
+
+class SignedCount(Struct, frozen=True):
+    """A number of grants or requests, and when the last one expires."""
+
+    count: int
+    last_expires_at: datetime
+
+
+async def connections_by_key(db: Pool, now: datetime) -> dict[str, SignedCount]:
+    """Active grants with refresh tokens, by the key in use when they were created."""
+    return {row["key_id"]: SignedCount(row["count"], row["last_expires_at"]) for row in await db.fetch(GRANTS, now)}
+
+
+async def forms_by_key(db: Pool, now: datetime) -> dict[str, SignedCount]:
+    """Undecided authorization requests, by the key in use when they were created."""
+    return {row["key_id"]: SignedCount(row["count"], row["last_expires_at"]) for row in await db.fetch(FORMS, now)}

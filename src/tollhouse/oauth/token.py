@@ -23,7 +23,7 @@ from tollhouse.kernel.errors import ApiError, InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import client_auth, connections, pkce, refresh_tokens, store
+from tollhouse.oauth import client_auth, connections, refresh_tokens, store
 from tollhouse.oauth.client_auth import SentCredentials
 from tollhouse.oauth.model import (
     InvalidClient,
@@ -142,7 +142,7 @@ def _code_binding(sent: SentCredentials, form: Form) -> CodeBinding:
         raise InvalidRequest("`code` is required.")
     if redirect_uri is None:
         raise InvalidRequest("`redirect_uri` is required.")
-    if verifier is not None and not pkce.is_valid_verifier(verifier):
+    if verifier is not None and not client_auth.is_valid_verifier(verifier):
         raise InvalidRequest(
             "`code_verifier` must be 43 to 128 characters long and use only letters, digits, `-`, `.`, `_` and `~`."
         )
@@ -150,7 +150,7 @@ def _code_binding(sent: SentCredentials, form: Form) -> CodeBinding:
         raise InvalidGrant("`code_verifier` is required.")
     if not tokens.is_well_formed(tokens.AUTHORIZATION_CODE_PREFIX, code):
         raise InvalidGrant(detail="not a code")
-    return CodeBinding(sent.client_id, tokens.digest(code), redirect_uri, pkce.challenge_of(verifier))
+    return CodeBinding(sent.client_id, tokens.digest(code), redirect_uri, client_auth.challenge_of(verifier))
 
 
 def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttempt:

@@ -12,7 +12,7 @@ from tests.browser import IN_A_BROWSER, NARROW, Look, by_look, visitor
 from tests.cast import Actor
 from tests.payments.shop import choose, open_link, simulate
 from tests.running import Service
-from tollhouse.kernel.zones import zone_of
+from tollhouse.kernel.clock import zone_of
 
 NOWHERE = "about:blank"
 """A page of the checkout reloads itself when its payment changes: left before, it cannot interrupt being opened again."""

@@ -12,7 +12,7 @@ from tests.running import Service, migrated_database, settings_for
 from tollhouse.http.services import Services
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
-from tollhouse.kernel.catalogue.price_feed import PriceFeed
+from tollhouse.kernel.catalogue.conversion_pairs import PriceFeed
 from tollhouse.transfers.conversions import feed_store, price_feed, prices, prices_store
 from tollhouse.transfers.conversions.price_feed import FeedError, read_prices, rejection
 

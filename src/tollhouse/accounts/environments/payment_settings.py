@@ -14,6 +14,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.limits import EMAIL_CHARS_MAX
 from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.platform.database.records import Array, Json, Record
 
 BRAND_CHARS_MAX = 60
 PHONE = r"\+?[0-9][0-9 ()/.-]{2,38}"
@@ -84,7 +85,7 @@ class PaymentSettings(Struct, frozen=True, kw_only=True):
     """All settings. The defaults are version 1."""
 
     default_currency: str = "EUR"
-    payment_methods: tuple[MethodChoice, ...] = ()
+    payment_methods: Json[tuple[MethodChoice, ...]] = ()
     link_expiry_minutes: int = 1440
     underpayment_tolerance_bps: int = 50
     overpayment: Literal["credit", "refund_required"] = "credit"
@@ -92,9 +93,9 @@ class PaymentSettings(Struct, frozen=True, kw_only=True):
     late_monitoring_days: int = 14
     success_url: str | None = None
     cancel_url: str | None = None
-    branding: Branding = Branding()
-    confirmations: dict[str, Finality] = {}
-    additional_currencies: tuple[str, ...] = ()
+    branding: Json[Branding] = Branding()
+    confirmations: Json[dict[str, Finality]] = {}
+    additional_currencies: Array[tuple[str, ...]] = ()
     settlement: Settlement = "convert"
     version: int = 1
     updated_at: datetime | None = None
@@ -109,6 +110,9 @@ class PaymentSettings(Struct, frozen=True, kw_only=True):
         return self.confirmations.get(chain.network, "finalized" if default == "finalized" else int(default))
 
 
+SETTINGS = Record(PaymentSettings, "merchant_settings")
+
+
 async def of(db: Pool | Tx, env: MerchantEnv) -> PaymentSettings:
     """The settings of this merchant in this environment."""
     row = await settings_store.get(db, env)
@@ -117,52 +121,10 @@ async def of(db: Pool | Tx, env: MerchantEnv) -> PaymentSettings:
 
 async def save(tx: Tx, env: MerchantEnv, new: PaymentSettings, now: datetime) -> PaymentSettings | None:
     """Replace the settings if `new.version` is current; None otherwise."""
-    version = await settings_store.save(
-        tx,
-        env,
-        new.version,
-        (
-            new.default_currency,
-            _json(new.payment_methods),
-            new.link_expiry_minutes,
-            new.underpayment_tolerance_bps,
-            new.overpayment,
-            new.late_payments,
-            new.late_monitoring_days,
-            new.success_url,
-            new.cancel_url,
-            _json(new.branding),
-            _json(new.confirmations),
-            now,
-            new.additional_currencies,
-            new.settlement,
-        ),
-    )
+    version = await settings_store.save(tx, env, SETTINGS.values(msgspec.structs.replace(new, updated_at=now)))
     return None if version is None else msgspec.structs.replace(new, version=version, updated_at=now)
 
 
 def of_row(row: Row) -> PaymentSettings:
     """The settings of a row; the defaults if their columns are NULL."""
-    if row["version"] is None:
-        return PaymentSettings()
-    return PaymentSettings(
-        default_currency=row["default_currency"],
-        payment_methods=msgspec.json.decode(row["payment_methods"], type=tuple[MethodChoice, ...]),
-        link_expiry_minutes=row["link_expiry_minutes"],
-        underpayment_tolerance_bps=row["underpayment_tolerance_bps"],
-        overpayment=row["overpayment"],
-        late_payments=row["late_payments"],
-        late_monitoring_days=row["late_monitoring_days"],
-        success_url=row["success_url"],
-        cancel_url=row["cancel_url"],
-        branding=msgspec.json.decode(row["branding"], type=Branding),
-        confirmations=msgspec.json.decode(row["confirmations"], type=dict[str, Finality]),
-        additional_currencies=tuple(row["additional_currencies"]),
-        settlement=row["settlement"],
-        version=row["version"],
-        updated_at=row["updated_at"],
-    )
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return PaymentSettings() if row["version"] is None else SETTINGS.read(row)

@@ -5,11 +5,11 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.kernel.clock import zone_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, UserId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.kernel.zones import zone_of
 
 CHALLENGE = 'Bearer realm="tollhouse"'
 MODES: dict[str, Mode] = {"live": "live", "test": "test"}

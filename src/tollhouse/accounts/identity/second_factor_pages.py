@@ -19,6 +19,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 
 FactorEvent = Literal["factor_on", "factor_off"]
+Page = Callable[[Request, "TwoFactorAccount"], Awaitable[Response]]
 
 
 class TwoFactorAccount(Struct, frozen=True):
@@ -42,44 +43,29 @@ def add_operations(
 ) -> None:
     """Declare the pages below `root`."""
 
-    async def security(request: Request, caller: Any) -> Response:
-        """Two-factor authentication, backup codes, and links to password and sessions."""
-        return await _start(request, account_of(request, caller), off=flash_message(request.query) == "off")
+    def add(method: str, path: str, action: Page, recent: RecentAuthentication) -> None:
+        async def page(request: Request, caller: Any) -> Response:
+            return await action(request, account_of(request, caller))
 
-    async def enrol(request: Request, caller: Any) -> Response:
-        """Create a secret for an authenticator app."""
-        return await _enrol(request, account_of(request, caller))
+        page.__name__, page.__doc__ = action.__name__.removeprefix("_"), action.__doc__
+        guard = read if method == "GET" else write
+        operations.add(method, f"{root}{path}", guard=guard, recent_authentication=recent)(page)
 
-    async def setup(request: Request, caller: Any) -> Response:
-        """Show the secret and ask for the first code."""
-        return await _setup(request, account_of(request, caller))
-
-    async def confirm(request: Request, caller: Any) -> Response:
-        """Turn two-factor authentication on and show the backup codes."""
-        return await _confirm(request, account_of(request, caller))
-
-    async def renew_backup_codes(request: Request, caller: Any) -> Response:
-        """Replace the backup codes and show them."""
-        return await _renew(request, account_of(request, caller))
-
-    async def confirm_turn_off(request: Request, caller: Any) -> Response:
-        """Ask for a code to turn two-factor authentication off."""
-        return await _off_page(request, account_of(request, caller))
-
-    async def turn_off(request: Request, caller: Any) -> Response:
-        """Turn two-factor authentication off."""
-        return await _turn_off(request, account_of(request, caller))
-
-    operations.add("GET", root, guard=read)(security)
-    for method, path, guard, handler in (
-        ("POST", "setup", write, enrol),
-        ("GET", "setup", read, setup),
-        ("POST", "confirm", write, confirm),
-        ("POST", "backup-codes", write, renew_backup_codes),
-        ("GET", "off", read, confirm_turn_off),
-        ("POST", "off", write, turn_off),
+    add("GET", "", _security, "no")
+    for method, path, action in (
+        ("POST", "/setup", _enrol),
+        ("GET", "/setup", _setup),
+        ("POST", "/confirm", _confirm),
+        ("POST", "/backup-codes", _renew_backup_codes),
+        ("GET", "/off", _confirm_turn_off),
+        ("POST", "/off", _turn_off),
     ):
-        operations.add(method, f"{root}/{path}", guard=guard, recent_authentication=recent_authentication)(handler)
+        add(method, path, action, recent_authentication)
+
+
+async def _security(request: Request, account: TwoFactorAccount) -> Response:
+    """Two-factor authentication, backup codes, and links to password and sessions."""
+    return await _start(request, account, off=flash_message(request.query) == "off")
 
 
 async def _start(
@@ -91,6 +77,7 @@ async def _start(
 
 
 async def _enrol(request: Request, account: TwoFactorAccount) -> Response:
+    """Create a secret for an authenticator app."""
     try:
         await second_factor.enrol(request, account.holder_id)
     except SecondFactorChanged:
@@ -99,6 +86,7 @@ async def _enrol(request: Request, account: TwoFactorAccount) -> Response:
 
 
 async def _setup(request: Request, account: TwoFactorAccount, error: ApiError | None = None) -> Response:
+    """Show the secret and ask for the first code."""
     enrolment = await second_factor.enrolment(request, account.holder_id, account.email)
     if enrolment is None:
         return see_other(account.root)
@@ -106,6 +94,7 @@ async def _setup(request: Request, account: TwoFactorAccount, error: ApiError | 
 
 
 async def _confirm(request: Request, account: TwoFactorAccount) -> Response:
+    """Turn two-factor authentication on and show the backup codes."""
     try:
         codes = await second_factor.confirm(
             request, account.holder_id, request.form().one("code") or "", lambda work: account.notify(work, "factor_on")
@@ -117,7 +106,8 @@ async def _confirm(request: Request, account: TwoFactorAccount) -> Response:
     return _render(account, "codes", codes=codes, is_new=True)
 
 
-async def _renew(request: Request, account: TwoFactorAccount) -> Response:
+async def _renew_backup_codes(request: Request, account: TwoFactorAccount) -> Response:
+    """Replace the backup codes and show them."""
     try:
         codes = await second_factor.renew_backup_codes(request, account.holder_id, request.form().one("code") or "")
     except ApiError as error:
@@ -125,14 +115,15 @@ async def _renew(request: Request, account: TwoFactorAccount) -> Response:
     return _render(account, "codes", codes=codes, is_new=False)
 
 
-async def _off_page(request: Request, account: TwoFactorAccount, error: ApiError | None = None) -> Response:
+async def _confirm_turn_off(request: Request, account: TwoFactorAccount, error: ApiError | None = None) -> Response:
+    """Ask for a code to turn two-factor authentication off."""
     if await second_factor.state(request.services.db, account.holder_id) is None:
         return see_other(account.root)
     return _render(account, "off", error)
 
 
 async def _turn_off(request: Request, account: TwoFactorAccount) -> Response:
-    """Turn it off. A second submission finds it off already."""
+    """Turn two-factor authentication off. A second submission finds it off already."""
     try:
         await second_factor.turn_off(
             request, account.holder_id, request.form().one("code") or "", lambda work: account.notify(work, "factor_off")
@@ -140,7 +131,7 @@ async def _turn_off(request: Request, account: TwoFactorAccount) -> Response:
     except SecondFactorChanged:
         return see_other(account.root)
     except ApiError as error:
-        return await _off_page(request, account, error)
+        return await _confirm_turn_off(request, account, error)
     return see_other(f"{account.root}?done=off")
 
 

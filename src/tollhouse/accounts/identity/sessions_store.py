@@ -12,9 +12,10 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 
 PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
-           m.suspended_at, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
-           u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode, s.public_id,
-           coalesce(s.proved_at, s.created_at) AS authenticated_at, d.live_disputes, d.test_disputes
+           m.suspended_at IS NOT NULL AS suspended, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
+           u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode AS remembered_mode, s.id_hash AS session_hash,
+           s.public_id AS session_id, coalesce(s.proved_at, s.created_at) AS authenticated_at, d.live_disputes,
+           d.test_disputes
     FROM sessions s
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE c.mode = 'live') AS live_disputes,
@@ -74,24 +75,7 @@ async def find_person(db: Pool, id_hash: bytes, address: str, now: datetime) -> 
         return None
     if row["last_seen_at"] <= now - ACTIVITY_INTERVAL:
         await db.execute(RECORD_SEEN, id_hash, now, now - ACTIVITY_INTERVAL, address)
-    return Person(
-        UserId(row["user_id"]),
-        row["email"],
-        MerchantId(row["merchant_id"]),
-        row["business_name"],
-        row["suspended_at"] is not None,
-        row["public_id"],
-        id_hash,
-        row["user_created_at"],
-        row["merchant_created_at"],
-        row["authenticated_at"],
-        row["time_zone"],
-        row["language"],
-        row["verified"],
-        row["dashboard_mode"],
-        row["live_disputes"],
-        row["test_disputes"],
-    )
+    return Person(**{name: row[name] for name in Person.__struct_fields__})
 
 
 async def insert(

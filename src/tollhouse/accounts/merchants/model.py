@@ -8,7 +8,7 @@ from msgspec import Struct
 from tollhouse.accounts.environments.legal_details import LegalDetails
 from tollhouse.accounts.identity.credentials import email_errors, password_errors
 from tollhouse.http.bodies import ValidationContext
-from tollhouse.kernel import limits, messages, scopes, zones
+from tollhouse.kernel import clock, limits, messages, scopes
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example
@@ -150,7 +150,7 @@ class Business(Struct, frozen=True):
     def field_errors(self) -> list[FieldError]:
         """The errors of every invalid field."""
         field_errors = name_errors("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
-        if self.time_zone not in zones.names():
+        if self.time_zone not in clock.zone_names():
             field_errors.append(FieldError("time_zone", "invalid_value", messages.A_TIME_ZONE))
         return [*field_errors, *self.legal.field_errors()]
 

@@ -1,6 +1,7 @@
 """Reading and saving the settings of an environment, and its logo, which is the `logo_url` of its branding."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -65,22 +66,14 @@ async def _view(db: Pool | Tx, env: MerchantEnv, settings: PaymentSettings, serv
     has_secret = await settings_store.has_signing_secret(db, env)
     methods = _methods_of(env, services.catalogue)
     logo_url = shown_url(settings.branding.logo_url, services.settings.base_url)
+    shown: dict[str, Any] = msgspec.structs.asdict(settings) | {
+        "payment_methods": [MethodChoice(method.method_id, settings.offers(method.method_id)) for method in methods],
+        "branding": msgspec.structs.replace(settings.branding, logo_url=logo_url),
+        "additional_currencies": list(settings.additional_currencies),
+        "updated_at": stamp_or_none(settings.updated_at),
+    }
     return SettingsView(
-        default_currency=settings.default_currency,
-        payment_methods=[MethodChoice(method.method_id, settings.offers(method.method_id)) for method in methods],
-        link_expiry_minutes=settings.link_expiry_minutes,
-        underpayment_tolerance_bps=settings.underpayment_tolerance_bps,
-        overpayment=settings.overpayment,
-        late_payments=settings.late_payments,
-        late_monitoring_days=settings.late_monitoring_days,
-        success_url=settings.success_url,
-        cancel_url=settings.cancel_url,
-        branding=msgspec.structs.replace(settings.branding, logo_url=logo_url),
-        confirmations=settings.confirmations,
-        additional_currencies=list(settings.additional_currencies),
-        settlement=settings.settlement,
-        version=settings.version,
-        updated_at=stamp_or_none(settings.updated_at),
+        **shown,
         supported_payment_methods=[method.method_id for method in methods],
         webhook_signing_secret_configured=has_secret,
         mode=env.mode,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -97,22 +97,12 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     def settings(self, base_url: str) -> PaymentSettings:
         """The settings to store."""
-        return PaymentSettings(
-            default_currency=self.default_currency,
-            payment_methods=tuple(self.payment_methods),
-            link_expiry_minutes=self.link_expiry_minutes,
-            underpayment_tolerance_bps=self.underpayment_tolerance_bps,
-            overpayment=self.overpayment,
-            late_payments=self.late_payments,
-            late_monitoring_days=self.late_monitoring_days,
-            success_url=self.success_url,
-            cancel_url=self.cancel_url,
-            branding=msgspec.structs.replace(self.branding, logo_url=stored_url(self.branding.logo_url, base_url)),
-            confirmations=self.confirmations,
-            additional_currencies=tuple(self.additional_currencies),
-            settlement=self.settlement,
-            version=self.version,
-        )
+        stored: dict[str, Any] = msgspec.structs.asdict(self) | {
+            "payment_methods": tuple(self.payment_methods),
+            "branding": msgspec.structs.replace(self.branding, logo_url=stored_url(self.branding.logo_url, base_url)),
+            "additional_currencies": tuple(self.additional_currencies),
+        }
+        return PaymentSettings(**stored)
 
     def _offer_errors(self, catalogue: Catalogue) -> Iterator[FieldError]:
         if self.default_currency not in catalogue.currencies:

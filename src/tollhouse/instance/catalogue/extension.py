@@ -47,10 +47,9 @@ from msgspec import Struct
 
 from tollhouse.kernel.catalogue import currencies, methods, products, withdrawal_methods
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair, PriceFeed
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.methods import Method
-from tollhouse.kernel.catalogue.price_feed import PriceFeed
 from tollhouse.kernel.catalogue.products import GameServer, Product
 from tollhouse.kernel.catalogue.provider_fields import schema_error
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod

@@ -15,7 +15,7 @@ from tollhouse.instance.cli.options import Json, stderr
 from tollhouse.instance.supervisor import new_key
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
-from tollhouse.oauth import mac_keys_store
+from tollhouse.oauth import store as mac_keys_store
 from tollhouse.platform.database import connections
 from tollhouse.webhooks.events import secrets as signing_secrets
 

@@ -15,7 +15,7 @@ from tollhouse.instance.doctor.connections import examine_pooler, examine_standb
 from tollhouse.instance.doctor.model import Finding
 from tollhouse.instance.doctor.rails import examine_rails
 from tollhouse.kernel import clock
-from tollhouse.kernel.bank_days import before_bank_days
+from tollhouse.kernel.bank_codes import before_bank_days
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.platform.database.errors import UNREACHABLE

@@ -17,7 +17,7 @@ from tollhouse.instance.backup.wal_archive import newest_base_at
 from tollhouse.instance.backup.wal_receiver import SLOT
 from tollhouse.instance.monitoring import store
 from tollhouse.kernel import clock
-from tollhouse.kernel.bank_days import bank_days_between, before_bank_days
+from tollhouse.kernel.bank_codes import bank_days_between, before_bank_days
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX, WORKER_SILENT_AFTER_S

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair, PriceFeed
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.methods import Fees, Method
-from tollhouse.kernel.catalogue.price_feed import PriceFeed
 from tollhouse.kernel.catalogue.products import SANDBOX, GameServer, Product, UnavailableReason
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.ids import Mode

@@ -2,13 +2,14 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from importlib import resources
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.kernel.catalogue.currencies import Words
+from tollhouse.kernel.catalogue.currencies import Currency, Words
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import MINOR_MAX, percentage
@@ -29,6 +30,8 @@ UnavailableReason = Literal[
 
 
 Minor = Annotated[int, Meta(ge=0, le=MINOR_MAX)]
+
+BASIS_POINTS_OF_A_PERCENT = 100
 
 
 class Fees(Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,3 +130,28 @@ def _read() -> dict[str, Method]:
 
 
 BUILT_IN: Mapping[str, Method] = _read()
+
+
+class ShownFees(Struct, frozen=True):
+    """Decimal strings of the share in percent and of the amounts; empty where there is none."""
+
+    percent: str
+    fixed: str
+    minimum: str
+    maximum: str
+
+    @property
+    def is_free(self) -> bool:
+        """Whether there is no fee."""
+        return not (self.percent or self.fixed or self.minimum)
+
+
+def fees_of(fees: Fees, currency: Currency) -> ShownFees:
+    """The fees in this currency."""
+    percent = Decimal(fees.basis_points) / BASIS_POINTS_OF_A_PERCENT
+    return ShownFees(
+        f"{percent:f}" if fees.basis_points else "",
+        currency.format(fees.fixed_minor) if fees.fixed_minor else "",
+        currency.format(fees.minimum_minor) if fees.minimum_minor else "",
+        "" if fees.maximum_minor is None else currency.format(fees.maximum_minor),
+    )

@@ -1,5 +1,6 @@
 """The interface of a rail: requests to it and what it reports. Rails are stateless; all state is in the database."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
 from uuid import UUID
@@ -260,3 +261,27 @@ class Provider(Protocol):
     async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:
         """The state of a withdrawal that was or may have been submitted. Called without an open transaction."""
         ...
+
+
+class OutsideBalance(Struct, frozen=True, kw_only=True):
+    """One currency of a rail at one moment, in units of 10^-decimals of the currency.
+
+    `places`: where the money is. `in_flight`: what the ledger does not have yet (above zero) or has no longer (below zero),
+    by its cause. Without mistakes, all places together are the balance of the ledger and all that is in flight.
+    """
+
+    currency: str
+    decimals: int
+    places: Mapping[str, int]
+    in_flight: Mapping[str, int]
+
+
+class OutsideBalances(Struct, frozen=True):
+    """The balances of a rail. `as_of` says to what they refer, such as `block 123`."""
+
+    as_of: str
+    currencies: tuple[OutsideBalance, ...]
+
+
+class CannotMeasureError(Exception):
+    """The rail cannot be measured now. The text says why, for operators."""

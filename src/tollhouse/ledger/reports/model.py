@@ -11,11 +11,10 @@ from msgspec import Struct
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import Timestamp, parse_time_or_date
+from tollhouse.kernel.clock import Timestamp, midnight, parse_time_or_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.zones import midnight
 
 GroupBy = Literal["none", "day", "month"]
 LineName = Literal[

@@ -12,7 +12,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.text import Translatable, joined
-from tollhouse.oauth import clients, snippets
+from tollhouse.oauth import clients, metadata
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
 from tollhouse.oauth.settings import ClientStatusChange, SecretRotation
 from tollhouse.pages.dashboard.application_form import read_version
@@ -45,7 +45,7 @@ async def rotate(request: Request, caller: Person, client_id: str) -> Response:
     except ERRORS as error:
         return _secret_page(request, caller, await get_client(request, caller, client_id), error)
     new_secret = rotated.client_secret or ""
-    environment_file = snippets.environment_file(request.services.settings.base_url, rotated, new_secret)
+    environment_file = metadata.environment_file(request.services.settings.base_url, rotated, new_secret)
     return tab_page(
         request,
         caller,

@@ -10,7 +10,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.kernel.errors import ValidationFailed
-from tollhouse.oauth import clients, snippets
+from tollhouse.oauth import clients, metadata
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView
 from tollhouse.pages.dashboard.application_form import (
@@ -40,8 +40,8 @@ async def overview(request: Request, caller: Person, client_id: str) -> Response
         issuer=issuer,
         authorization_endpoint=authorization_endpoint(issuer),
         token_endpoint=token_endpoint(issuer),
-        authorization_url=snippets.authorization_url(issuer, client),
-        exchange_command=snippets.exchange_command(issuer, client),
+        authorization_url=metadata.authorization_url(issuer, client),
+        exchange_command=metadata.exchange_command(issuer, client),
     )
 
 

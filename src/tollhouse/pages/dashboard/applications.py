@@ -13,7 +13,7 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.ids import ClientId
-from tollhouse.oauth import clients, clients_store, settings, snippets
+from tollhouse.oauth import clients, clients_store, metadata, settings
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.pages.dashboard import form_tokens
 from tollhouse.pages.dashboard.application_form import ApplicationForm, form_context, read_form
@@ -56,7 +56,7 @@ async def register(request: Request, caller: Person) -> Response:
         here="apps",
         client=client,
         secret=client.client_secret or "",
-        environment_file=snippets.environment_file(issuer, client, client.client_secret or ""),
+        environment_file=metadata.environment_file(issuer, client, client.client_secret or ""),
         issuer=issuer,
         authorization_endpoint=authorization_endpoint(issuer),
         token_endpoint=token_endpoint(issuer),

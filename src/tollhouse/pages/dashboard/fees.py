@@ -13,8 +13,7 @@ from tollhouse.http.responses import page
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
 from tollhouse.kernel.catalogue.currencies import Currency
-from tollhouse.kernel.catalogue.methods import Fees, Method
-from tollhouse.kernel.catalogue.shown_fees import ShownFees, fees_of
+from tollhouse.kernel.catalogue.methods import Fees, Method, ShownFees, fees_of
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.money import percentage
 from tollhouse.kernel.text import Translatable

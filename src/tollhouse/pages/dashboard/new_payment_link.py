@@ -25,7 +25,7 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.catalogue.shown_fees import ShownFees, fees_of
+from tollhouse.kernel.catalogue.methods import ShownFees, fees_of
 from tollhouse.kernel.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed

@@ -12,8 +12,8 @@ from tollhouse.http.lists import KeysetQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
-from tollhouse.kernel.catalogue.amount_bounds import FIELDS, AmountFilter
 from tollhouse.kernel.catalogue.currencies import Currency
+from tollhouse.kernel.catalogue.typed_amounts import FIELDS, AmountFilter
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.pages.dashboard.go_live import go_live_state

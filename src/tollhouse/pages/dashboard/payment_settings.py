@@ -20,7 +20,7 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.catalogue.shown_fees import ShownFees, fees_of
+from tollhouse.kernel.catalogue.methods import ShownFees, fees_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.text import Translatable

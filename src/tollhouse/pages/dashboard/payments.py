@@ -17,7 +17,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.catalogue.shown_fees import ShownFees, fees_of
+from tollhouse.kernel.catalogue.methods import ShownFees, fees_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.rails.chain import ChainNetwork

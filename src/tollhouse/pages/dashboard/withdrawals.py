@@ -13,8 +13,8 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.schema_fields import describe
-from tollhouse.kernel.catalogue.amount_bounds import FIELDS, AmountFilter
 from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.typed_amounts import FIELDS, AmountFilter
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.rails.registry import Rails

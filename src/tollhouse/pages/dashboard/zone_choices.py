@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import groupby
 
 from tollhouse.http.local_formats import utc_offset
-from tollhouse.kernel import zones
+from tollhouse.kernel import clock
 from tollhouse.kernel.text import Text, Translatable
 
 REGIONS = {
@@ -24,7 +24,7 @@ REGIONS = {
 
 def zone_choices(selected: str, now: datetime) -> Iterator[tuple[Translatable, list[tuple[str, str]]]]:
     """Groups of zones and their labels: `Berlin (UTC+1)`. A selected zone that is unknown is a choice too, by its name."""
-    known = zones.names()
+    known = clock.zone_names()
     if selected not in known:
         yield _region(selected), [(selected, selected)]
     for region, names in groupby(known, _region):
@@ -38,5 +38,5 @@ def _region(name: str) -> Translatable:
 
 def _label(name: str, now: datetime) -> str:
     place = (name.partition("/")[2] or name).replace("_", " ").replace("/", ", ")
-    offset = utc_offset(now.astimezone(zones.zone_of(name)))
+    offset = utc_offset(now.astimezone(clock.zone_of(name)))
     return place if place == offset else f"{place} ({offset})"

@@ -10,10 +10,10 @@ from msgspec import Struct
 from tollhouse.accounts.environments import payment_settings, settings_store
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.http.lists import NEWEST, Position, Window
-from tollhouse.kernel.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds
+from tollhouse.kernel.catalogue.typed_amounts import ANY_AMOUNT, AmountBounds
+from tollhouse.kernel.clock import zone_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.zones import zone_of
 from tollhouse.payments.links.model import LINK, PaymentLink
 from tollhouse.platform.database.batched_store import for_many
 from tollhouse.platform.database.pool import Pool, Tx

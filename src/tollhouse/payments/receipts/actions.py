@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.accounts.environments import payment_settings
+from tollhouse.kernel.clock import zone_of
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.zones import zone_of
 from tollhouse.payments.receipts import store
 from tollhouse.payments.receipts.model import Receipt
 from tollhouse.platform.database.pool import Pool, Tx

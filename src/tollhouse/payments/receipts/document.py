@@ -7,9 +7,8 @@ from msgspec import Struct
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.texts import Texts
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.clock import stamp, zone_of
 from tollhouse.kernel.text import Text
-from tollhouse.kernel.zones import zone_of
 from tollhouse.payments.receipts import labels
 from tollhouse.payments.receipts.model import Receipt
 

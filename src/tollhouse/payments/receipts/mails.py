@@ -12,9 +12,8 @@ from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.clock import stamp, zone_of
 from tollhouse.kernel.errors import FieldError, ValidationFailed
-from tollhouse.kernel.zones import zone_of
 from tollhouse.payments.receipts import mails_store
 from tollhouse.payments.receipts.mails_store import MAILS_MAX, RequestedBy
 from tollhouse.payments.receipts.model import Receipt

@@ -10,12 +10,11 @@ from msgspec import Struct
 
 from tollhouse.http.lists import KeysetQuery
 from tollhouse.kernel import messages
-from tollhouse.kernel.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds, AmountFilter
 from tollhouse.kernel.catalogue.currencies import Currency
-from tollhouse.kernel.clock import parse_date
+from tollhouse.kernel.catalogue.typed_amounts import ANY_AMOUNT, AmountBounds, AmountFilter
+from tollhouse.kernel.clock import midnight, parse_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.zones import midnight
 from tollhouse.payments.transactions.model import REFUNDABLE, RefundRequiredReason, TransactionStatus
 
 DAY = timedelta(days=1)

@@ -8,8 +8,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.rails.balances import CannotMeasureError, OutsideBalances
-from tollhouse.kernel.rails.provider import RailUnavailableError
+from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalances, RailUnavailableError
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.ledger.accounting import store as totals_store
 from tollhouse.ledger.books.model import rail as rail_account

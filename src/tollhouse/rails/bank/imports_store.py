@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.accounts.approvals.model import OperatorContext
-from tollhouse.kernel.stored_text import dump_text, load_text
-from tollhouse.kernel.text import Translatable
+from tollhouse.kernel.text import Translatable, dump_text, load_text
 from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.rails.bank.files.statement import Entry, ImportKind, Statement
 from tollhouse.rails.bank.imports_model import FileImport, ImportState

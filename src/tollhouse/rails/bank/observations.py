@@ -2,8 +2,8 @@
 
 from datetime import UTC, date
 
+from tollhouse.kernel.clock import midnight
 from tollhouse.kernel.rails.provider import Observation
-from tollhouse.kernel.zones import midnight
 from tollhouse.rails.bank.files.statement import Part
 from tollhouse.rails.bank.model import payer_of
 from tollhouse.rails.bank.store import Waiting

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Work
-from tollhouse.kernel.bank_days import is_bank_day
+from tollhouse.kernel.bank_codes import is_bank_day
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, Translatable

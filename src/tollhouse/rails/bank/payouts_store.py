@@ -7,8 +7,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.accounts.approvals.model import OperatorContext
-from tollhouse.kernel.bank_codes import OUTSIDE_EEA, PostalAddress, parse_address
-from tollhouse.kernel.bank_days import bank_days_between, before_bank_days
+from tollhouse.kernel.bank_codes import OUTSIDE_EEA, PostalAddress, bank_days_between, before_bank_days, parse_address
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from tollhouse.kernel.rails.balances import CannotMeasureError, OutsideBalance, OutsideBalances
+from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalance, OutsideBalances
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.rails.bitcoin import balances_store
 from tollhouse.rails.bitcoin import nodes as bitcoin_nodes

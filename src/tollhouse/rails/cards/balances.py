@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
-from tollhouse.kernel.rails.balances import CannotMeasureError, OutsideBalance, OutsideBalances
-from tollhouse.kernel.rails.provider import RailUnavailableError
+from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalance, OutsideBalances, RailUnavailableError
 from tollhouse.ledger.books.model import Account, JournalEntry, Posting, PostingType, Source, expense, rail, transit
 from tollhouse.ledger.books.post import post_platform
 from tollhouse.platform.database.pool import Tx

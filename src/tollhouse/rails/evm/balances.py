@@ -5,7 +5,7 @@ block, and transactions that the worker has not looked up yet are looked up here
 """
 
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.rails.balances import CannotMeasureError, OutsideBalance, OutsideBalances
+from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalance, OutsideBalances
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.rails.evm import balances_store as store
 from tollhouse.rails.evm.balances_store import ChainBooks, DepositSums, PayoutSums

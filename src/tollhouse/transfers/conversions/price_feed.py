@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import foreign_json
-from tollhouse.kernel.catalogue.price_feed import PriceFeed
+from tollhouse.kernel.catalogue.conversion_pairs import PriceFeed
 from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.money import format_minor
 from tollhouse.platform.log.events import log

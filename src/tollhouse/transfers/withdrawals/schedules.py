@@ -17,11 +17,11 @@ from tollhouse.http.services import Work
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.catalogue.amounts import Amount, AmountOrZero, amount_error, minor_of
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
+from tollhouse.kernel.clock import zone_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.zones import zone_of
 from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.ledger.books.store import get_balance
 from tollhouse.platform.settings.config import Settings

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.http.lists import ListQuery, Window
-from tollhouse.kernel.catalogue.amount_bounds import ANY_AMOUNT, AmountBounds
+from tollhouse.kernel.catalogue.typed_amounts import ANY_AMOUNT, AmountBounds
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.transfers.orders.quotes import Quote

@@ -50,17 +50,11 @@ class SignedRequest(Struct, frozen=True):
 
 def claim_from_row(row: Row, token: UUID) -> Claim:
     """The claim of a leased row."""
+    columns = ("event_id", "lane", "destination_key", "mode", "held", "tries", "lost", "started_at")
     return Claim(
-        event_id=row["event_id"],
+        **{name: row[name] for name in columns},
         token=token,
-        lane=row["lane"],
-        destination_key=row["destination_key"],
-        mode=row["mode"],
         trigger=row["sending"],
-        held=row["held"],
-        tries=row["tries"],
-        lost=row["lost"],
-        started_at=row["started_at"],
         request_id=None if row["request_id"] is None else str(row["request_id"]),
     )
 

@@ -171,17 +171,10 @@ async def is_attempt_due(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> boo
 
 async def list_attempts(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list[DeliveryAttempt]:
     """The finished attempts in order."""
+    rows = await db.fetch(HISTORY, env.merchant_id, env.mode, event_id)
     return [
-        DeliveryAttempt(
-            attempt=row["attempt"],
-            status=row["status"],
-            error=row["error"],
-            timestamp=stamp(row["started_at"]),
-            http_status=row["http_status"],
-            duration_ms=row["duration_ms"],
-            trigger=row["trigger"],
-        )
-        for row in await db.fetch(HISTORY, env.merchant_id, env.mode, event_id)
+        DeliveryAttempt(attempt, status, error, stamp(started_at), http_status, duration_ms, trigger)
+        for attempt, status, error, started_at, http_status, duration_ms, trigger in rows
     ]
 
 

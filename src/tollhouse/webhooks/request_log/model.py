@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
@@ -49,15 +50,8 @@ class RequestsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def filters(self) -> dict[str, str]:
         """The filters that are set, by parameter name."""
-        named = {
-            "method": self.method,
-            "status": self.status,
-            "path": self.path,
-            "credential": self.credential,
-            "key": self.key,
-            "request_id": self.request_id,
-        }
-        return {name: value for name, value in named.items() if value}
+        values = msgspec.structs.asdict(self)
+        return {name: values[name] for name in values if name != "before" and values[name]}
 
 
 class RequestRow(Struct, frozen=True, kw_only=True):
