@@ -19,6 +19,13 @@ IN_PROSE = re.compile(
     re.IGNORECASE,
 )
 """Words that nobody says on a page or in a manual of this field."""
+READ_WHOLE = ("accounts", "kernel", "oauth", "webhooks")
+"""Packages whose docstrings, comments and SQL are read too, and whose variables are nouns."""
+COLUMNS = frozenset({"deed"})
+"""Banned words that are names of columns."""
+SENT_AWAY = re.compile(r"[rf]*\"\"\"(The same|As) ")
+"""A docstring that refers to another one instead of saying what it is about."""
+NAMELESS_VARIABLE = re.compile(r"\bfor one in\b")
 SPLIT = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 QUOTED = re.compile(r"`[^`]*`|```.*?```", re.DOTALL)
 
@@ -40,6 +47,27 @@ def _banned_parts(words: str) -> set[str]:
 def banned_words(text: str) -> list[str]:
     """Banned words in a text, code left out."""
     return [found.group() for found in IN_PROSE.finditer(QUOTED.sub("", text))]
+
+
+def unplain_texts(path: Path) -> Iterator[str]:
+    """Banned words in docstrings, comments and SQL of this file, docstrings that send away, and variables without a noun."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type in {tokenize.COMMENT, tokenize.STRING}:
+            yield from (f"{token.start[0]}: {word}" for word in banned_words(token.string) if word not in COLUMNS)
+            if SENT_AWAY.match(token.string):
+                yield f"{token.start[0]}: {token.string.splitlines()[0]}"
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if NAMELESS_VARIABLE.search(line):
+            yield f"{number}: for one in"
+
+
+def test_docstrings_comments_and_sql_are_plain() -> None:
+    found = {
+        str(path.relative_to(HERE)): list(unplain_texts(path))
+        for package in READ_WHOLE
+        for path in sorted((HERE / "src" / "tollhouse" / package).rglob("*.py"))
+    }
+    assert {name: texts for name, texts in found.items() if texts} == {}
 
 
 def test_names_are_the_fields() -> None:

@@ -1,4 +1,7 @@
-"""What banks call things: accounts (IBAN), each other (BIC), and payments (creditor reference), with their check digits."""
+"""What banks call accounts (IBAN), each other (BIC) and payments (creditor reference), with check digits; and bank days.
+
+Bank days are days on which banks settle transfers in euros. The others are the closing days of T2 (ECB).
+"""
 
 import re
 from collections.abc import Mapping

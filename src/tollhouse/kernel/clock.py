@@ -1,4 +1,4 @@
-"""The one clock. `now` enters a request or a job once and is passed on from there."""
+"""The one clock, and time zones by their names. `now` enters a request or a job once and is passed on from there."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo

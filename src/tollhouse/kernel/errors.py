@@ -130,7 +130,7 @@ class UnsupportedMediaType(ApiError):
 
 
 class ServerError(ApiError):
-    """500: a fault of ours. Nothing was done."""
+    """500: an error of the server. Nothing was done."""
 
     code, status, message = "server_error", 500, "An internal error occurred. Nothing was changed."
 

@@ -27,7 +27,7 @@ def new_id() -> UUID:
 
 
 def new_id_text() -> str:
-    """The same as text, for what is only ever shown."""
+    """A fresh UUID version 7 as text, for what is only ever shown."""
     return str(uuid_utils.uuid7())
 
 

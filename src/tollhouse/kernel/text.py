@@ -1,6 +1,7 @@
 """A text with values. The API answers it in English, and pages show it in the reader's language.
 
-A text without values is a plain `str`. Both are found and translated by their English template.
+A text without values is a plain `str`. Both are found and translated by their English template. In the database a text is
+its template and its values as JSON, so that pages can still translate it.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,7 @@
-"""Client authentication at the token and revocation endpoints, by exactly one method per request (RFC 6749 section 2.3)."""
+"""Client authentication at the token and revocation endpoints, by exactly one method per request (RFC 6749 section 2.3).
+
+Also the proof key for code exchange, method S256 only (RFC 7636).
+"""
 
 import base64
 import binascii

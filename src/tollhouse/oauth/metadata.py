@@ -1,4 +1,4 @@
-"""The authorization server's metadata (RFC 8414) and the list of permissions."""
+"""The authorization server's metadata (RFC 8414), the list of permissions, and code samples for connecting a merchant."""
 
 import shlex
 from typing import Annotated

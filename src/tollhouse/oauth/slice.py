@@ -1,4 +1,7 @@
-"""What this package registers: see `http.slice`."""
+"""What this package registers, and the jobs that delete old authorization requests, codes and access tokens.
+
+Expiry is checked when a row is used; the jobs only bound the size of the tables. Grants stay as history.
+"""
 
 from datetime import timedelta
 

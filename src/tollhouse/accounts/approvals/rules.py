@@ -113,7 +113,7 @@ async def approve_decision(work: Work, decision: Decision, context: OperatorCont
     await store.delete_before(work.tx, decision, context.at - OPEN_FOR)
     given = await store.list_open(work.tx, decision.kind, decision.subject_id, decision.terms)
     single_operator = not work.services.settings.two_operators
-    so_far = Approvals(tuple(one.operator for one in given), 0, TWO, single_operator)
+    so_far = Approvals(tuple(approval.operator for approval in given), 0, TWO, single_operator)
     approvals = approve(so_far, context.reviewer)
     # Nothing below this line may refuse.
     await store.insert(work.tx, decision, context, single_operator=single_operator)

@@ -47,7 +47,7 @@ def _flatten(value: object) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, member in cast("Mapping[str, Any]", msgspec.to_builtins(value)).items():
         if isinstance(member, dict):
-            flat |= {f"{name}.{inner}": one for inner, one in cast("dict[str, Any]", member).items()}
+            flat |= {f"{name}.{inner}": nested for inner, nested in cast("dict[str, Any]", member).items()}
         else:
             flat[name] = member
     return flat
@@ -55,7 +55,7 @@ def _flatten(value: object) -> dict[str, Any]:
 
 def _redact(name: str, value: Any) -> Value:
     if isinstance(value, list | tuple):
-        return [_redact_text(name, str(one)) for one in cast("list[object]", value)]
+        return [_redact_text(name, str(item)) for item in cast("list[object]", value)]
     return value if value is None or isinstance(value, int) else _redact_text(name, str(value))
 
 

@@ -68,7 +68,7 @@ class TestCredentialGuard(CredentialGuard):
     """A credential of the test environment, for the simulator."""
 
     async def admit(self, request: Request) -> Caller:
-        """As `CredentialGuard`, then 403 for a live credential."""
+        """Admit what `CredentialGuard` admits, then 403 for a live credential."""
         caller = await super().admit(request)
         if caller.env.livemode:
             raise TestModeOnly
@@ -83,7 +83,7 @@ class ApplicationGuard(CredentialGuard):
         self.confidential = confidential
 
     async def admit(self, request: Request) -> Caller:
-        """As `CredentialGuard`, then 403 for an API key and, if `confidential`, for a public client."""
+        """Admit what `CredentialGuard` does, then 403 for an API key and, if `confidential`, for a public client."""
         caller = await super().admit(request)
         if caller.client_id is None:
             raise ApplicationRequired
@@ -167,7 +167,7 @@ class MeteredGuard(PublicGuard):
         self._requests = RequestMeter(places=4_096)
 
     async def admit(self, request: Request) -> None:
-        """As `PublicGuard`, then 429."""
+        """Admit what `PublicGuard` admits, then 429."""
         await super().admit(request)
         if request.services.settings.rate_limits:
             self._requests.count_network(request.address, self._per_min, request.now)

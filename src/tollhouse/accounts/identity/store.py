@@ -16,7 +16,7 @@ from tollhouse.platform.database.batched_store import for_many
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 # The bounds of expires_at prune the partitions. With `+ interval` they do so when the statement is executed, not when it is
-# planned: otherwise the plan for these values always looks cheaper than the generic one, and each check is planned anew.
+# planned: otherwise the plan for these values always looks cheaper than the generic one, and each check is planned again.
 BEARER = """
     SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
            c.client_type, m.business_name, m.suspended_at, a.last_used_at,

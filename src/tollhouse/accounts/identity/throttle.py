@@ -55,10 +55,10 @@ class FailureLimit(Struct, frozen=True):
 async def retry_after(db: Pool | Tx, limits: Sequence[FailureLimit], now: datetime) -> timedelta | None:
     """The time to wait where a limit is reached; None where none is."""
     waits = [
-        first + one.span - now
-        for one in limits
-        if one.limit
-        and (first := await throttle_store.oldest_failure(db, one.name_hash, now, one.span, one.limit)) is not None
+        first + limit.span - now
+        for limit in limits
+        if limit.limit
+        and (first := await throttle_store.oldest_failure(db, limit.name_hash, now, limit.span, limit.limit)) is not None
     ]
     return max(waits, default=None)
 
@@ -68,8 +68,8 @@ async def record_failure(db: Pool | Tx, limits: Sequence[FailureLimit], now: dat
 
     A failure beyond one limit does not count for the following ones: errors of an account do not exhaust its address.
     """
-    for one in limits:
-        if one.limit and not await throttle_store.count_failure(db, one.name_hash, now, one.span, one.limit):
+    for limit in limits:
+        if limit.limit and not await throttle_store.count_failure(db, limit.name_hash, now, limit.span, limit.limit):
             return await retry_after(db, limits, now) or SHORTEST
     return None
 

@@ -35,7 +35,7 @@ WEIGHT_CHARS = 64
 COPIED_CHARS_MAX = 512 * 1024
 """Styles are copied to each element that they apply to."""
 CONTENT_BYTES_MAX = 1024 * 1024
-"""As the constraint of the table says too: a copied character can have six bytes."""
+"""The constraint of the table too: a copied character can have six bytes."""
 
 PROPERTIES = frozenset({
     "clip-path", "clip-rule", "color", "display", "dominant-baseline", "fill", "fill-opacity", "fill-rule",
@@ -72,15 +72,15 @@ class Stylesheet:
     def styles_of(self, name: str, classes: Sequence[str], element_id: str) -> dict[str, str]:
         """What the rules declare for an element: of its name, then its classes, then its ID."""
         styles = dict(self._rules.get(name, {}))
-        for one in sorted({f".{one}" for one in classes} & self._rules.keys(), key=self._places.__getitem__):
-            styles |= self._rules[one]
+        for selector in sorted({f".{name}" for name in classes} & self._rules.keys(), key=self._places.__getitem__):
+            styles |= self._rules[selector]
         return styles | self._rules.get(f"#{element_id}", {})
 
 
 def declarations(text: str) -> Iterator[tuple[str, str]]:
     """The allowed declarations of a `style` attribute or the body of a rule."""
-    for one in COMMENT.sub(" ", text).split(";"):
-        name, _, value = one.partition(":")
+    for declaration in COMMENT.sub(" ", text).split(";"):
+        name, _, value = declaration.partition(":")
         name, value = name.strip().lower(), value.replace("!important", "").strip()
         if name in PROPERTIES and value and is_safe(value):
             yield name, value
@@ -124,7 +124,7 @@ class UnreadableSvgError(ValueError):
 def sanitize(raw: bytes, box: tuple[int, int]) -> tuple[bytes, int, int]:
     """The sanitized document, and its width and height when it is fitted into a box. Raises `UnreadableSvgError`."""
     source = _parse(raw)
-    sheet = Stylesheet("".join(one.text or "" for one in source.iter(f"{{{SVG}}}style")))
+    sheet = Stylesheet("".join(element.text or "" for element in source.iter(f"{{{SVG}}}style")))
     copy = etree.fromstring(f'<svg xmlns="{SVG}"/>')
     _Copier(sheet).copy(source, copy, 0)
     if next(copy.iter(*(f"{{{SVG}}}{name}" for name in SHAPES)), None) is None:
@@ -205,7 +205,7 @@ def _attributes(source: Element, name: str, sheet: Stylesheet) -> Iterator[tuple
 
 def _require_bounded(root: Element) -> None:
     """Raise `UnreadableSvgError` if the document refers to itself, or draws too much by reference."""
-    by_id = {str(one.get("id")): one for one in reversed(list(root.iter())) if one.get("id")}
+    by_id = {str(element.get("id")): element for element in reversed(list(root.iter())) if element.get("id")}
     known: dict[Element, int] = {}
 
     def drawn(element: Element, depth: int) -> int:
@@ -217,7 +217,7 @@ def _require_bounded(root: Element) -> None:
         names = [found for value in values for found in references(value)]
         names += [str(element.get("href"))[1:]] if element.get("href") else []
         parts = [*element, *(by_id[name] for name in names if name in by_id)]
-        total = 1 + sum(map(len, values)) // WEIGHT_CHARS + sum(drawn(one, depth + 1) for one in parts)
+        total = 1 + sum(map(len, values)) // WEIGHT_CHARS + sum(drawn(part, depth + 1) for part in parts)
         if total > DRAWN_MAX:
             raise UnreadableSvgError
         known[element] = total

@@ -47,7 +47,7 @@ class Catalogue(Struct, frozen=True):
     def pairs(self) -> list[ConversionPair]:
         """All convertible pairs, in both directions."""
         codes = [code for code, currency in self.currencies.items() if currency.operations.conversions]
-        return [self.pair(one, other) for one in codes for other in codes if one != other]
+        return [self.pair(code, other) for code in codes for other in codes if code != other]
 
     def products_in(self, mode: Mode) -> list[Product]:
         """The products of an environment. Sandbox products are listed in test mode only."""

@@ -1,4 +1,4 @@
-"""Conversion pairs and their terms, and the sandbox's prices."""
+"""Conversion pairs and their terms, the sandbox's prices, and the source of prices that the worker reads."""
 
 import tomllib
 from collections.abc import Mapping

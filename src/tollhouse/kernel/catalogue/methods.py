@@ -1,4 +1,4 @@
-"""Payment methods: those of live mode from a data file, and a sandbox method for each currency."""
+"""Payment methods, those of live mode from a data file, and a sandbox method for each currency; and their fees for pages."""
 
 import tomllib
 from collections.abc import Iterable, Mapping

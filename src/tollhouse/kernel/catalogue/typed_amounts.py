@@ -1,4 +1,7 @@
-"""Amounts that people type: `24.90`, `24,90`, `1.234,56`, `1 234.56`, `€24.90`, `24.90 EUR`. The API reads no such forms."""
+"""Amounts that people type: `24.90`, `24,90`, `1.234,56`, `1 234.56`, `€24.90`, `24.90 EUR`; and the amount filter of lists.
+
+The API reads no such forms.
+"""
 
 import re
 from collections.abc import Mapping
@@ -131,10 +134,10 @@ class AmountFilter:
         typed = self.typed_amounts
         if not typed:
             return ANY_AMOUNT
-        considered = [one for one in currencies.values() if self.currency in {"", one.code}]
+        considered = [currency for currency in currencies.values() if self.currency in {"", currency.code}]
         if errors := [error for name, text in typed.items() if (error := _error(name, text, considered))]:
             raise ValidationFailed(*errors)
-        found = [(one.code, *ends) for one in considered if (ends := _ends(typed, one)) is not None]
+        found = [(currency.code, *ends) for currency in considered if (ends := _ends(typed, currency)) is not None]
         if any(least > most for _, least, most in found):
             raise ValidationFailed(FieldError("amount_to", "invalid_value", ORDER))
         return AmountBounds([code for code, _, _ in found], [least for _, least, _ in found], [most for _, _, most in found])
@@ -155,6 +158,6 @@ def _error(name: str, text: str, currencies: list[Currency]) -> FieldError | Non
     for currency in currencies:
         if (readings := both_readings(text, currency)) is not None:
             return FieldError(name, "invalid_amount", readings)
-    if currencies and all(parse_amount(read_amount(text, one), one.decimals) is None for one in currencies):
+    if currencies and all(parse_amount(read_amount(text, currency), currency.decimals) is None for currency in currencies):
         return FieldError(name, "invalid_amount", AN_AMOUNT)
     return None

@@ -77,8 +77,8 @@ def second_operator_above(currency: Currency, methods: Iterable[WithdrawalMethod
 
     Of a currency without one, the threshold is 10,000 units.
     """
-    known = [one.second_operator_above_minor for one in methods if one.currency == currency.code]
-    return min((one for one in known if one is not None), default=UNITS_WITHOUT_METHOD * 10**currency.decimals)
+    known = [method.second_operator_above_minor for method in methods if method.currency == currency.code]
+    return min((amount for amount in known if amount is not None), default=UNITS_WITHOUT_METHOD * 10**currency.decimals)
 
 
 def sandbox_name(code: str) -> Text:

@@ -108,7 +108,7 @@ class ChainNetwork(ABC):
         """The receiver in normal form."""
 
     def health(self) -> Health:
-        """As measured lately; down without a measurement."""
+        """The last measurement; down without a recent one."""
         measured = self.measured
         if measured is None or not measured.available or clock.now() - measured.checked_at > HEALTH_EXPIRES_AFTER:
             return Health(available=False, reason="provider_down")
@@ -120,7 +120,7 @@ class ChainNetwork(ABC):
         )
 
     def payout_fee(self, currency: str) -> PayoutFee | None:
-        """What a payout of this currency would cost now; None where that was not measured lately."""
+        """What a payout of this currency would cost now; None where that was not measured recently."""
         measured = self.payouts_measured
         if measured is None or clock.now() - measured.checked_at > HEALTH_EXPIRES_AFTER:
             return None

@@ -1,4 +1,7 @@
-"""The interface of a rail: requests to it and what it reports. Rails are stateless; all state is in the database."""
+"""The interface of a rail: requests to it, what it reports, and what it has outside of the ledger.
+
+Rails are stateless; all state is in the database.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -34,7 +34,7 @@ DURATIONS = Durations(
 DELAYS = Durations("tollhouse_delivery_delay_seconds", "Time from the record of an event to the start of its first attempt.")
 WAKEUPS = Counter("tollhouse_delivery_wakeups", "Datagrams of this host that woke the worker for a new event.")
 observers: list[Callable[[Claim, Outcome], None]] = []
-"""What else is told of each attempt in this process, such as traces."""
+"""What else observes each attempt in this process, such as traces."""
 
 
 def count_attempt(claim: Claim, outcome: Outcome) -> None:

@@ -123,7 +123,7 @@ async def send_test(work: Work, env: MerchantEnv, url: str, event_type: str = TE
     In test mode it may have any type, with the data of the API reference. In live mode, receivers would act on it.
     """
     field_errors = url_errors(url, env, work.services.settings)
-    types: dict[str, EventType] = {one: one for one in test_types(env)}
+    types: dict[str, EventType] = {test_type: test_type for test_type in test_types(env)}
     known = types.get(event_type)
     if known is None:
         field_errors.append(FieldError("type", "invalid_value", messages.A_CHOICE))

@@ -66,7 +66,7 @@ STATUS_MISMATCH = """
 # `$1` are the ids of ledger transactions.
 BALANCE_NOTIFIED = """
     SELECT format('ledger transaction %s moved the %s %s balance of %s and has %s events', g.transaction_id, g.mode,
-                  g.currency, g.merchant_id, told.times) AS line
+                  g.currency, g.merchant_id, notified.times) AS line
     FROM (SELECT e.transaction_id, e.merchant_id, e.mode, e.currency, array_agg(e.id) AS entry_ids
           FROM ledger_entries e JOIN ledger_transactions l ON l.id = e.transaction_id AND l.mode = e.mode
           WHERE l.id = ANY ($1::uuid[])
@@ -75,8 +75,8 @@ BALANCE_NOTIFIED = """
           GROUP BY e.transaction_id, e.merchant_id, e.mode, e.currency) g
     CROSS JOIN LATERAL (SELECT count(*) AS times FROM webhook_event_keys w
                         WHERE w.source_type = 'ledger_entry' AND w.source_id = ANY (g.entry_ids)
-                          AND w.type = 'balance.updated') told
-    WHERE told.times <> 1
+                          AND w.type = 'balance.updated') notified
+    WHERE notified.times <> 1
 """
 
 INVARIANTS: tuple[Invariant, ...] = (

@@ -147,7 +147,7 @@ def _redacted(value: Any, name: str, *, shown: bool, depth: int) -> Any:
         return _members(cast("dict[str, Any]", value), shown=shown, depth=depth)
     if isinstance(value, list):
         items = cast("list[Any]", value)[:ITEMS_MAX]
-        return HIDDEN if depth == NESTING_MAX else [_redacted(one, name, shown=shown, depth=depth + 1) for one in items]
+        return HIDDEN if depth == NESTING_MAX else [_redacted(item, name, shown=shown, depth=depth + 1) for item in items]
     judged = _name(name)
     return value if shown and (judged.is_harmless or (_is_small(value) and not judged.is_private)) else HIDDEN
 

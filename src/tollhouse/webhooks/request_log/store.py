@@ -142,7 +142,7 @@ async def list_causes(
     if not kept:
         return []
     rows = await db.fetch_custom_plan(CHANGES_AT, env.merchant_id, env.mode, kept, *bounds, CHANGES_AT_ONCE_MAX)
-    named = [str(one) for one in object_ids]
+    named = [str(object_id) for object_id in object_ids]
     causes = {
         row["created_at"]: CausingRequest(row["id"], row["created_at"], row["method"], row["path"])
         for row in reversed(rows)
@@ -186,7 +186,7 @@ def _body(packed: bytes | None, plain: str | None) -> str | None:
 
 
 def _names(text: str, ids: Sequence[str]) -> bool:
-    return any(one in text for one in ids)
+    return any(object_id in text for object_id in ids)
 
 
 def _row(row: Row) -> RequestRow:
