@@ -19,7 +19,7 @@ DEEP = b'{"type":"x","data":' + b"[" * 10_000 + b"]" * 10_000 + b"}"
 HOSTILE = [DEEP, b"[" * 1_000_000, b"{", b"\xff", b"", b'"\xed\xa0\x80"']
 OWN = {
     "accounts/audit/store.py", "rails/bank/payouts_store.py", "rails/evm/balances_store.py", "rails/chains/store.py",
-    "pages/console/rails_store.py", "pages/console/store.py", "payments/disputes/store.py",
+    "pages/console/overview_store.py", "pages/console/store.py", "payments/disputes/store.py",
     "accounts/environments/payment_settings.py", "accounts/mail/store.py",
     "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_notes_store.py",
     "payments/refunds/chargeback_responses_store.py",
@@ -27,7 +27,7 @@ OWN = {
     "kernel/text.py",
     "instance/personal_data/export.py",  # columns of our own tables
     "instance/api/reference.py", "http/openapi_schemas.py", "kernel/catalogue/provider_fields.py",
-    "pages/dashboard/event_subjects.py",
+    "pages/dashboard/developers/webhooks.py",
     "webhooks/request_log/recorder.py",  # what this program wrote a moment before
     "instance/backup/archive.py", "instance/backup/wal_archive.py", "rails/evm/signer/journal.py",
     "instance/forks.py",  # its own files and pipes

@@ -13,7 +13,7 @@ from tests.running import migrated_database
 from tollhouse.accounts.audit import store as audit
 from tollhouse.instance.database import embedded
 from tollhouse.ledger.books import store as ledger
-from tollhouse.pages.dashboard import ledger_store as ledger_pages
+from tollhouse.pages.dashboard.balances import ledger_store as ledger_pages
 from tollhouse.payments.links import store as links
 from tollhouse.payments.refunds import store as refunds
 from tollhouse.payments.transactions import payment_list_store as payments

@@ -17,7 +17,7 @@ from tollhouse.http.texts import Texts
 from tollhouse.kernel import messages
 from tollhouse.kernel.text import Text, Translatable, as_text, joined
 from tollhouse.ledger.books.model import MERCHANT_CODES, EntryType
-from tollhouse.pages.dashboard.ledger import SOURCES
+from tollhouse.pages.dashboard.balances.ledger import SOURCES
 from tollhouse.payments.links.model import LinkStatus
 from tollhouse.payments.transactions.model import (
     REFUND_FAILURES,

@@ -8,6 +8,8 @@ from datetime import datetime
 
 from starlette.responses import StreamingResponse
 
+from tollhouse.kernel.clock import stamp
+
 MEDIA_TYPE = "text/csv; charset=utf-8; header=present"
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -20,6 +22,11 @@ def lines(rows: Iterable[Iterable[str]]) -> str:
     for row in rows:
         writer.writerow([escape_formula(cell) for cell in row])
     return text.getvalue()
+
+
+def cells(row: object, header: Iterable[str], **made: object) -> list[str]:
+    """The cells of a row under this header: its attributes of these names, but for the values that are `made`."""
+    return [_text(made[name] if name in made else getattr(row, name)) for name in header]
 
 
 def escape_formula(cell: str) -> str:
@@ -40,3 +47,9 @@ def file_name(what: str, now: datetime, mode: str = "") -> str:
 def download(name: str, parts: AsyncIterable[str]) -> StreamingResponse:
     """A file that is streamed. An error after the first part aborts it, so that it does not look complete."""
     return StreamingResponse(parts, 200, attachment(name), media_type=MEDIA_TYPE)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return stamp(value) if isinstance(value, datetime) else "" if value is None else str(value)

@@ -144,6 +144,8 @@ async def _call(operation: Operation, supply: dict[str, Any], parsed: Any) -> An
             parsed, operation.accepts, _context(request, supply["caller"]), always_check_rules=bool(request.params)
         )
     supply |= _path_values(request, operation)
+    if "env" in operation.needs:
+        supply["env"] = supply["caller"].env(request.params["mode"])
     return await operation.handler(**{name: supply[name] for name in operation.needs})
 
 

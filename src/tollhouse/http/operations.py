@@ -31,7 +31,9 @@ H = TypeVar("H", bound=Handler)
 IN_ONE_MODE, IN_BOTH_MODES = "/{mode}/", ("/developers/", "/settings/")
 """How the paths of dashboard pages begin: of an environment, and of the account. The latter may follow a mode, which
 selects the environment of the menu: `/live/settings/business`."""
-SUPPLIED = frozenset({"caller", "body", "query", "page", "work", "tx", "db", "now", "catalogue", "services", "request"})
+SUPPLIED = frozenset(
+    {"caller", "env", "body", "query", "page", "work", "tx", "db", "now", "catalogue", "services", "request"}
+)
 
 
 class Surface(Struct, frozen=True):
@@ -225,6 +227,8 @@ def _hints(
     hints, needs = get_type_hints(handler), tuple(inspect.signature(handler).parameters)
     if unknown := set(needs) - SUPPLIED - _names(path):
         raise TypeError(f"{handler.__qualname__} asks for {unknown}, which nobody supplies")
+    if "env" in needs and "mode" not in _names(path):
+        raise TypeError(f"{handler.__qualname__} asks for the environment, which its path does not name")
     _check_recent(recent, guard, path, hints.get("body"))
     return hints, needs
 

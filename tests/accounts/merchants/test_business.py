@@ -9,7 +9,7 @@ import pytest
 from tests.cast import Actor
 from tests.forms import hidden, post, refuses_foreign_forms, seen, signed_out, wrong
 from tollhouse.kernel.clock import zone_of
-from tollhouse.pages.dashboard.zone_choices import REGIONS, zone_choices
+from tollhouse.pages.dashboard.account.business import REGIONS, zone_choices
 
 PATH = "/settings/business"
 BERLIN = {"business_name": "Alice's Tea", "time_zone": "Europe/Berlin"}

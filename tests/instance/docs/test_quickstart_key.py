@@ -10,7 +10,7 @@ from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
 from tests.cast import PASSWORD, Actor
 from tests.forms import refuses_foreign_forms
 from tollhouse.instance.docs.quickstart import PLACEHOLDER
-from tollhouse.pages.dashboard.key_presets import BY_NAME
+from tollhouse.pages.dashboard.account.key_presets import BY_NAME
 
 PATH = "/docs/quickstart"
 KEY = re.compile(r"th_test_[0-9A-Za-z]{20,}")

@@ -12,7 +12,7 @@ from tollhouse.http.services import Services
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.pages.console import rails
+from tollhouse.pages.console import rail_pages
 from tollhouse.rails import refused_payouts_store
 from tollhouse.rails.chains import store
 from tollhouse.rails.chains import store as chains_store
@@ -108,13 +108,15 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
         f'<option value="{new.id}"',
     ):
         assert words in page, words
-    [taking, paying] = [one for name in ("taking", "paying") for one in await rails.list_rails(own, now) if one.name == name]
+    [taking, paying] = [
+        one for name in ("taking", "paying") for one in await rail_pages.list_rails(own, now) if one.name == name
+    ]
     assert (taking.is_available, paying.is_available, paying.payouts and paying.payouts.is_available) == (False, True, False)
 
 
 async def test_what_no_worker_measures_any_more_is_down(own: Services) -> None:
     db, now = own.db, clock.now()
     await store.save_health(db, "paying", "live", None, {"tip": 5, "tip_age_s": 4}, now - timedelta(minutes=5))
-    [paying] = [one for one in await rails.list_rails(own, now) if one.name == "paying"]
+    [paying] = [one for one in await rail_pages.list_rails(own, now) if one.name == "paying"]
     assert str(paying.reason) == "No worker has measured this rail for 5 minutes. Start a worker."
     assert str(paying.block_age) == "5 minutes"

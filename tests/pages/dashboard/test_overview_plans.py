@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tests.cast import Actor
-from tollhouse.pages.dashboard import home_store as home
-from tollhouse.pages.dashboard import ledger_store as books
+from tollhouse.pages.dashboard.balances import ledger_store as books
+from tollhouse.pages.dashboard.home import home_store as home
 
 FILLED = """
     INSERT INTO transactions (id, merchant_id, mode, payment_link_id, method_id, method_type, rail, rail_reference,

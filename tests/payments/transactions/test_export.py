@@ -12,8 +12,8 @@ from tests.forms import seen, signed_out
 from tests.payments.bank import attempt, sell
 from tests.payments.shop import open_link
 from tests.running import Service
-from tollhouse.pages.dashboard import payments_export
-from tollhouse.pages.dashboard.payments_export import HEADER
+from tollhouse.pages.dashboard.payments import payments_export
+from tollhouse.pages.dashboard.payments.payments_export import HEADER
 from tollhouse.payments.transactions import payment_list_store
 from tollhouse.platform.database.pool import Pool
 

@@ -9,7 +9,7 @@ from btclib_wallet.bip32 import derive, xpub_from_xprv
 from tests.rails.bitcoin.core import RefusedCallError, normal
 from tests.rails.bitcoin.receiving import PRICE, BitcoinReceiver
 from tests.rails.bitcoin.wallet import ACCOUNT, ROOT, THEIRS
-from tollhouse.pages.console.rails import REASONS
+from tollhouse.pages.console.rail_pages import REASONS
 from tollhouse.payments.links.errors import MethodUnavailable
 from tollhouse.rails.bitcoin.network import keys
 

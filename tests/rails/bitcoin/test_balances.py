@@ -10,7 +10,7 @@ from tests.rails.bitcoin.wallet import ACCOUNT, THEIRS
 from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.pages.console import rail_floats
+from tollhouse.pages.console import actions
 from tollhouse.rails.balances import measuring, store
 from tollhouse.rails.balances.model import RailBalance, RailStatus
 from tollhouse.rails.bitcoin.network import keys
@@ -42,11 +42,11 @@ async def in_flight(rail: BitcoinReceiver) -> dict[str, int]:
 
 async def put(rail: BitcoinReceiver, amount_minor: int) -> None:
     """Book money of the operator."""
-    rail_floats.ensure_measured(rail.services, rail.name, "BTC")
+    actions.ensure_measured(rail.services, rail.name, "BTC")
     context = OperatorContext("olga@example.com", clock.now(), "Found in the wallet.", on_command_line=True)
     currency = rail.services.catalogue.currencies["BTC"]
     await rail.services.transact(
-        lambda work: rail_floats.change(work, rail.name, currency, amount_minor, context), context.at, OPERATOR
+        lambda work: actions.change_rail_float(work, rail.name, currency, amount_minor, context), context.at, OPERATOR
     )
 
 

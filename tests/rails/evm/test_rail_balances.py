@@ -20,7 +20,7 @@ from tollhouse.instance.monitoring.database_metrics import read_metrics
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.catalogue.currencies import Currency
-from tollhouse.pages.console import rail_floats
+from tollhouse.pages.console.actions import change_rail_float, ensure_measured
 from tollhouse.rails.balances import measuring, store
 from tollhouse.rails.balances.model import RailBalance, RailStatus
 from tollhouse.rails.evm import payout_checks, payout_health
@@ -75,7 +75,7 @@ class Rail:
     async def put(self, amount_minor: int, currency: str = "ETH") -> None:
         """Book money of the operator."""
         known = self.services.catalogue.currencies[currency]
-        rail_floats.ensure_measured(self.services, self.name, currency)
+        ensure_measured(self.services, self.name, currency)
         await book(self.services, self.name, known, amount_minor)
 
     async def fund(self) -> None:
@@ -269,7 +269,7 @@ async def test_operators_book_their_own_money_by_command(rail: Rail, tmp_path: P
     assert (refused.status, "at most 8 decimals" in refused.talk) == (2, True)
     for name, currency, error in (("nothing", "ETH", "no rail that is compared"), (rail.name, "EUR", "does not carry EUR")):
         with pytest.raises(OperatorRefusedError, match=error):
-            rail_floats.ensure_measured(rail.services, name, currency)
+            ensure_measured(rail.services, name, currency)
     await rail.status()
     booking = (rail.name, "ETH", "10", "--reason", "Coins for fees", "--json")
     done = await operator(service, "rail-balances", "float", *booking, **environment)
@@ -301,7 +301,7 @@ async def book(services: Services, name: str, currency: Currency, amount_minor: 
     """Book money of the operator on a rail."""
     context = OperatorContext("olga@example.com", clock.now(), "Coins for fees.", on_command_line=True)
     await services.transact(
-        lambda work: rail_floats.change(work, name, currency, amount_minor, context), context.at, OPERATOR
+        lambda work: change_rail_float(work, name, currency, amount_minor, context), context.at, OPERATOR
     )
 
 

@@ -45,7 +45,7 @@ CREDITS_A_RAIL = {
     "rails/cards/balances.py",
     "rails/bitcoin/fees.py",
     "rails/evm/network_fees.py",
-    "pages/console/rail_floats.py",
+    "pages/console/actions.py",
     "transfers/gate/gate.py",
     "payments/refunds/chargebacks.py",
     "payments/refunds/reversals.py",

@@ -18,7 +18,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.actor import Actor as By
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.pages.dashboard import withdrawal_recipients
+from tollhouse.pages.dashboard.balances import recipients as recipient_choices
 from tollhouse.transfers.withdrawals import recipients
 from tollhouse.transfers.withdrawals.recipients import NewRecipient, NewWithdrawalSettings
 
@@ -185,7 +185,7 @@ async def test_in_test_mode_nobody_gets_an_email(shop: Actor) -> None:
 
 
 async def test_an_older_recipient_is_listed_when_it_is_chosen(shop: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(withdrawal_recipients, "SAVED_SHOWN_MAX", 1)
+    monkeypatch.setattr(recipient_choices, "SAVED_SHOWN_MAX", 1)
     older, newer = await saved(shop, name="Nina"), await saved(shop, name="Otto", receiver="Otto")
     dollars = await saved(shop, method_id="sandbox:USD")
     await wait_a_day(shop)

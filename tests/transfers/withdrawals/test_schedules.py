@@ -19,7 +19,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.pages.dashboard.withdrawal_schedules import SchedulesPageQuery
+from tollhouse.pages.dashboard.balances.withdrawals import SchedulesPageQuery
 from tollhouse.transfers.withdrawals import jobs, schedules
 from tollhouse.transfers.withdrawals.schedules_model import Frequency, next_run
 

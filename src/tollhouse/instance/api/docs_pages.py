@@ -27,7 +27,7 @@ from tollhouse.instance.docs.search import QUERY_CHARS_MAX, SearchIndex, places
 from tollhouse.instance.docs.trial import can_be_tried, offers, trial_of
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import DOCS_PAGES_PER_MIN, DOCS_SEARCHES_PER_MIN
-from tollhouse.pages.dashboard.key_presets import BY_NAME as PRESETS
+from tollhouse.pages.dashboard.account.key_presets import BY_NAME as PRESETS
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.server.health import require_ready
 from tollhouse.platform.settings.config import Settings

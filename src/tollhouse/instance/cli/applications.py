@@ -6,8 +6,8 @@ from cyclopts import App, Parameter
 
 from tollhouse.instance.cli.actions import By, OptionalReason, Reason, act, print_rows
 from tollhouse.instance.cli.options import Json
-from tollhouse.pages.console import application_actions, applications_store
-from tollhouse.pages.console.model import ApplicationStatus
+from tollhouse.pages.console import actions, store
+from tollhouse.pages.console.store import ApplicationStatus
 
 app = App(name="applications", help="List, suspend and reactivate applications.")
 
@@ -21,7 +21,7 @@ def list_applications(*, status: Status = None, search: Search = "", as_json: Js
     """List applications of all merchants, newest first."""
     return print_rows(
         "applications",
-        lambda services: applications_store.applications(services.db, status=status or "", search=search),
+        lambda services: store.applications(services.db, status=status or "", search=search),
         as_json=as_json,
     )
 
@@ -29,10 +29,10 @@ def list_applications(*, status: Status = None, search: Search = "", as_json: Js
 @app.command
 def suspend(client_id: ClientArgument, /, *, reason: Reason, by: By = None, as_json: Json = False) -> int:
     """Suspend an application. It cannot connect merchants, get tokens or call the API; its grants are kept."""
-    return act(lambda work, context: application_actions.suspend(work, client_id, context), reason, by, as_json=as_json)
+    return act(lambda work, context: actions.suspend_application(work, client_id, context), reason, by, as_json=as_json)
 
 
 @app.command
 def reactivate(client_id: ClientArgument, /, *, reason: OptionalReason = None, by: By = None, as_json: Json = False) -> int:
     """Reactivate a suspended application."""
-    return act(lambda work, context: application_actions.reactivate(work, client_id, context), reason, by, as_json=as_json)
+    return act(lambda work, context: actions.reactivate_application(work, client_id, context), reason, by, as_json=as_json)

@@ -22,7 +22,9 @@ NO_LIMIT = "none"
 def list_positions(*, as_json: Json = False) -> int:
     """List positions with their limits, prices and values."""
     return print_rows(
-        "positions", lambda services: positions.list_positions(services.db, services.catalogue, clock.now()), as_json=as_json
+        "positions",
+        lambda services: positions.list_positions(services.db, services.catalogue, clock.now()),
+        as_json=as_json,
     )
 
 

@@ -14,7 +14,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
-from tollhouse.pages.console import rail_floats
+from tollhouse.pages.console import actions
 from tollhouse.rails.balances import store
 from tollhouse.rails.balances.model import RailStatus
 from tollhouse.rails.cards import balance_store
@@ -94,13 +94,13 @@ def change_float(
     """Book money of your own that you put on a rail, such as coins for fees, or took from it. It concerns no merchant."""
 
     async def change(services: Services, context: OperatorContext) -> OperatorAction:
-        rail_floats.ensure_measured(services, rail, currency)
+        actions.ensure_measured(services, rail, currency)
         known = services.catalogue.currencies.get(currency)
         if known is None:
             raise UsageError(f"Unknown currency {currency}.")
         amount_minor = read_signed(amount, known)
         return await services.transact(
-            lambda work: rail_floats.change(work, rail, known, amount_minor, context), context.at, OPERATOR
+            lambda work: actions.change_rail_float(work, rail, known, amount_minor, context), context.at, OPERATOR
         )
 
     return print_action(run_as(change, reason, by), as_json=as_json)

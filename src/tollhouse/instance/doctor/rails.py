@@ -4,7 +4,7 @@ from datetime import datetime
 
 from tollhouse.instance.doctor.model import Finding
 from tollhouse.kernel.rails.chain import HEALTH_EXPIRES_AFTER
-from tollhouse.pages.console.rails_store import MeasuredRail, list_measured
+from tollhouse.pages.console.overview_store import MeasuredRail, list_measured
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.settings.config import Settings
 from tollhouse.rails import settings as rail_settings

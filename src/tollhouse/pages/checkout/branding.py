@@ -2,11 +2,14 @@
 
 import re
 from decimal import Decimal
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
+from tollhouse.accounts.environments import logos_model
 from tollhouse.accounts.environments.payment_settings import Branding
+from tollhouse.pages.checkout.state import Checkout
 
 DIALLED = "+0123456789"
 Color = tuple[int, int, int]
@@ -112,3 +115,22 @@ def _linear(level: int) -> Decimal:
     if share <= Decimal("0.04045"):
         return share / Decimal("12.92")
     return ((share + Decimal("0.055")) / Decimal("1.055")) ** Decimal("2.4")
+
+
+def brand_values(found: Checkout) -> dict[str, Any]:
+    """Who is paid, and how that looks."""
+    look = found.settings.branding
+    return {
+        "image_origin": logos_model.image_origin(look.logo_url),
+        "shop": shop_name(found),
+        "logo_url": logos_model.shown_source(look.logo_url),
+        "sheet": look.stylesheet,
+        "questions": mailto_link(look),
+        "support_email": look.support_email,
+        "contacts": contacts(look),
+    }
+
+
+def shop_name(found: Checkout) -> str:
+    """The merchant's name as customers know it."""
+    return found.settings.branding.display_name or found.shown.business_name

@@ -13,7 +13,6 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.environments import logos_model
 from tollhouse.accounts.identity.guards import payer, payer_form
 from tollhouse.accounts.identity.throttle import RateLimited, RequestMeter
 from tollhouse.http.forms import flash_message, parse_form
@@ -34,18 +33,22 @@ from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.rails.provider import SANDBOX_RAIL
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.pages.checkout import attempts, branding
-from tollhouse.pages.checkout.chosen_price import ChosenPrice, field_of, read_choice, require_choice, typed_of
 from tollhouse.pages.checkout.payment_uri import uri_values
-from tollhouse.pages.checkout.shown_rate import shown_rate
 from tollhouse.pages.checkout.state import (
     CHOOSING,
     PAID,
     WAITING,
     Checkout,
+    ChosenPrice,
     State,
+    field_of,
     find_simulated_attempt,
     load_checkout,
     load_own_receipt,
+    read_choice,
+    require_choice,
+    shown_rate,
+    typed_of,
 )
 from tollhouse.payments.links import store as link_store
 from tollhouse.payments.links.errors import LinkCanceled, LinkExpired, MethodUnavailable
@@ -142,7 +145,7 @@ async def choose(request: Request, token: str, db: Pool, now: datetime) -> Respo
     offers = await _offers(request, found, choice.price, now)
     chosen = attempts.Choice(choice.price, offers, request.form().one("method_id") or "")
     try:
-        new = await attempts.start(link, shop_name(found), chosen, request.services, now)
+        new = await attempts.start(link, branding.shop_name(found), chosen, request.services, now)
     except MethodUnavailable as error:
         return await render(request, found, now, error, choice=choice)
     if isinstance(new, UUID):
@@ -256,7 +259,7 @@ async def render(
         "checkout/checkout.html",
         max(mail_form.errors.status, choice.errors.status) if error is None else error.status,
         allow_external_redirect=(link.success_url or found.settings.success_url) is not None,
-        **_brand_values(found),
+        **branding.brand_values(found),
         link=link,
         **await _receipt_values(request, found, now, mail_form),
         **_price_values(request, found, choice),
@@ -329,25 +332,6 @@ def _price_values(request: Request, found: Checkout, choice: ChosenPrice) -> dic
 
 def _currency(request: Request, found: Checkout) -> Currency:
     return request.services.catalogue.currencies[found.link.currency]
-
-
-def _brand_values(found: Checkout) -> dict[str, Any]:
-    """Who is paid, and how that looks."""
-    look = found.settings.branding
-    return {
-        "image_origin": logos_model.image_origin(look.logo_url),
-        "shop": shop_name(found),
-        "logo_url": logos_model.shown_source(look.logo_url),
-        "sheet": look.stylesheet,
-        "questions": branding.mailto_link(look),
-        "support_email": look.support_email,
-        "contacts": branding.contacts(look),
-    }
-
-
-def shop_name(found: Checkout) -> str:
-    """The merchant's name as customers know it."""
-    return found.settings.branding.display_name or found.shown.business_name
 
 
 async def _offers(request: Request, found: Checkout, price: CheckoutPrice | None, now: datetime) -> list[LinkOffer]:

@@ -1,4 +1,4 @@
-"""The operators' pages for accounting: the trial balance, the bank reconciliation, the journal and its files."""
+"""The operators' pages for accounting: trial balance, reconciliation of bank and rails, the journal and its files."""
 
 import asyncio
 from datetime import UTC, date, datetime, timedelta
@@ -14,13 +14,16 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.kernel import messages
 from tollhouse.kernel.clock import parse_date
-from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.ledger.accounting import datev, journal
 from tollhouse.ledger.accounting import store as totals_store
 from tollhouse.ledger.accounting.labels import account_name
 from tollhouse.ledger.accounting.trial_balance import as_csv, trial_balances
-from tollhouse.pages.console.layout import render
+from tollhouse.ledger.books.model import rail as rail_account
+from tollhouse.pages.console.layout import FormState, render
+from tollhouse.rails.balances import store
+from tollhouse.rails.balances.model import part_name
 from tollhouse.rails.bank.reconciliation import reconcile
 
 OPERATIONS = Operations(PAGES)
@@ -72,12 +75,11 @@ async def trial_balance(request: Request, caller: Operator, query: TrialBalanceQ
         request,
         caller,
         "trial_balance",
-        422 if field_errors else 200,
+        FormState(422 if field_errors else 200, field_errors=field_errors),
         here="trial_balance",
         balances=await trial_balances(request.services.db, day),
         day=day,
         query=query,
-        field_errors=field_errors,
         amount=request.services.catalogue.format_amount,
         account_name=account_name,
     )
@@ -154,12 +156,10 @@ async def _journal_page(request: Request, caller: Operator, query: JournalQuery,
         request,
         caller,
         "journal",
-        422 if field_errors or message else 200,
+        FormState(422 if field_errors or message else 200, message=message, field_errors=field_errors),
         here="journal",
         first=query.since or first,
         last=query.until or last,
-        field_errors=field_errors,
-        message=message,
         has_datev=bool(request.services.settings.datev_accounts),
     )
 
@@ -170,3 +170,38 @@ def _midnight(day: date) -> datetime:
 
 def _invalid(field_errors: FieldErrors) -> ValidationFailed:
     return ValidationFailed(*(FieldError(name, "invalid_value", message) for name, message in field_errors.items()))
+
+
+HISTORY_SHOWN = 50
+
+
+@OPERATIONS.add("GET", "/operator/books/rails", guard=operator_page)
+async def rail_balances(request: Request, caller: Operator) -> Response:
+    """What each rail has outside, beside the ledger, and the rails that could not be measured."""
+    failures = await store.list_failures(request.services.db)
+    return await render(
+        request,
+        caller,
+        "rail_balances",
+        here="rail_balances",
+        statuses=await store.list_latest(request.services.db),
+        failures=sorted((rail, reason) for (rail, _), reason in failures.items()),
+    )
+
+
+@OPERATIONS.add("GET", "/operator/books/rails/{rail}/{currency}", guard=operator_page)
+async def rail_balance(request: Request, caller: Operator, rail: str, currency: str) -> Response:
+    """The newest measurement of a currency of a rail with all its parts, and the ones before."""
+    history = await store.list_history(request.services.db, rail, "live", currency, HISTORY_SHOWN)
+    if not history:
+        raise NotFound
+    return await render(
+        request,
+        caller,
+        "rail_balance",
+        here="rail_balances",
+        balance=history[0],
+        history=history,
+        part_name=part_name,
+        account=account_name(rail_account(rail).code),
+    )

@@ -1,11 +1,11 @@
-"""Actions of operators on merchants and projects. Each is one transaction that also records operator, time and reason."""
+"""Actions of operators on merchants, projects, applications and rails. Each records operator, time and reason."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal
 from uuid import UUID
 
-from tollhouse.accounts.approvals import rules
+from tollhouse.accounts.approvals import record, rules
 from tollhouse.accounts.approvals import rules as decisions
 from tollhouse.accounts.approvals import store as decisions_store
 from tollhouse.accounts.approvals.model import (
@@ -17,24 +17,37 @@ from tollhouse.accounts.approvals.model import (
     SubjectChangedError,
     SubjectNotFoundError,
 )
-from tollhouse.accounts.approvals.record import no_merchant, record_action
+from tollhouse.accounts.approvals.record import Client, no_merchant, record_action
 from tollhouse.accounts.environments import store as projects_store
 from tollhouse.accounts.identity import emails, second_factor_store, sessions_store
 from tollhouse.accounts.identity.credentials import email_key
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email, mail_name
 from tollhouse.accounts.merchants import store as merchants_store
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.withdrawal_methods import second_operator_above
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.ids import ClientId, MerchantId, new_id
+from tollhouse.kernel.rails.chain import ChainNetwork
 from tollhouse.kernel.text import Text, as_text
-from tollhouse.ledger.books.model import BalanceLimitExceeded, InsufficientFunds, Posting, available, equity
+from tollhouse.ledger.books.model import (
+    BalanceLimitExceeded,
+    InsufficientFunds,
+    JournalEntry,
+    Posting,
+    Source,
+    available,
+    equity,
+    rail,
+)
+from tollhouse.ledger.books.post import post_platform
 from tollhouse.ledger.books.store import get_balance
 from tollhouse.oauth import clients_store
 from tollhouse.pages.console import store
 from tollhouse.platform.database.pool import Tx
+from tollhouse.rails.balances import store as balances_store
+from tollhouse.rails.balances.measuring import MeasuredRail
 from tollhouse.transfers.gate.adjustments import post_adjustment
 
 ADJUSTMENTS_COUNT_FOR = timedelta(hours=24)
@@ -228,3 +241,73 @@ async def _project_error(tx: Tx, project_id: UUID, target_status: str = "") -> O
     return SubjectChangedError(
         Text("Project %(project_id)s was changed in the meantime. Check it again.", project_id=project_id)
     )
+
+
+async def suspend_application(work: Work, client_id: str, context: OperatorContext) -> OperatorAction:
+    """Suspend an application: it cannot be connected, gets no tokens, and its requests fail."""
+    if context.reason is None:
+        raise OperatorRefusedError("Enter a reason to suspend an application.")
+    suspended = await store.suspend_application(work.tx, client_id, context.at)
+    if suspended is None:
+        raise await _application_error(
+            work.tx, client_id, Text("Application %(client_id)s is already suspended.", client_id=client_id)
+        )
+    owner, name = suspended
+    client = Client(ClientId(client_id), name)
+    return await record_action(work, context, "application_suspended", MerchantId(owner), subject_id=owner, client=client)
+
+
+async def reactivate_application(work: Work, client_id: str, context: OperatorContext) -> OperatorAction:
+    """Reactivate an application. Its connections work again unless its owner is suspended."""
+    reactivated = await store.reactivate_application(work.tx, client_id)
+    if reactivated is None:
+        raise await _application_error(
+            work.tx, client_id, Text("Application %(client_id)s is not suspended.", client_id=client_id)
+        )
+    owner, name = reactivated
+    client = Client(ClientId(client_id), name)
+    return await record_action(work, context, "application_reactivated", MerchantId(owner), subject_id=owner, client=client)
+
+
+async def _application_error(tx: Tx, client_id: str, problem: Text) -> OperatorRefusedError:
+    found = await store.application(tx, client_id)
+    if found is None:
+        return SubjectNotFoundError(Text("There is no application %(client_id)s.", client_id=client_id))
+    if found.status == "revoked":
+        return OperatorRefusedError(Text("Application %(client_id)s is revoked.", client_id=client_id))
+    return OperatorRefusedError(problem)
+
+
+FLOAT_SOURCE = "rail_float"
+
+
+def ensure_measured(services: Services, rail_name: str, currency: str) -> None:
+    """Raise `OperatorRefusedError` unless the rail is configured, is compared with the ledger, and has this currency."""
+    found = services.rails.find(rail_name, "live")
+    if not isinstance(found, MeasuredRail):
+        raise OperatorRefusedError(Text("%(rail)s is no rail that is compared with the ledger.", rail=rail_name))
+    carried = found.currencies if isinstance(found, ChainNetwork) else services.catalogue.currencies
+    if currency not in carried:
+        raise OperatorRefusedError(Text("%(rail)s does not carry %(currency)s.", rail=rail_name, currency=currency))
+
+
+async def change_rail_float(
+    work: Work, rail_name: str, currency: Currency, amount_minor: int, context: OperatorContext
+) -> OperatorAction:
+    """Book money that the operator put on a rail, or took from it if the amount is negative, after `ensure_measured`."""
+    subject_id = new_id()
+    action = await record.record_action(
+        work,
+        context,
+        "rail_float_changed",
+        None,
+        subject_id=subject_id,
+        currency=currency.code,
+        amount_minor=amount_minor,
+    )
+    await balances_store.insert_float(work.tx, action.action_id, rail_name, "live", currency.code, amount_minor, context.at)
+    on_rail, own = rail(rail_name), equity("rail_float")
+    debit, credit = (on_rail, own) if amount_minor > 0 else (own, on_rail)
+    posting = Posting("rail_float", currency.code, abs(amount_minor), debit, credit)
+    await post_platform(work, [JournalEntry("live", "rail_float", Source(FLOAT_SOURCE, action.action_id), (posting,))])
+    return action

@@ -1,5 +1,6 @@
 """The operators' pages about applications: list, detail, suspend and reactivate."""
 
+from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -11,10 +12,18 @@ from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import NotFound
-from tollhouse.kernel.text import Translatable
-from tollhouse.pages.console import application_actions, applications_store, store
-from tollhouse.pages.console.layout import ActionQuery, render
-from tollhouse.pages.console.suspension import Load, ShowError, StatusChange, Suspendable, confirm_page, submit
+from tollhouse.pages.console import actions, store
+from tollhouse.pages.console.layout import (
+    ActionQuery,
+    FormState,
+    Load,
+    Show,
+    StatusChange,
+    Suspendable,
+    confirm_page,
+    render,
+    submit,
+)
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
@@ -41,7 +50,7 @@ SUSPEND = StatusChange(
         ),
     ),
     "This application can no longer be suspended. No changes were made. Its current state is shown below.",
-    application_actions.suspend,
+    actions.suspend_application,
 )
 REACTIVATE = StatusChange(
     "Reactivate application",
@@ -49,14 +58,14 @@ REACTIVATE = StatusChange(
     frozenset({"suspended"}),
     ("Its connections and tokens work again, unless its owner is suspended.",),
     "This application is not suspended. No changes were made. Its current state is shown below.",
-    application_actions.reactivate,
+    actions.reactivate_application,
 )
 
 
 @OPERATIONS.add("GET", "/operator/applications", guard=operator_page)
 async def listed(request: Request, caller: Operator, query: ApplicationsQuery) -> Response:
     """Applications of all merchants, newest first."""
-    found = await applications_store.applications(
+    found = await store.applications(
         request.services.db, status=query.status, search=query.search.strip(), limit=query.fetch, offset=query.offset
     )
     rows, more = query.cut(found)
@@ -74,7 +83,7 @@ async def listed(request: Request, caller: Operator, query: ApplicationsQuery) -
 @OPERATIONS.add("GET", "/operator/applications/{client_id}", guard=operator_page)
 async def application(request: Request, caller: Operator, client_id: str, query: ActionQuery) -> Response:
     """One application with its owner, permissions and history."""
-    return await _application(request, caller, client_id, done=query.action)
+    return await _application(request, caller, client_id, query.state)
 
 
 @OPERATIONS.add("GET", "/operator/applications/{client_id}/suspend", guard=operator_page)
@@ -101,37 +110,30 @@ async def reactivate(request: Request, caller: Operator, client_id: str) -> Resp
     return await submit(request, caller, REACTIVATE, *_subject(request, caller, client_id))
 
 
-def _subject(request: Request, caller: Operator, client_id: str) -> tuple[Load, ShowError]:
+def _subject(request: Request, caller: Operator, client_id: str) -> tuple[Load, Show]:
     async def load() -> Suspendable:
-        found = await applications_store.application(request.services.db, client_id)
+        found = await store.application(request.services.db, client_id)
         if found is None:
             raise NotFound
         return Suspendable("applications", client_id, found.name, found.status)
 
-    async def show_error(message: Translatable) -> Response:
-        return await _application(request, caller, client_id, message=message)
-
-    return load, show_error
+    return load, partial(_application, request, caller, client_id)
 
 
-async def _application(
-    request: Request, caller: Operator, client_id: str, *, done: str = "", message: Translatable = ""
-) -> Response:
+async def _application(request: Request, caller: Operator, client_id: str, state: FormState) -> Response:
     db = request.services.db
-    found = await applications_store.application(db, client_id)
+    found = await store.application(db, client_id)
     if found is None:
         raise NotFound
     return await render(
         request,
         caller,
         "application",
-        409 if message else 200,
+        state,
         here="applications",
         application=found,
-        connections=await applications_store.active_connections(db, found.client_id, request.now, CONNECTIONS_COUNTED + 1),
+        connections=await store.active_connections(db, found.client_id, request.now, CONNECTIONS_COUNTED + 1),
         connections_counted=CONNECTIONS_COUNTED,
         history=await store.actions_of_application(db, found.client_id, ACTIONS_SHOWN),
         amount=request.services.catalogue.format_amount,
-        done=done,
-        message=message,
     )

@@ -1,22 +1,22 @@
 """The operators' pages about payouts in bitcoin: export, sign elsewhere, import; replace, cancel, refuse."""
 
-from collections.abc import Mapping
+from functools import partial
 from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.csv_table import attachment
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import formats_of, see_other
+from tollhouse.http.services import Work
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
-from tollhouse.kernel.text import Translatable
-from tollhouse.pages.console import store
-from tollhouse.pages.console.layout import ActionQuery, find_action, read_payout_and_reason, read_reason, render
+from tollhouse.pages.console.layout import ActionQuery, FormState, chosen, decide, find_action, read_choice, render
 from tollhouse.rails.bitcoin import operator_payouts as bitcoin_payouts
 from tollhouse.rails.bitcoin.network.provider import CURRENCY
 from tollhouse.rails.bitcoin.network.psbt import PSBT_BYTES_MAX
@@ -30,42 +30,52 @@ UPLOAD_BYTES_MAX = PSBT_BYTES_MAX + BODY_BYTES_MAX
 @OPERATIONS.add("GET", "/operator/bitcoin-payouts", guard=operator_page)
 async def payouts(request: Request, caller: Operator, query: ActionQuery) -> Response:
     """Payouts that have not ended, with a form to export those that wait, and the batches."""
-    return await _payouts(request, caller, done=query.action)
+    return await _payouts(request, caller, query.state)
 
 
 @OPERATIONS.add("POST", "/operator/bitcoin-payouts/export", guard=operator_page)
 async def export(request: Request, caller: Operator) -> Response:
     """Put the selected payouts into a batch."""
-    form, context = request.form(), OperatorContext(caller.email, request.now)
+    form = request.form()
     payout_ids = [payout_id for text in form.all("payout") if (payout_id := parse_id(text)) is not None]
     rate_text = (form.one("fee_rate") or "").strip()
-    try:
-        network = bitcoin_payouts.find_network(request.services, form.one("rail") or None)
+
+    async def action(work: Work, context: OperatorContext) -> OperatorAction:
+        network = bitcoin_payouts.find_network(work.services, form.one("rail") or None)
         rate = bitcoin_payouts.read_rate(rate_text) if rate_text else None
-        done = await request.transact(lambda work: bitcoin_payouts.export(work, network, payout_ids, rate, context))
-    except OperatorRefusedError as refused:
-        return await _payouts(request, caller, 409, message=refused.notice, fee_rate=rate_text, selected=payout_ids)
-    return see_other(f"{PATH}/{done.subject_id}?action={done.action_id}")
+        return await bitcoin_payouts.export(work, network, payout_ids, rate, context)
+
+    show, entered = partial(_payouts, request, caller), {"fee_rate": rate_text, "selected": payout_ids}
+    return await decide(
+        request,
+        caller,
+        show,
+        action,
+        lambda done: f"{PATH}/{done.subject_id}?action={done.action_id}",
+        reason=None,
+        entered=entered,
+    )
 
 
 @OPERATIONS.add("POST", "/operator/bitcoin-payouts/refuse", guard=operator_page)
 async def refuse(request: Request, caller: Operator) -> Response:
     """Refuse a payout that waits. The money is returned to the merchant."""
-    payout_id, reason, field_errors = read_payout_and_reason(request, "refused")
-    if field_errors or payout_id is None:
-        return await _payouts(request, caller, 422, chosen=payout_id, reason=reason, field_errors=field_errors)
-    context = OperatorContext(caller.email, request.now, reason)
-    try:
-        done = await request.transact(lambda work: bitcoin_payouts.refuse(work, payout_id, context))
-    except OperatorRefusedError as refused:
-        return await _payouts(request, caller, 409, message=refused.notice, chosen=payout_id, reason=reason)
-    return see_other(f"{PATH}?action={done.action_id}")
+    payout_id, wrong = read_choice(request, "refused")
+    return await decide(
+        request,
+        caller,
+        partial(_payouts, request, caller),
+        lambda work, context: bitcoin_payouts.refuse(work, chosen(payout_id), context),
+        PATH,
+        entered={"chosen": "" if payout_id is None else str(payout_id)},
+        wrong=wrong,
+    )
 
 
 @OPERATIONS.add("GET", "/operator/bitcoin-payouts/{batch_id}", guard=operator_page)
 async def batch(request: Request, caller: Operator, batch_id: UUID, query: ActionQuery) -> Response:
     """One batch with its receivers, its file, and what can be done with it."""
-    return await _batch(request, caller, batch_id, done=query.action)
+    return await _batch(request, caller, batch_id, query.state)
 
 
 @OPERATIONS.add("GET", "/operator/bitcoin-payouts/{batch_id}/file", guard=operator_page)
@@ -74,9 +84,8 @@ async def batch_file(request: Request, caller: Operator, batch_id: UUID) -> Resp
     try:
         psbt = await bitcoin_payouts.read_file(request.services, batch_id)
     except OperatorRefusedError as refused:
-        return await _batch(request, caller, batch_id, 409, message=refused.notice)
-    headers = {"Content-Disposition": f'attachment; filename="{batch_id}.psbt"'}
-    return Response(psbt, media_type="text/plain", headers=headers)
+        return await _batch(request, caller, batch_id, FormState(409, message=refused.notice))
+    return Response(psbt, media_type="text/plain", headers=attachment(f"{batch_id}.psbt"))
 
 
 @OPERATIONS.add("POST", "/operator/bitcoin-payouts/{batch_id}/import", guard=operator_page, body_bytes_max=UPLOAD_BYTES_MAX)
@@ -84,71 +93,57 @@ async def import_signed(request: Request, caller: Operator, batch_id: UUID) -> R
     """Import the signed transaction of a batch."""
     returned = request.file("signed")
     if not returned:
-        return await _batch(request, caller, batch_id, 422, field_errors={"signed": "Choose a file."})
+        return await _batch(request, caller, batch_id, FormState(422, field_errors={"signed": "Choose a file."}))
     context = OperatorContext(caller.email, request.now)
     try:
         done = await bitcoin_payouts.import_signed(request.services, batch_id, returned, context)
     except OperatorRefusedError as refused:
-        return await _batch(request, caller, batch_id, 422, field_errors={"signed": refused.message})
+        return await _batch(request, caller, batch_id, FormState(422, field_errors={"signed": refused.message}))
     return see_other(f"{PATH}/{batch_id}?action={done.action_id}")
 
 
 @OPERATIONS.add("POST", "/operator/bitcoin-payouts/{batch_id}/replace", guard=operator_page)
 async def replace(request: Request, caller: Operator, batch_id: UUID) -> Response:
     """Have a transaction with a higher fee drafted that replaces that of a batch."""
-    rate_text, context = (request.form().one("fee_rate") or "").strip(), OperatorContext(caller.email, request.now)
-    try:
+    rate_text = (request.form().one("fee_rate") or "").strip()
+
+    async def action(work: Work, context: OperatorContext) -> OperatorAction:
         rate = bitcoin_payouts.read_rate(rate_text) if rate_text else None
-        done = await request.transact(lambda work: bitcoin_payouts.replace(work, batch_id, rate, context))
-    except OperatorRefusedError as refused:
-        return await _batch(request, caller, batch_id, 422, field_errors={"fee_rate": refused.message}, fee_rate=rate_text)
-    return see_other(f"{PATH}/{batch_id}?action={done.action_id}")
+        return await bitcoin_payouts.replace(work, batch_id, rate, context)
+
+    show, entered = partial(_batch, request, caller, batch_id), {"fee_rate": rate_text}
+    return await decide(request, caller, show, action, f"{PATH}/{batch_id}", reason=None, entered=entered, at="fee_rate")
 
 
 @OPERATIONS.add("POST", "/operator/bitcoin-payouts/{batch_id}/cancel", guard=operator_page)
 async def cancel(request: Request, caller: Operator, batch_id: UUID) -> Response:
     """Cancel a batch that is not signed, or whose coins were spent otherwise."""
-    reason, error = read_reason(request)
-    if error:
-        return await _batch(request, caller, batch_id, 422, field_errors={"reason": error}, reason=reason)
-    context = OperatorContext(caller.email, request.now, reason)
-    try:
-        done = await request.transact(lambda work: bitcoin_payouts.cancel(work, batch_id, context))
-    except OperatorRefusedError as refused:
-        return await _batch(request, caller, batch_id, 409, message=refused.notice, reason=reason)
-    return see_other(f"{PATH}/{batch_id}?action={done.action_id}")
+    return await decide(
+        request,
+        caller,
+        partial(_batch, request, caller, batch_id),
+        lambda work, context: bitcoin_payouts.cancel(work, batch_id, context),
+        f"{PATH}/{batch_id}",
+    )
 
 
-async def _payouts(
-    request: Request,
-    caller: Operator,
-    status: int = 200,
-    *,
-    done: str = "",
-    message: Translatable = "",
-    selected: list[UUID] | None = None,
-    fee_rate: str = "",
-    chosen: UUID | None = None,
-    reason: str = "",
-    field_errors: Mapping[str, Translatable] | None = None,
-) -> Response:
+async def _payouts(request: Request, caller: Operator, state: FormState) -> Response:
     """The list. `selected` is the selection of a failed export; None selects all."""
     services, context = request.services, OperatorContext(caller.email, request.now)
     found = await bitcoin_payouts.list_open(services)
     leaving = await bitcoin_payouts.list_all_exportable(services, context)
     exportable = {one.id for one in leaving}
-    action = None if (action_id := parse_id(done)) is None else await store.action(services.db, action_id)
     return await render(
         request,
         caller,
         "bitcoin_payouts",
-        status,
+        state,
         here="rails",
         payouts=found,
         exportable=exportable,
         pending=services.catalogue.format_amount(sum(one.amount_minor for one in leaving), CURRENCY),
         currency=CURRENCY,
-        selected=selected,
+        selected=None,
         rails=[(name, name) for name in sorted({one.rail for one in found if one.id in exportable})],
         refusable=[
             (str(one.id), f"{formats_of(request).money(one.amount, one.currency)}, {one.address}")
@@ -156,28 +151,13 @@ async def _payouts(
             if one.status == "waiting"
         ],
         batches=await bitcoin_payouts.list_batches(services),
-        fee_rate=fee_rate,
-        chosen="" if chosen is None else str(chosen),
-        reason=reason,
-        field_errors=field_errors or {},
-        message=message,
-        history=[] if action is None or action.action.action != "payout_refused" else [action],
-        done=done,
+        fee_rate="",
+        chosen="",
+        history=await find_action(request, state, kind="payout_refused"),
     )
 
 
-async def _batch(
-    request: Request,
-    caller: Operator,
-    batch_id: UUID,
-    status: int = 200,
-    *,
-    done: str = "",
-    message: Translatable = "",
-    fee_rate: str = "",
-    reason: str = "",
-    field_errors: Mapping[str, Translatable] | None = None,
-) -> Response:
+async def _batch(request: Request, caller: Operator, batch_id: UUID, state: FormState) -> Response:
     found = await bitcoin_payouts.find_batch(request.services, batch_id)
     if found is None:
         raise NotFound
@@ -185,16 +165,12 @@ async def _batch(
         request,
         caller,
         "bitcoin_batch",
-        status,
+        state,
         here="rails",
         batch=found.summary,
         outputs=found.outputs,
         can_sign=found.summary.is_open and found.summary.drafts > 0,
         can_cancel=found.summary.is_cancelable,
-        fee_rate=fee_rate,
-        reason=reason,
-        field_errors=field_errors or {},
-        message=message,
-        history=await find_action(request, done, batch_id),
-        done=done,
+        fee_rate="",
+        history=await find_action(request, state, batch_id),
     )

@@ -9,8 +9,8 @@ from importlib.metadata import version
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
-from tollhouse.pages.console import failing_store, overview_store
-from tollhouse.pages.console.model import FAILURES_SHOWN_FOR
+from tollhouse.pages.console import overview_store
+from tollhouse.pages.console.overview_store import FAILURES_SHOWN_FOR
 from tollhouse.platform.database.cleanup import delete_in_batches
 
 WORKER_ID = new_id()
@@ -40,4 +40,4 @@ async def delete_heartbeats(services: Services) -> None:
 
 async def delete_old_failures(services: Services) -> None:
     """Delete failures that are too old to be listed."""
-    await delete_in_batches(services.db, failing_store.DELETE_OLD_FAILURES, clock.now() - FAILURES_SHOWN_FOR)
+    await delete_in_batches(services.db, overview_store.DELETE_OLD_FAILURES, clock.now() - FAILURES_SHOWN_FOR)

@@ -1,22 +1,47 @@
-"""The layout of the operators' pages, the notice about the last action, and the reason that a form sends."""
+"""The operators' pages: layout, states of forms, and the actions that forms ask for, such as a suspension."""
 
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.approvals.model import REASON_RULE, is_reason
+from tollhouse.accounts.approvals.model import REASON_RULE, OperatorAction, OperatorContext, OperatorRefusedError, is_reason
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.http.request import Request
-from tollhouse.http.responses import page
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
 from tollhouse.kernel import messages
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.text import Translatable
 from tollhouse.pages.console import overview_store, store
-from tollhouse.pages.console.model import HistoryEntry
+from tollhouse.pages.console.store import HistoryEntry
 
 ROOT = "/operator"
+
+
+class Done(Protocol):
+    """What an action returns."""
+
+    @property
+    def action_id(self) -> UUID:
+        """Its entry in the history."""
+        ...
+
+
+D = TypeVar("D", bound=Done)
+
+
+class FormState(Struct, frozen=True):
+    """A page with forms: new, after an action (its ID is `done`), or with what was wrong about what was `entered`."""
+
+    status: int = 200
+    done: str = ""
+    message: Translatable = ""
+    field_errors: Mapping[str, Translatable] = {}
+    entered: Mapping[str, Any] = {}
 
 
 class ActionQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -24,40 +49,148 @@ class ActionQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
     action: str = ""
 
+    @property
+    def state(self) -> FormState:
+        """The state of the page after the action."""
+        return FormState(done=self.action)
+
+
+NEW = FormState()
+Show = Callable[[FormState], Awaitable[Response]]
+"""The page of a form in this state."""
+
 
 async def render(
-    request: Request, caller: Operator, template: str, status: int = 200, *, here: str, **values: Any
+    request: Request, caller: Operator, template: str, state: FormState = NEW, /, *, here: str, **values: Any
 ) -> Response:
     """A page of the console. `here` is its entry in the menu, which counts what waits for a decision."""
+    values = {"reason": "", "done": state.done, "message": state.message, "field_errors": state.field_errors} | values
     to_do = await overview_store.to_do(request.services.db)
-    return page(request, f"console/{template}.html", status, operator=caller, here=here, to_do=to_do, **values)
+    shown: dict[str, Any] = {"operator": caller, "here": here, "to_do": to_do, **values, **state.entered}
+    return page(request, f"console/{template}.html", state.status, **shown)
 
 
-async def find_action(request: Request, action_id: str, subject_id: UUID) -> list[HistoryEntry]:
-    """The action with this id; empty if it had another subject."""
-    parsed = parse_id(action_id)
+async def decide(
+    request: Request,
+    caller: Operator,
+    show: Show,
+    action: Callable[[Work, OperatorContext], Awaitable[D]],
+    to: str | Callable[[D], str],
+    *,
+    reason: str | None = "reason",
+    is_optional: bool = False,
+    entered: Mapping[str, Any] | None = None,
+    wrong: Mapping[str, Translatable] | None = None,
+    at: str = "",
+    actor: Actor | None = None,
+) -> Response:
+    """An action of an operator, for the reason in the field `reason`, and then the page `to`, which names the action.
+
+    Shows the form again with what is `wrong` about what was `entered`, or with why the action was refused: at the field
+    `at`, or above the form. `actor` is the author of what the action records, by default the operator with this request.
+    """
+    context, entered, field_errors = OperatorContext(caller.email, request.now), dict(entered or {}), dict(wrong or {})
+    if reason is not None:
+        entered[reason], error = read_reason(request, reason)
+        if error and (entered[reason] or not is_optional):
+            field_errors[reason] = error
+        context = OperatorContext(caller.email, request.now, entered[reason] or None)
+    if field_errors:
+        return await show(FormState(422, field_errors=field_errors, entered=entered))
+    try:
+        done = await request.services.transact(lambda work: action(work, context), request.now, actor or request.actor)
+    except OperatorRefusedError as refused:
+        if at:
+            return await show(FormState(422, field_errors={at: refused.message}, entered=entered))
+        return await show(FormState(409, message=refused.notice, entered=entered))
+    return see_other(to(done) if callable(to) else f"{to}?action={done.action_id}")
+
+
+async def find_action(
+    request: Request, state: FormState, subject_id: UUID | None = None, kind: str = ""
+) -> list[HistoryEntry]:
+    """The action that was done; empty if it had another subject, or is of another kind."""
+    parsed = parse_id(state.done)
     found = None if parsed is None else await store.action(request.services.db, parsed)
-    return [] if found is None or found.action.subject_id != subject_id else [found]
+    if found is None or (found.action.action != kind if kind else found.action.subject_id != subject_id):
+        return []
+    return [found]
 
 
-async def find_resumption(request: Request, action_id: str) -> list[HistoryEntry]:
-    """The action with this id; empty if it did not resume payouts."""
-    parsed = parse_id(action_id)
-    found = None if parsed is None else await store.action(request.services.db, parsed)
-    return [] if found is None or found.action.action != "payouts_resumed" else [found]
+def read_choice(request: Request, field: str) -> tuple[UUID | None, dict[str, Translatable]]:
+    """The ID that was chosen in a field of the form, and the error of the field if none was."""
+    chosen = parse_id(request.form().one(field) or "")
+    return chosen, {} if chosen is not None else {field: messages.A_CHOICE}
 
 
-def read_payout_and_reason(request: Request, field: str) -> tuple[UUID | None, str, dict[str, Translatable]]:
-    """The payout that a form refuses, by the name of its field, and the reason; and the error messages of both."""
-    payout_id = parse_id(request.form().one(field) or "")
-    reason, error = read_reason(request)
-    field_errors: dict[str, Translatable] = {"reason": error} if error else {}
-    if payout_id is None:
-        field_errors[field] = messages.A_CHOICE
-    return payout_id, reason, field_errors
+def chosen(subject_id: UUID | None) -> UUID:
+    """The ID of a form without errors."""
+    if subject_id is None:
+        raise AssertionError("a form without a choice is wrong")
+    return subject_id
 
 
 def read_reason(request: Request, field: str = "reason") -> tuple[str, Translatable]:
     """The reason in a form, and its error message, which is empty if the reason is valid."""
     reason = (request.form().one(field) or "").strip()
     return reason, "" if is_reason(reason) else REASON_RULE
+
+
+class StatusChange(Struct, frozen=True):
+    """Suspending or reactivating. `consequences` are listed on the form; `too_late` is shown if the status has changed."""
+
+    label: str
+    tone: str
+    from_statuses: frozenset[str]
+    consequences: tuple[str, ...]
+    too_late: str
+    apply: Callable[[Work, Any, OperatorContext], Awaitable[OperatorAction]]
+
+
+class Suspendable(Struct, frozen=True):
+    """A merchant or an application. `id` is in its path, below `section`, the entry of the menu."""
+
+    section: str
+    id: Any
+    name: str
+    status: str
+
+    @property
+    def path(self) -> str:
+        """The path of its page."""
+        return f"{ROOT}/{self.section}/{self.id}"
+
+
+Load = Callable[[], Awaitable[Suspendable]]
+
+
+async def confirm_page(request: Request, caller: Operator, change: StatusChange, load: Load, show: Show) -> Response:
+    """The form that confirms the change and asks for the reason; the subject's page if it is too late."""
+    subject = await load()
+    if subject.status not in change.from_statuses:
+        return await show(FormState(409, message=change.too_late))
+    return await _form(request, caller, change, subject, NEW)
+
+
+async def submit(request: Request, caller: Operator, change: StatusChange, load: Load, show: Show) -> Response:
+    """Change the status and redirect to the subject's page."""
+    subject = await load()
+
+    async def show_form_or_subject(state: FormState) -> Response:
+        if state.field_errors:
+            return await _form(request, caller, change, subject, state)
+        return await show(FormState(409, message=change.too_late))
+
+    return await decide(
+        request,
+        caller,
+        show_form_or_subject,
+        lambda work, context: change.apply(work, subject.id, context),
+        subject.path,
+    )
+
+
+async def _form(
+    request: Request, caller: Operator, change: StatusChange, subject: Suspendable, state: FormState
+) -> Response:
+    return await render(request, caller, "suspension", state, here=subject.section, subject=subject, change=change)

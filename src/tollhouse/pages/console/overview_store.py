@@ -1,10 +1,20 @@
-"""SQL of the overview: the database, the workers, what is to do, and the last check of the invariants."""
+"""SQL of the overview and of failing deliveries: database, workers, rails, what is to do, the last check of invariants."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
+import msgspec
+from msgspec import Struct
+
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import Mode
 from tollhouse.pages.console.overview import CheckResult, Overview, ToDo, WorkerHeartbeat
+from tollhouse.pages.rows import read_row
+from tollhouse.platform.database.invariants import Invariant
 from tollhouse.platform.database.pool import Pool
 from tollhouse.webhooks.delivery import jobs as delivery_status
 
@@ -111,3 +121,158 @@ async def record_check(db: Pool, broken: Sequence[str], now: datetime) -> None:
 async def record_failed_check(db: Pool, reason: str, now: datetime) -> None:
     """Record that a check could not finish, beside the last result."""
     await db.execute(UPSERT_CHECK_FAILURE, now, reason)
+
+
+LIST_MEASURED = """
+    SELECT rail, r.reason, r.facts, r.checked_at, p.reason AS payout_reason, p.currencies_down, p.facts AS payout_facts,
+           p.checked_at AS payouts_checked_at
+    FROM rail_health r FULL JOIN chain_payout_health p USING (rail, mode) WHERE mode = 'live'
+"""
+
+
+class MeasuredRail(Struct, frozen=True, kw_only=True):
+    """The last measurement of a rail and of its payouts, None before the first. A reason says why there are none."""
+
+    reason: str | None
+    facts: dict[str, Any]
+    checked_at: datetime | None
+    payout_reason: str | None
+    currencies_down: frozenset[str]
+    payout_facts: dict[str, Any]
+    payouts_checked_at: datetime | None
+
+
+async def list_measured(db: Pool) -> dict[str, MeasuredRail]:
+    """The measurements by rail."""
+    return {
+        row["rail"]: read_row(
+            MeasuredRail,
+            row,
+            facts=_facts(row["facts"]),
+            currencies_down=frozenset(row["currencies_down"] or ()),
+            payout_facts=_facts(row["payout_facts"]),
+        )
+        for row in await db.fetch(LIST_MEASURED)
+    }
+
+
+def _facts(raw: str | None) -> dict[str, Any]:
+    return {} if raw is None else msgspec.json.decode(raw)
+
+
+I20_ADJUSTED = """
+    SELECT format('ledger transaction %s adjusts a balance by no action %s of an operator', t.id, t.source_id) AS line
+    FROM ledger_transactions t
+    LEFT JOIN operator_actions a ON (a.id, a.action, a.mode) = (t.source_id, 'balance_adjusted', t.mode)
+    CROSS JOIN LATERAL (
+        SELECT sum(CASE m.id WHEN p.credit_account_id THEN p.amount ELSE -p.amount END) AS moved,
+               bool_and((m.merchant_id, p.currency) = (a.merchant_id, a.currency)) AS of_merchant
+        FROM ledger_postings p
+        JOIN ledger_accounts m ON m.id IN (p.debit_account_id, p.credit_account_id) AND m.guarded
+        WHERE p.transaction_id = t.id AND p.type = 'adjustment') l
+    WHERE t.id = ANY ($1::uuid[]) AND t.source_type = 'adjustment'
+      AND (l.of_merchant IS NOT TRUE OR a.amount_minor IS DISTINCT FROM l.moved)
+"""
+I20_POSTED = """
+    SELECT format('action %s adjusted a balance and is not in the ledger', a.id) AS line
+    FROM operator_actions a
+    WHERE a.id = ANY ($1::uuid[]) AND a.action = 'balance_adjusted'
+      AND NOT EXISTS (SELECT FROM ledger_transactions t WHERE t.source_type = 'adjustment' AND t.source_id = a.id)
+"""
+I29_RECORDED = """
+    SELECT format('action %s %s has no record with a hash of the address', a.id, a.action) AS line
+    FROM operator_actions a
+    WHERE a.id = ANY ($1::uuid[]) AND a.action IN ('person_exported', 'person_erased')
+      AND NOT EXISTS (
+          SELECT FROM data_subject_requests r
+          WHERE r.id = a.subject_id AND r.kind = CASE a.action WHEN 'person_erased' THEN 'erasure' ELSE 'export' END)
+"""
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I20", "every adjustment has an operator's action", I20_ADJUSTED, "ledger"),
+    Invariant("I20", "operators' adjustments are in the ledger", I20_POSTED, "operator_action"),
+    Invariant("I29", "exports and erasures of people are recorded", I29_RECORDED, "operator_action"),
+)
+
+
+# Failed, retried and held deliveries are in tables of their own, so that the much larger event table is not read.
+FAILING = """
+    WITH failing AS (
+        SELECT merchant_id, mode, 'failed' AS status, failed_at FROM webhook_failures WHERE failed_at > $1
+        UNION ALL
+        SELECT merchant_id, mode, CASE WHEN held THEN 'held' ELSE 'retrying' END, NULL FROM webhook_deliveries_later
+        UNION ALL
+        SELECT merchant_id, mode, CASE WHEN held THEN 'held' ELSE 'retrying' END, NULL FROM webhook_deliveries
+        WHERE automatic_at IS NOT NULL AND (held OR tries > 0 OR lost > 0)
+    )
+    SELECT f.merchant_id, m.business_name, f.mode, count(*) FILTER (WHERE f.status = 'failed') AS failed,
+           count(*) FILTER (WHERE f.status = 'retrying') AS retrying, count(*) FILTER (WHERE f.status = 'held') AS held,
+           max(f.failed_at) AS last_failed_at
+    FROM failing f JOIN merchants m ON m.id = f.merchant_id
+    GROUP BY f.merchant_id, m.business_name, f.mode ORDER BY count(*) DESC, f.merchant_id, f.mode LIMIT $2 OFFSET $3
+"""
+# Ids are in order of time: the newest are selected before events are read.
+FAILING_OF_MERCHANT = """
+    WITH failing AS (
+        SELECT event_id FROM webhook_failures WHERE merchant_id = $1 AND mode = $2 AND failed_at > $3
+        UNION
+        SELECT event_id FROM webhook_deliveries_later WHERE merchant_id = $1 AND mode = $2
+        UNION
+        SELECT event_id FROM webhook_deliveries
+        WHERE merchant_id = $1 AND mode = $2 AND automatic_at IS NOT NULL AND (held OR tries > 0 OR lost > 0)
+        ORDER BY event_id DESC LIMIT $4 OFFSET $5
+    )
+    SELECT e.id AS event_id, e.type, e.status, e.attempts, e.destination_url, e.created_at, e.next_attempt_at,
+           a.error, a.http_status, a.started_at AS attempted_at
+    FROM failing f JOIN webhook_events e ON e.id = f.event_id AND e.merchant_id = $1 AND e.mode = $2
+    LEFT JOIN webhook_attempts a ON a.event_id = e.id AND a.attempt = e.attempts
+    ORDER BY e.id DESC
+"""
+DELETE_OLD_FAILURES = """
+    DELETE FROM webhook_failures WHERE event_id IN (
+        SELECT event_id FROM webhook_failures WHERE failed_at <= $1 ORDER BY failed_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+
+
+FAILURES_SHOWN_FOR = timedelta(days=7)
+"""How long a failed event stays in the list of failing deliveries."""
+
+
+class FailingMerchant(Struct, frozen=True):
+    """The number of events of a merchant's environment that failed recently, are retried, or are held."""
+
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    failed: int
+    retrying: int
+    held: int
+    last_failed_at: Timestamp | None
+
+
+class FailingEvent(Struct, frozen=True):
+    """An undelivered event: its receiver and the result of the last attempt, without its content."""
+
+    event_id: UUID
+    type: str
+    status: str
+    attempts: int
+    host: str | None
+    error: str | None
+    http_status: int | None
+    attempted_at: Timestamp | None
+    next_attempt_at: Timestamp | None
+    created_at: Timestamp
+
+
+async def failing(db: Pool, now: datetime, limit: int, offset: int) -> list[FailingMerchant]:
+    """Merchants with events that failed recently, are retried or held; those with the most first."""
+    rows = await db.fetch(FAILING, now - FAILURES_SHOWN_FOR, limit, offset)
+    return [read_row(FailingMerchant, row) for row in rows]
+
+
+async def failing_of(db: Pool, env: MerchantEnv, now: datetime, limit: int, offset: int) -> list[FailingEvent]:
+    """The failing events of one merchant and environment, newest first, without their content."""
+    since = now - FAILURES_SHOWN_FOR
+    rows = await db.fetch(FAILING_OF_MERCHANT, env.merchant_id, env.mode, since, limit, offset)
+    return [read_row(FailingEvent, row, host=urlsplit(row["destination_url"] or "").hostname) for row in rows]

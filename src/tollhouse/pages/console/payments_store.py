@@ -6,8 +6,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.pages.rows import read_row
 from tollhouse.platform.database.pool import Pool, Row
 
 FOUND_MAX = 1_000
@@ -85,18 +86,6 @@ async def search(
 
 def _from_row(row: Row, catalogue: Catalogue) -> FoundPayment:
     currency, received_minor = row["currency"], row["received_minor"]
-    return FoundPayment(
-        id=row["id"],
-        merchant_id=MerchantId(row["merchant_id"]),
-        business_name=row["business_name"],
-        mode=row["mode"],
-        display_name=row["display_name"],
-        external_id=row["external_id"],
-        method_id=row["method_id"],
-        currency=currency,
-        amount=catalogue.format_amount(row["amount_minor"], currency),
-        received=None if received_minor in {0, row["amount_minor"]} else catalogue.format_amount(received_minor, currency),
-        status=row["status"],
-        reference=row["rail_reference"],
-        created_at=stamp(row["created_at"]),
-    )
+    received = None if received_minor in {0, row["amount_minor"]} else catalogue.format_amount(received_minor, currency)
+    amount = catalogue.format_amount(row["amount_minor"], currency)
+    return read_row(FoundPayment, row, amount=amount, received=received, reference=row["rail_reference"])

@@ -1,6 +1,6 @@
 """The operators' pages about bank payouts: pending ones, batches, and refusing or approving one."""
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Literal
 from uuid import UUID
 
@@ -11,6 +11,7 @@ from tollhouse.accounts.approvals import store as decisions_store
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError, Reviewer
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.csv_table import attachment
 from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -20,7 +21,7 @@ from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.pages.console.layout import ActionQuery, find_action, find_resumption, read_reason, render
+from tollhouse.pages.console.layout import NEW, ActionQuery, FormState, decide, find_action, render
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.bank import channel_store, messages_store, pauses, payouts_store
 from tollhouse.rails.bank import payouts as payout_actions
@@ -47,23 +48,24 @@ class PayoutsQuery(PageQuery, frozen=True):
 @OPERATIONS.add("GET", "/operator/payouts", guard=operator_page)
 async def payouts(request: Request, caller: Operator, query: PayoutsQuery) -> Response:
     """Payouts, newest first; prepared ones can be selected for an export."""
-    return await _payouts(request, caller, query)
+    return await _payouts(request, caller, query, FormState(done=query.action))
 
 
 @OPERATIONS.add("POST", "/operator/payouts/export", guard=operator_page)
 async def export(request: Request, caller: Operator) -> Response:
     """Export the selected payouts as a batch, or all prepared ones if there are as many as the page showed."""
-    form, services = request.form(), request.services
+    form, services, show = request.form(), request.services, partial(_payouts, request, caller, PayoutsQuery())
     texts, all_seen = form.all("payout"), form.one("all")
     payout_ids = [payout_id for text in texts if (payout_id := parse_id(text)) is not None]
     if len(payout_ids) != len(texts):
         raise InvalidRequest("The form field `payout` must be a payout ID.")
     if not payout_ids and all_seen is None:
         message = "No payouts are selected. Select the payouts to export."
-        return await _payouts(request, caller, PayoutsQuery(), 422, message=message, selected=payout_ids)
-    account, context = bank_account(services.settings), OperatorContext(caller.email, request.now)
+        return await show(FormState(422, message=message, entered={"selected": payout_ids}))
+    account = bank_account(services.settings)
 
     async def action(work: Work) -> Batch:
+        context = OperatorContext(caller.email, request.now)
         batch = await payout_actions.export(work, account, payout_ids if all_seen is None else None, BANK_PORTS, context)
         if all_seen is not None and str(len(batch.transfers)) != all_seen:
             raise BankRefusedError(
@@ -74,8 +76,8 @@ async def export(request: Request, caller: Operator) -> Response:
     try:
         batch = await request.transact(action)
     except OperatorRefusedError as refused:
-        message, selected = refused.notice, payout_ids if all_seen is None else None
-        return await _payouts(request, caller, PayoutsQuery(), 409, message=message, selected=selected)
+        selected = payout_ids if all_seen is None else None
+        return await show(FormState(409, message=refused.notice, entered={"selected": selected}))
     return see_other(f"/operator/batches/{batch.id}")
 
 
@@ -86,21 +88,20 @@ async def resume(request: Request, caller: Operator) -> Response:
     seen = frozenset(pause_id for text in texts if (pause_id := parse_id(text)) is not None)
     if not seen or len(seen) != len(texts):
         raise InvalidRequest("The form field `seen` must be the IDs of the pauses.")
-    reason, error = read_reason(request)
-    if error:
-        return await _payouts(request, caller, PayoutsQuery(), 422, reason=reason, field_errors={"reason": error})
-    account, context = bank_account(request.services.settings), OperatorContext(caller.email, request.now, reason)
-    try:
-        decided = await request.transact(lambda work: pauses.resume(work, account, BANK_PORTS, context, seen=seen))
-    except OperatorRefusedError as refused:
-        return await _payouts(request, caller, PayoutsQuery(), 409, message=refused.notice, reason=reason)
-    return see_other(f"/operator/payouts?action={decided.action_id}")
+    account, show = bank_account(request.services.settings), partial(_payouts, request, caller, PayoutsQuery())
+    return await decide(
+        request,
+        caller,
+        show,
+        lambda work, context: pauses.resume(work, account, BANK_PORTS, context, seen=seen),
+        "/operator/payouts",
+    )
 
 
 @OPERATIONS.add("GET", "/operator/payouts/{payout_id}", guard=operator_page)
 async def payout(request: Request, caller: Operator, payout_id: UUID, query: ActionQuery) -> Response:
     """One payout, with forms to approve or refuse it."""
-    return await _payout(request, caller, payout_id, done=query.action)
+    return await _payout(request, caller, payout_id, query.state)
 
 
 @OPERATIONS.add("POST", "/operator/payouts/{payout_id}/refuse", guard=operator_page)
@@ -109,27 +110,26 @@ async def refuse(request: Request, caller: Operator, payout_id: UUID) -> Respons
     seen = REFUSABLE.get(request.form().one("seen") or "")
     if seen is None:
         raise InvalidRequest("The form field `seen` must be `prepared` or `exported`.")
-    reason, error = read_reason(request)
-    if error:
-        return await _payout(request, caller, payout_id, status=422, reason=reason, field_errors={"reason": error})
-    context = OperatorContext(caller.email, request.now, reason)
-    try:
-        decided = await request.transact(lambda work: payout_actions.refuse(work, payout_id, BANK_PORTS, context, seen))
-    except OperatorRefusedError as refused:
-        message = refused.notice
-        return await _payout(request, caller, payout_id, status=409, message=message, reason=reason)
-    return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")
+    return await decide(
+        request,
+        caller,
+        partial(_payout, request, caller, payout_id),
+        lambda work, context: payout_actions.refuse(work, payout_id, BANK_PORTS, context, seen),
+        f"/operator/payouts/{payout_id}",
+    )
 
 
 @OPERATIONS.add("POST", "/operator/payouts/{payout_id}/approve", guard=operator_page)
 async def approve(request: Request, caller: Operator, payout_id: UUID) -> Response:
     """Approve, as second operator, a payout whose merchant's password was reset."""
-    context = OperatorContext(caller.email, request.now)
-    try:
-        decided = await request.transact(lambda work: payout_actions.approve(work, payout_id, BANK_PORTS, context))
-    except OperatorRefusedError as refused:
-        return await _payout(request, caller, payout_id, status=409, message=refused.notice)
-    return see_other(f"/operator/payouts/{payout_id}?action={decided.action_id}")
+    return await decide(
+        request,
+        caller,
+        partial(_payout, request, caller, payout_id),
+        lambda work, context: payout_actions.approve(work, payout_id, BANK_PORTS, context),
+        f"/operator/payouts/{payout_id}",
+        reason=None,
+    )
 
 
 @OPERATIONS.add("GET", "/operator/batches", guard=operator_page)
@@ -144,12 +144,10 @@ async def batches(request: Request, caller: Operator, query: PageQuery) -> Respo
 @OPERATIONS.add("GET", "/operator/batches/{batch_id}", guard=operator_page)
 async def batch(request: Request, caller: Operator, batch_id: UUID, query: PageQuery) -> Response:
     """One batch with its file and payouts."""
-    return await _batch(request, caller, batch_id, query)
+    return await _batch(request, caller, batch_id, query, NEW)
 
 
-async def _batch(
-    request: Request, caller: Operator, batch_id: UUID, query: PageQuery, status: int = 200, *, message: Translatable = ""
-) -> Response:
+async def _batch(request: Request, caller: Operator, batch_id: UUID, query: PageQuery, state: FormState) -> Response:
     found = await payouts_store.listed_batch(request.services.db, batch_id, request.services.catalogue)
     if found is None:
         raise NotFound
@@ -160,14 +158,13 @@ async def _batch(
         request,
         caller,
         "batch",
-        status,
+        state,
         here="payouts",
         batch=found,
         payouts=rows,
         reports=await messages_store.list_reports(request.services.db, batch_id, REPORTS_SHOWN),
         sending=await channel_store.find(request.services.db, batch_id),
         page_links=query.links(rows, more=more),
-        message=message,
     )
 
 
@@ -177,25 +174,14 @@ async def batch_file(request: Request, caller: Operator, batch_id: UUID) -> Resp
     try:
         found = await payout_actions.batch(request.services.db, batch_id)
     except OperatorRefusedError as refused:
-        return await _batch(request, caller, batch_id, PageQuery(), 409, message=refused.notice)
+        return await _batch(request, caller, batch_id, PageQuery(), FormState(409, message=refused.notice))
     if found is None:
         raise NotFound
-    headers = {"Content-Disposition": f'attachment; filename="pain.001-{batch_id}.xml"'}
-    return Response(write(found), media_type="application/xml", headers=headers)
+    return Response(write(found), media_type="application/xml", headers=attachment(f"pain.001-{batch_id}.xml"))
 
 
-async def _payouts(
-    request: Request,
-    caller: Operator,
-    query: PayoutsQuery,
-    status: int = 200,
-    *,
-    message: Translatable = "",
-    selected: list[UUID] | None = None,
-    reason: str = "",
-    field_errors: Mapping[str, Translatable] | None = None,
-) -> Response:
-    """The list. `selected` is the selection of a failed export; None selects all. `reason` is that of a refused one."""
+async def _payouts(request: Request, caller: Operator, query: PayoutsQuery, state: FormState) -> Response:
+    """The list. `selected` is the selection of a failed export; None selects all."""
     status_filter = None if query.status == "all" else query.status
     services = request.services
     account = bank_account(services.settings)
@@ -214,39 +200,25 @@ async def _payouts(
         request,
         caller,
         "payouts",
-        status,
+        state,
         here="payouts",
         account=account,
         payouts=rows,
         prepared=prepared,
         query=query,
         page_links=query.links(rows, more=more),
-        message=message,
-        selected=selected,
+        selected=None,
         pauses=paused,
         missing=missing,
         overdue=await payouts_store.list_overdue(services.db, request.now, OVERDUE_SHOWN, services.catalogue),
         overdue_count=await payouts_store.count_overdue(services.db, request.now),
         bank_days_max=EXPORTED_BANK_DAYS_MAX,
         incomplete_count=await payouts_store.count_incomplete(services.db),
-        history=await find_resumption(request, query.action),
-        done=query.action,
-        reason=reason,
-        field_errors=field_errors or {},
+        history=await find_action(request, state, kind="payouts_resumed"),
     )
 
 
-async def _payout(
-    request: Request,
-    caller: Operator,
-    payout_id: UUID,
-    *,
-    status: int = 200,
-    done: str = "",
-    message: Translatable = "",
-    reason: str = "",
-    field_errors: Mapping[str, Translatable] | None = None,
-) -> Response:
+async def _payout(request: Request, caller: Operator, payout_id: UUID, state: FormState) -> Response:
     found = await payouts_store.payout(request.services.db, payout_id, request.services.catalogue)
     if found is None:
         raise NotFound
@@ -258,16 +230,12 @@ async def _payout(
         request,
         caller,
         "payout",
-        status,
+        state,
         here="payouts",
         payout=found,
         sending=None if batch_id is None else await channel_store.find(request.services.db, batch_id),
         needs_second=reset_counts is not None,
         waiting=await decisions_store.list_open(request.services.db, "payout_refusal", payout_id),
         approved_by_me=transfer is not None and Reviewer(caller.email).is_among(transfer.approvals.given),
-        history=await find_action(request, done, payout_id),
-        done=done,
-        message=message,
-        reason=reason,
-        field_errors=field_errors or {},
+        history=await find_action(request, state, payout_id),
     )

@@ -1,20 +1,28 @@
-"""The platform's positions in currencies, and the limits that operators set for them, on the page and by command."""
+"""The platform's positions in currencies and their limits: the operators' page, and the actions of page and command."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
+from functools import partial
 
 import msgspec
 from msgspec import Struct
+from starlette.responses import Response
 
 from tollhouse.accounts.approvals import record
 from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
+from tollhouse.accounts.identity.model import Operator
+from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
 from tollhouse.http.services import Work
+from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text, Translatable
+from tollhouse.pages.console.layout import ActionQuery, FormState, decide, find_action, render
 from tollhouse.platform.database.pool import Pool
 from tollhouse.transfers.conversions import feed_store, positions_store, prices
 from tollhouse.transfers.conversions.model import NO_POSITION, CurrencyPosition
@@ -98,4 +106,52 @@ async def set_limit(work: Work, currency: Currency, limit_minor: int | None, con
         subject_id=subject_id,
         currency=currency.code,
         amount_minor=limit_minor,
+    )
+
+
+OPERATIONS = Operations(PAGES)
+FIELDS = ("currency", "limit")
+
+
+@OPERATIONS.add("GET", "/operator/books/positions", guard=operator_page)
+async def positions(request: Request, caller: Operator, query: ActionQuery) -> Response:
+    """Positions of live mode, and the form that sets a limit."""
+    return await _positions(request, caller, query.state)
+
+
+@OPERATIONS.add("POST", "/operator/books/positions/limit", guard=operator_page)
+async def change_limit(request: Request, caller: Operator) -> Response:
+    """Set the limit of a currency, or remove it."""
+    form, catalogue = request.form(), request.services.catalogue
+    values = {name: (form.one(name) or "").strip() for name in FIELDS}
+    currency = currencies(catalogue).get(values["currency"])
+    wrong: dict[str, Translatable] = {} if currency is not None else {"currency": messages.A_CHOICE}
+    limit_minor = None
+    if currency is not None and values["limit"]:
+        try:
+            limit_minor = read_limit(currency, values["limit"])
+        except OperatorRefusedError as refused:
+            wrong["limit"] = refused.message
+
+    async def action(work: Work, context: OperatorContext) -> OperatorAction:
+        return await set_limit(work, catalogue.currencies[values["currency"]], limit_minor, context)
+
+    show, entered = partial(_positions, request, caller), {"values": values}
+    return await decide(request, caller, show, action, "/operator/books/positions", entered=entered, wrong=wrong)
+
+
+async def _positions(request: Request, caller: Operator, state: FormState) -> Response:
+    catalogue = request.services.catalogue
+    return await render(
+        request,
+        caller,
+        "positions",
+        state,
+        here="positions",
+        positions=await list_positions(request.services.db, catalogue, request.now),
+        feed=None if catalogue.price_feed is None else await feed_store.get(request.services.db),
+        currencies=[(code, code) for code in currencies(catalogue)],
+        values=dict.fromkeys(FIELDS, "") | {"currency": EURO},
+        history=await find_action(request, state, kind="position_limit_changed"),
+        amount=catalogue.format_amount,
     )

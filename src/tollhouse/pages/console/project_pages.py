@@ -1,7 +1,8 @@
 """The operators' pages about projects: the review queue and its decisions."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Literal
 from uuid import UUID
 
@@ -23,20 +24,32 @@ from tollhouse.accounts.identity.operators import operator_page
 from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import see_other
 from tollhouse.http.services import Work
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.kernel.text import Translatable
 from tollhouse.pages.console import actions, store
-from tollhouse.pages.console.layout import ActionQuery, read_reason, render
-from tollhouse.pages.console.model import ProjectSummary
+from tollhouse.pages.console.layout import ActionQuery, FormState, decide, render
+from tollhouse.pages.console.store import ProjectSummary
 from tollhouse.platform.database.pool import Tx
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
 FIELD_LABELS = {"name": "Name", "website_url": "Website", "description": "Description"}
-TOO_LATE = "No changes were made: the project was changed since you opened it. Its current state is shown below."
-Decide = Callable[[Work, UUID, OperatorContext, datetime], Awaitable[OperatorAction]]
+Decision = Callable[[Work, UUID, OperatorContext, datetime], Awaitable[OperatorAction]]
+
+
+class TooLate(OperatorRefusedError):
+    """The project was changed since the operator opened it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No changes were made: the project was changed since you opened it. Its current state is shown below."
+        )
+
+    @property
+    def notice(self) -> Translatable:
+        """The message for the page, which says already that nothing was changed."""
+        return self.message
 
 
 class ProjectQueueQuery(PageQuery, frozen=True):
@@ -69,47 +82,38 @@ async def projects(request: Request, caller: Operator, query: ProjectQueueQuery)
 @OPERATIONS.add("GET", "/operator/projects/{project_id}", guard=operator_page)
 async def project(request: Request, caller: Operator, project_id: UUID, query: ActionQuery) -> Response:
     """One project, with the forms that approve and reject it."""
-    return await _project(request, caller, project_id, done=query.action)
+    return await _project(request, caller, project_id, query.state)
 
 
 @OPERATIONS.add("POST", "/operator/projects/{project_id}/approve", guard=operator_page)
 async def approve(request: Request, caller: Operator, project_id: UUID) -> Response:
     """Approve a project."""
-    remark, error = read_reason(request, "remark")
-    if error and remark:
-        return await _project(request, caller, project_id, status=422, remark=remark, field_errors={"remark": error})
-    return await _decide(request, caller, project_id, actions.approve, remark or None)
+    return await _decide(request, caller, project_id, actions.approve, "remark")
 
 
 @OPERATIONS.add("POST", "/operator/projects/{project_id}/reject", guard=operator_page)
 async def reject(request: Request, caller: Operator, project_id: UUID) -> Response:
     """Reject a project; its merchant sees the reason."""
-    reason, error = read_reason(request)
-    if error:
-        return await _project(request, caller, project_id, status=422, reason=reason, field_errors={"reason": error})
-    return await _decide(request, caller, project_id, actions.reject, reason)
+    return await _decide(request, caller, project_id, actions.reject, "reason")
 
 
 @OPERATIONS.add("POST", "/operator/projects/{project_id}/reject-changes", guard=operator_page)
 async def reject_changes(request: Request, caller: Operator, project_id: UUID) -> Response:
     """Reject the pending changes of an approved project; its merchant sees the reason."""
-    reason, error = read_reason(request, "changes_reason")
-    if error:
-        field_errors = {"changes_reason": error}
-        return await _project(request, caller, project_id, status=422, changes_reason=reason, field_errors=field_errors)
-    return await _decide(request, caller, project_id, actions.reject_changes, reason)
+    return await _decide(request, caller, project_id, actions.reject_changes, "changes_reason")
 
 
-async def _decide(request: Request, caller: Operator, project_id: UUID, decide: Decide, reason: str | None) -> Response:
+async def _decide(request: Request, caller: Operator, project_id: UUID, decision: Decision, reason: str) -> Response:
     """Decide on the version of the project that the operator saw; fails if its merchant changed it since."""
-    context, seen = OperatorContext(caller.email, request.now, reason), _seen(request)
-    try:
-        action = await request.transact(lambda work: decide(work, project_id, context, seen))
-    except OperatorRefusedError as refused:
-        changed = isinstance(refused, SubjectNotFoundError | SubjectChangedError)
-        message = TOO_LATE if changed else refused.notice
-        return await _project(request, caller, project_id, status=409, message=message)
-    return see_other(f"/operator/projects/{project_id}?action={action.action_id}")
+
+    async def action(work: Work, context: OperatorContext) -> OperatorAction:
+        try:
+            return await decision(work, project_id, context, _seen(request))
+        except (SubjectNotFoundError, SubjectChangedError):
+            raise TooLate from None
+
+    show, to = partial(_project, request, caller, project_id), f"/operator/projects/{project_id}"
+    return await decide(request, caller, show, action, to, reason=reason, is_optional=reason == "remark")
 
 
 def _seen(request: Request) -> datetime:
@@ -122,19 +126,7 @@ def _seen(request: Request) -> datetime:
     return seen
 
 
-async def _project(
-    request: Request,
-    caller: Operator,
-    project_id: UUID,
-    *,
-    status: int = 200,
-    done: str = "",
-    message: Translatable = "",
-    remark: str = "",
-    reason: str = "",
-    changes_reason: str = "",
-    field_errors: Mapping[str, Translatable] | None = None,
-) -> Response:
+async def _project(request: Request, caller: Operator, project_id: UUID, state: FormState) -> Response:
     async def load(tx: Tx) -> tuple[ProjectSummary | None, Approvals]:
         return await store.project(tx, project_id), await store.approvals(tx, project_id, rules.TWO)
 
@@ -145,7 +137,7 @@ async def _project(
         request,
         caller,
         "project",
-        status,
+        state,
         here="projects",
         project=found,
         needs_approval=found.status != "approved" or found.pending_changes is not None,
@@ -153,12 +145,8 @@ async def _project(
         approved_by=approvals.given,
         approved_by_me=Reviewer(caller.email).is_among(approvals.given),
         history=await store.actions_about(request.services.db, found.merchant_id, project_id, ACTIONS_SHOWN),
-        done=done,
-        message=message,
-        remark=remark,
-        reason=reason,
-        changes_reason=changes_reason,
-        field_errors=field_errors or {},
+        remark="",
+        changes_reason="",
     )
 
 

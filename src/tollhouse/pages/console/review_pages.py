@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal, get_args
 from uuid import UUID
 
@@ -11,7 +12,6 @@ from starlette.responses import Response
 from tollhouse.accounts.approvals.model import (
     OperatorAction,
     OperatorContext,
-    OperatorRefusedError,
     Reviewer,
     SubjectNotFoundError,
 )
@@ -20,15 +20,14 @@ from tollhouse.accounts.identity.operators import operator_page
 from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import see_other
 from tollhouse.http.schema_fields import describe
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.bank_codes import parse_iban, read_address
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import InvalidRequest, NotFound
-from tollhouse.kernel.text import Translatable
 from tollhouse.pages.console import reviews, store
-from tollhouse.pages.console.layout import ROOT, ActionQuery, read_reason, render
+from tollhouse.pages.console.layout import ROOT, ActionQuery, FormState, decide, render
 from tollhouse.payments.refunds import review_store as refund_review_store
 from tollhouse.payments.refunds import store as refund_store
 from tollhouse.rails.bank.files.batch import missing_details
@@ -41,7 +40,7 @@ from tollhouse.transfers.withdrawals.model import WithdrawalStatus
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
 ReviewStatus = Literal["required", "approved", "rejected"]
-Decide = Callable[[Services, reviews.Kind, UUID, OperatorContext, int], Awaitable[OperatorAction]]
+Decision = Callable[[Work, reviews.Kind, UUID, OperatorContext, int], Awaitable[OperatorAction]]
 
 
 class WithdrawalQueueQuery(PageQuery, frozen=True):
@@ -184,82 +183,58 @@ async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Re
 @OPERATIONS.add("GET", "/operator/withdrawals/{withdrawal_id}", guard=operator_page)
 async def withdrawal(request: Request, caller: Operator, withdrawal_id: UUID, query: ActionQuery) -> Response:
     """One withdrawal, with the forms that approve and reject it."""
-    return await _show(request, caller, WITHDRAWALS, withdrawal_id, done=query.action)
+    return await _show(request, caller, WITHDRAWALS, withdrawal_id, query.state)
 
 
 @OPERATIONS.add("GET", "/operator/refunds/{refund_id}", guard=operator_page)
 async def refund(request: Request, caller: Operator, refund_id: UUID, query: ActionQuery) -> Response:
     """One refund, with the forms that approve and reject it."""
-    return await _show(request, caller, REFUNDS, refund_id, done=query.action)
+    return await _show(request, caller, REFUNDS, refund_id, query.state)
 
 
 @OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/approve", guard=operator_page)
 async def approve_withdrawal(request: Request, caller: Operator, withdrawal_id: UUID) -> Response:
     """Approve a withdrawal, alone or as the first of two operators."""
-    return await _approve(request, caller, WITHDRAWALS, withdrawal_id)
+    return await _decide(request, caller, WITHDRAWALS, withdrawal_id, reviews.approve_in, "remark")
 
 
 @OPERATIONS.add("POST", "/operator/refunds/{refund_id}/approve", guard=operator_page)
 async def approve_refund(request: Request, caller: Operator, refund_id: UUID) -> Response:
     """Approve a refund, alone or as the first of two operators."""
-    return await _approve(request, caller, REFUNDS, refund_id)
+    return await _decide(request, caller, REFUNDS, refund_id, reviews.approve_in, "remark")
 
 
 @OPERATIONS.add("POST", "/operator/withdrawals/{withdrawal_id}/reject", guard=operator_page)
 async def reject_withdrawal(request: Request, caller: Operator, withdrawal_id: UUID) -> Response:
     """Reject a withdrawal; its merchant gets the money back and sees the reason."""
-    return await _reject(request, caller, WITHDRAWALS, withdrawal_id)
+    return await _decide(request, caller, WITHDRAWALS, withdrawal_id, reviews.reject_in, "reason")
 
 
 @OPERATIONS.add("POST", "/operator/refunds/{refund_id}/reject", guard=operator_page)
 async def reject_refund(request: Request, caller: Operator, refund_id: UUID) -> Response:
     """Reject a refund; its merchant gets the money back and sees the reason."""
-    return await _reject(request, caller, REFUNDS, refund_id)
-
-
-async def _approve(request: Request, caller: Operator, queue: Queue, subject_id: UUID) -> Response:
-    remark, error = read_reason(request, "remark")
-    if error and remark:
-        return await _show(request, caller, queue, subject_id, 422, remark=remark, field_errors={"remark": error})
-    return await _decide(request, caller, queue, subject_id, reviews.approve, remark or None)
-
-
-async def _reject(request: Request, caller: Operator, queue: Queue, subject_id: UUID) -> Response:
-    reason, error = read_reason(request)
-    if error:
-        return await _show(request, caller, queue, subject_id, 422, reason=reason, field_errors={"reason": error})
-    return await _decide(request, caller, queue, subject_id, reviews.reject, reason)
+    return await _decide(request, caller, REFUNDS, refund_id, reviews.reject_in, "reason")
 
 
 async def _decide(
-    request: Request, caller: Operator, queue: Queue, subject_id: UUID, decide: Decide, reason: str | None
+    request: Request, caller: Operator, queue: Queue, subject_id: UUID, decision: Decision, reason: str
 ) -> Response:
-    seen = request.form().one("seen") or ""
-    if not (seen.isascii() and seen.isdigit()):
-        raise InvalidRequest("The form field `seen` must be the version of the withdrawal or refund.")
-    context = OperatorContext(caller.email, request.now, reason)
-    try:
-        action = await decide(request.services, queue.kind, subject_id, context, int(seen))
-    except SubjectNotFoundError:
-        raise NotFound from None
-    except OperatorRefusedError as error:
-        return await _show(request, caller, queue, subject_id, 409, message=error.notice)
-    return see_other(f"{ROOT}/{queue.name}/{subject_id}?action={action.action_id}")
+    """Decide on the version that the operator saw."""
+
+    async def action(work: Work, context: OperatorContext) -> OperatorAction:
+        seen = request.form().one("seen") or ""
+        if not (seen.isascii() and seen.isdigit()):
+            raise InvalidRequest("The form field `seen` must be the version of the withdrawal or refund.")
+        try:
+            return await decision(work, queue.kind, subject_id, context, int(seen))
+        except SubjectNotFoundError:
+            raise NotFound from None
+
+    show, to = partial(_show, request, caller, queue, subject_id), f"{ROOT}/{queue.name}/{subject_id}"
+    return await decide(request, caller, show, action, to, reason=reason, is_optional=reason == "remark", actor=OPERATOR)
 
 
-async def _show(
-    request: Request,
-    caller: Operator,
-    queue: Queue,
-    subject_id: UUID,
-    status: int = 200,
-    *,
-    done: str = "",
-    message: Translatable = "",
-    remark: str = "",
-    reason: str = "",
-    field_errors: Mapping[str, Translatable] | None = None,
-) -> Response:
+async def _show(request: Request, caller: Operator, queue: Queue, subject_id: UUID, state: FormState) -> Response:
     db = request.services.db
     subject = await queue.load(request.services, subject_id, request.now)
     merchant = None if subject is None else await store.merchant(db, subject.env.merchant_id)
@@ -269,7 +244,7 @@ async def _show(
         request,
         caller,
         queue.kind.name,
-        status,
+        state,
         here=queue.name,
         subject=subject,
         path=f"{ROOT}/{queue.name}/{subject_id}",
@@ -278,10 +253,6 @@ async def _show(
         history=await store.actions_about(db, subject.env.merchant_id, subject_id, ACTIONS_SHOWN),
         approved_by_me=Reviewer(caller.email).is_among(subject.approvals),
         single_operator=not request.services.settings.two_operators,
-        done=done,
-        message=message,
-        remark=remark,
-        reason=reason,
-        field_errors=field_errors or {},
+        remark="",
         **subject.values,
     )

@@ -93,68 +93,68 @@ def policy_of(services: Services) -> ApprovalPolicy:
     return ApprovalPolicy(services.catalogue, single_operator=not services.settings.two_operators)
 
 
-async def approve(
-    services: Services, kind: Kind, subject_id: UUID, context: OperatorContext, seen: int | None = None
-) -> OperatorAction:
-    """Approve a subject, alone or as the first of two operators. `seen` is the version that the operator saw."""
+async def approve(services: Services, kind: Kind, subject_id: UUID, context: OperatorContext) -> OperatorAction:
+    """Approve a subject, alone or as the first of two operators."""
+    return await services.transact(lambda work: approve_in(work, kind, subject_id, context), context.at, OPERATOR)
 
-    async def decide(work: Work, current: LockedSubject) -> Action:
-        policy = policy_of(work.services)
+
+async def reject(services: Services, kind: Kind, subject_id: UUID, context: OperatorContext) -> OperatorAction:
+    """Reject a subject; its merchant gets the money back."""
+    return await services.transact(lambda work: reject_in(work, kind, subject_id, context), context.at, OPERATOR)
+
+
+async def approve_in(
+    work: Work, kind: Kind, subject_id: UUID, context: OperatorContext, seen: int | None = None
+) -> OperatorAction:
+    """Approve a subject in a transaction. `seen` is the version that the operator saw."""
+    current = await _lock(work, kind, subject_id, seen)
+    policy = policy_of(work.services)
+    try:
         done = await kind.approve(work.tx, current, context.reviewer, context.reason, context.at, policy)
-        return kind.approved if kind.is_approved(done) else kind.approval_given
+    except ApiError:
+        raise _refused(kind, subject_id, current) from None
+    action = kind.approved if kind.is_approved(done) else kind.approval_given
+    return await record.record_action(work, context, action, current.env, subject_id=subject_id)
 
-    return await _decide(services, kind, subject_id, decide, context, seen)
 
-
-async def reject(
-    services: Services, kind: Kind, subject_id: UUID, context: OperatorContext, seen: int | None = None
+async def reject_in(
+    work: Work, kind: Kind, subject_id: UUID, context: OperatorContext, seen: int | None = None
 ) -> OperatorAction:
-    """Reject a subject; its merchant gets the money back. `seen` as in `approve`."""
+    """Reject a subject in a transaction. `seen` is the version that the operator saw."""
     if context.reason is None:
         raise OperatorRefusedError("Enter a reason for the rejection.")
-    reason = context.reason
+    current = await _lock(work, kind, subject_id, seen)
+    try:
+        await kind.reject(work, current, context.reason)
+    except ApiError:
+        raise _refused(kind, subject_id, current) from None
+    return await record.record_action(work, context, kind.rejected, current.env, subject_id=subject_id)
 
-    async def decide(work: Work, current: LockedSubject) -> Action:
-        await kind.reject(work, current, reason)
-        return kind.rejected
 
-    return await _decide(services, kind, subject_id, decide, context, seen)
-
-
-async def _decide(
-    services: Services,
-    kind: Kind,
-    subject_id: UUID,
-    decide: Callable[[Work, LockedSubject], Awaitable[Action]],
-    context: OperatorContext,
-    seen: int | None,
-) -> OperatorAction:
-    async def review(work: Work) -> OperatorAction:
-        try:
-            current = await kind.lock(work.tx, subject_id)
-        except NotFound:
-            raise SubjectNotFoundError(
-                Text("There is no %(name)s %(subject_id)s.", name=as_text(kind.name), subject_id=subject_id)
-            ) from None
-        if seen is not None and current.version != seen:
-            raise OperatorRefusedError(
-                Text(
-                    "%(title)s %(subject_id)s was changed in the meantime. Check it again.",
-                    title=kind.title,
-                    subject_id=subject_id,
-                )
+async def _lock(work: Work, kind: Kind, subject_id: UUID, seen: int | None) -> LockedSubject:
+    try:
+        current = await kind.lock(work.tx, subject_id)
+    except NotFound:
+        raise SubjectNotFoundError(
+            Text("There is no %(name)s %(subject_id)s.", name=as_text(kind.name), subject_id=subject_id)
+        ) from None
+    if seen is not None and current.version != seen:
+        raise OperatorRefusedError(
+            Text(
+                "%(title)s %(subject_id)s was changed in the meantime. Check it again.",
+                title=kind.title,
+                subject_id=subject_id,
             )
-        try:
-            action = await decide(work, current)
-        except ApiError:
-            raise OperatorRefusedError(
-                Text(
-                    "%(title)s %(subject_id)s is %(status)s.",
-                    title=kind.title,
-                    subject_id=subject_id,
-                    status=as_text(current.status),
-                )
-            ) from None
-        return await record.record_action(work, context, action, current.env, subject_id=subject_id)
+        )
+    return current
 
-    return await services.transact(review, context.at, OPERATOR)
+
+def _refused(kind: Kind, subject_id: UUID, current: LockedSubject) -> OperatorRefusedError:
+    return OperatorRefusedError(
+        Text(
+            "%(title)s %(subject_id)s is %(status)s.",
+            title=kind.title,
+            subject_id=subject_id,
+            status=as_text(current.status),
+        )
+    )

@@ -4,26 +4,21 @@ from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 from tollhouse.kernel.limits import HEARTBEAT_EVERY_S
 from tollhouse.pages.console import (
     accounting_pages,
-    adjustment_pages,
     application_pages,
     bitcoin_payout_pages,
     delivery_pages,
     jobs,
-    mail_pages,
     merchant_pages,
     pages,
-    payment_pages,
     payout_pages,
-    position_pages,
+    positions,
     project_pages,
-    rail_balance_pages,
     rail_pages,
     review_pages,
-    security_pages,
     statement_pages,
     transfer_pages,
 )
-from tollhouse.pages.console.invariants_store import INVARIANTS
+from tollhouse.pages.console.overview_store import INVARIANTS
 from tollhouse.rails.bank import upload_jobs
 from tollhouse.rails.evm import operator_payouts as network_payouts
 
@@ -37,20 +32,15 @@ SLICE = Slice(
     operations=(
         *pages.OPERATIONS,
         *merchant_pages.OPERATIONS,
-        *adjustment_pages.OPERATIONS,
         *application_pages.OPERATIONS,
-        *payment_pages.OPERATIONS,
         *project_pages.OPERATIONS,
         *delivery_pages.OPERATIONS,
-        *mail_pages.OPERATIONS,
-        *security_pages.OPERATIONS,
         *review_pages.OPERATIONS,
         *statement_pages.OPERATIONS,
         *transfer_pages.OPERATIONS,
         *payout_pages.OPERATIONS,
         *accounting_pages.OPERATIONS,
-        *position_pages.OPERATIONS,
-        *rail_balance_pages.OPERATIONS,
+        *positions.OPERATIONS,
         *rail_pages.OPERATIONS,
         *bitcoin_payout_pages.OPERATIONS,
     ),

@@ -1,6 +1,7 @@
 """The operators' pages about bank statements: import, transfers, and assigning or dismissing unmatched ones."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from uuid import UUID
 
 from starlette.responses import Response
@@ -18,7 +19,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Translatable
-from tollhouse.pages.console.layout import ActionQuery, find_action, read_reason, render
+from tollhouse.pages.console.layout import NEW, ActionQuery, FormState, decide, find_action, render
 from tollhouse.rails.bank import actions, channel_store, imports, imports_store, provider_payouts_store, shown_store
 from tollhouse.rails.bank.files.batch import id_in
 from tollhouse.rails.bank.files.transfer import bank_account
@@ -61,15 +62,16 @@ UPLOAD_BYTES_MAX = DOCUMENT_BYTES_MAX + BODY_BYTES_MAX
 @OPERATIONS.add("GET", "/operator/statements", guard=operator_page)
 async def statements(request: Request, caller: Operator, query: PageQuery) -> Response:
     """Imported statements, newest first, and the import form."""
-    return await _statements(request, caller, query)
+    return await _statements(request, caller, query, NEW)
 
 
 @OPERATIONS.add("POST", "/operator/statements", guard=operator_page, body_bytes_max=UPLOAD_BYTES_MAX)
 async def import_statements(request: Request, caller: Operator) -> Response:
     """Store a file for the worker. A small one is imported now, unless others are waiting."""
     raw, account = request.file("file"), bank_account(request.services.settings)
+    show = partial(_statements, request, caller, PageQuery())
     if not raw:
-        return await _statements(request, caller, PageQuery(), 422, error="Choose a file.")
+        return await show(FormState(422, field_errors={"file": "Choose a file."}))
     try:
         import_id = await imports.upload(raw, account, OperatorContext(caller.email, request.now), request.services)
         within_s = SOON_S if len(raw) <= PIECE_BYTES else 0
@@ -78,28 +80,26 @@ async def import_statements(request: Request, caller: Operator) -> Response:
             return see_other(f"/operator/imports/{import_id}")
         imports.ensure_imported(ended)
     except OperatorRefusedError as refused:
-        return await _statements(request, caller, PageQuery(), 422, error=refused.message)
-    return await _statements(request, caller, PageQuery(), done=ended.words)
+        return await show(FormState(422, field_errors={"file": refused.message}))
+    return await show(FormState(entered={"done": ended.words}))
 
 
 @OPERATIONS.add("GET", "/operator/imports/{import_id}", guard=operator_page)
 async def statement_import(request: Request, caller: Operator, import_id: UUID) -> Response:
     """The import of a file: its progress, and what came of it."""
-    return await _import(request, caller, import_id)
+    return await _import(request, caller, import_id, NEW)
 
 
 @OPERATIONS.add("POST", "/operator/imports/{import_id}/confirm", guard=operator_page)
 async def confirm_import(request: Request, caller: Operator, import_id: UUID) -> Response:
     """Confirm a file with a statement that has no balances."""
-    reason, error = read_reason(request)
-    if error:
-        return await _import(request, caller, import_id, 422, reason=reason, field_errors={"reason": error})
-    context = OperatorContext(caller.email, request.now, reason)
-    try:
-        await request.transact(lambda work: imports.confirm(work, import_id, BANK_PORTS, context))
-    except OperatorRefusedError as refused:
-        return await _import(request, caller, import_id, 409, reason=reason, message=refused.notice)
-    return see_other(f"/operator/imports/{import_id}")
+    return await decide(
+        request,
+        caller,
+        partial(_import, request, caller, import_id),
+        lambda work, context: imports.confirm(work, import_id, BANK_PORTS, context),
+        lambda _: f"/operator/imports/{import_id}",
+    )
 
 
 @OPERATIONS.add("GET", "/operator/statements/{statement_id}", guard=operator_page)
@@ -128,39 +128,51 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
 @OPERATIONS.add("GET", "/operator/transfers/{transfer_id}", guard=operator_page)
 async def transfer(request: Request, caller: Operator, transfer_id: UUID, query: TransferQuery) -> Response:
     """One transfer, with suggestions and forms to assign or dismiss it if it is unmatched."""
-    return await _transfer(request, caller, transfer_id, done=query.action, form={"reference": query.reference})
+    return await _transfer(
+        request, caller, transfer_id, FormState(done=query.action, entered={"reference": query.reference})
+    )
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/assign", guard=operator_page)
 async def assign(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Assign a transfer to the payment with a reference."""
     reference, wrong = _read_reference(request, "reference")
-
-    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
-        return actions.assign(work, transfer_id, reference, BANK_PORTS, context)
-
-    return await _decide(request, caller, transfer_id, action, "why", {"reference": reference}, wrong)
+    return await _decide(
+        request,
+        caller,
+        transfer_id,
+        lambda work, context: actions.assign(work, transfer_id, reference, BANK_PORTS, context),
+        "why",
+        {"reference": reference},
+        wrong,
+    )
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/dismiss", guard=operator_page)
 async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Dismiss a transfer that concerns no merchant."""
-
-    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
-        return actions.dismiss(work, transfer_id, BANK_PORTS, context)
-
-    return await _decide(request, caller, transfer_id, action, "reason")
+    return await _decide(
+        request,
+        caller,
+        transfer_id,
+        lambda work, context: actions.dismiss(work, transfer_id, BANK_PORTS, context),
+        "reason",
+    )
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/take-back", guard=operator_page)
 async def take_back(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Charge the merchant of a payment for a transfer by which the bank took it back."""
     reference, wrong = _read_reference(request, "taken")
-
-    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
-        return actions.take_back(work, transfer_id, reference, BANK_PORTS, context)
-
-    return await _decide(request, caller, transfer_id, action, "taken_why", {"taken": reference}, wrong)
+    return await _decide(
+        request,
+        caller,
+        transfer_id,
+        lambda work, context: actions.take_back(work, transfer_id, reference, BANK_PORTS, context),
+        "taken_why",
+        {"taken": reference},
+        wrong,
+    )
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/return", guard=operator_page)
@@ -168,57 +180,59 @@ async def return_payout(request: Request, caller: Operator, transfer_id: UUID) -
     """Record a transfer as the return of a payout."""
     payout = (request.form().one("payout") or "").strip()
     payout_id = parse_id(payout)
-    wrong = {"payout": "Enter the ID of a payout."} if payout and payout_id is None else {}
-
-    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
-        return actions.return_payout(work, transfer_id, payout_id, BANK_PORTS, context)
-
-    return await _decide(request, caller, transfer_id, action, "return_why", {"payout": payout}, wrong)
+    return await _decide(
+        request,
+        caller,
+        transfer_id,
+        lambda work, context: actions.return_payout(work, transfer_id, payout_id, BANK_PORTS, context),
+        "return_why",
+        {"payout": payout},
+        {"payout": "Enter the ID of a payout."} if payout and payout_id is None else {},
+    )
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/receive", guard=operator_page)
 async def receive(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Record a transfer as a payout from the card provider."""
     source = request.form().one("received") or ""
-
-    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
-        return actions.receive(work, transfer_id, source or None, BANK_PORTS, context)
-
-    return await _decide(request, caller, transfer_id, action, "received_why", {"received": source})
+    return await _decide(
+        request,
+        caller,
+        transfer_id,
+        lambda work, context: actions.receive(work, transfer_id, source or None, BANK_PORTS, context),
+        "received_why",
+        {"received": source},
+    )
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/decide", guard=operator_page)
-async def decide(request: Request, caller: Operator, transfer_id: UUID) -> Response:
+async def record_as(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Record a transfer as a fee of the bank, or write it off."""
     choice = request.form().one("choice") or ""
-    wrong = {} if choice in CHOICES else {"decision_why": "Choose one."}
-
-    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
-        return CHOICES[choice](work, transfer_id, BANK_PORTS, context)
-
-    return await _decide(request, caller, transfer_id, action, "decision_why", {"choice": choice}, wrong)
+    return await _decide(
+        request,
+        caller,
+        transfer_id,
+        lambda work, context: CHOICES[choice](work, transfer_id, BANK_PORTS, context),
+        "decision_why",
+        {"choice": choice},
+        {} if choice in CHOICES else {"decision_why": "Choose one."},
+    )
 
 
 @OPERATIONS.add("POST", "/operator/transfers/{transfer_id}/reopen", guard=operator_page)
 async def reopen(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Make a transfer unmatched again whose decision concerned no merchant."""
+    return await _decide(
+        request,
+        caller,
+        transfer_id,
+        lambda work, context: actions.reopen(work, transfer_id, BANK_PORTS, context),
+        "reopen_why",
+    )
 
-    def action(work: Work, context: OperatorContext) -> Awaitable[Decided]:
-        return actions.reopen(work, transfer_id, BANK_PORTS, context)
 
-    return await _decide(request, caller, transfer_id, action, "reopen_why")
-
-
-async def _import(
-    request: Request,
-    caller: Operator,
-    import_id: UUID,
-    status: int = 200,
-    *,
-    reason: str = "",
-    message: Translatable = "",
-    field_errors: Mapping[str, Translatable] | None = None,
-) -> Response:
+async def _import(request: Request, caller: Operator, import_id: UUID, state: FormState) -> Response:
     found = await imports_store.get(request.services.db, import_id)
     if found is None:
         raise NotFound
@@ -227,15 +241,12 @@ async def _import(
         request,
         caller,
         "import",
-        status,
+        state,
         here="statements",
         file=found,
         approvals=approvals,
         approved_by_me=Reviewer(caller.email).is_among(tuple(one.operator for one in approvals)),
         single_operator=not request.services.settings.two_operators,
-        reason=reason,
-        message=message,
-        field_errors=field_errors or {},
     )
 
 
@@ -245,21 +256,13 @@ def _read_reference(request: Request, field: str) -> tuple[str, dict[str, str]]:
     return reference, {} if reference else {field: "Enter a reference."}
 
 
-async def _statements(
-    request: Request,
-    caller: Operator,
-    query: PageQuery,
-    status: int = 200,
-    *,
-    error: Translatable = "",
-    done: Translatable = "",
-) -> Response:
+async def _statements(request: Request, caller: Operator, query: PageQuery, state: FormState) -> Response:
     rows, more = query.cut(await shown_store.statements(request.services.db, query.fetch, query.offset))
     return await render(
         request,
         caller,
         "statements",
-        status,
+        state,
         here="statements",
         account=bank_account(request.services.settings),
         statements=rows,
@@ -268,8 +271,6 @@ async def _statements(
         fetches=await channel_store.fetches(request.services.db),
         size_mib=DOCUMENT_BYTES_MAX // 1024 // 1024,
         page_links=query.links(rows, more=more),
-        field_errors={"file": error} if error else {},
-        done=done,
     )
 
 
@@ -278,23 +279,13 @@ async def _decide(
     caller: Operator,
     transfer_id: UUID,
     action: Callable[[Work, OperatorContext], Awaitable[Decided]],
-    reason_field: str,
+    reason: str,
     entered: Mapping[str, str] | None = None,
     wrong: Mapping[str, Translatable] | None = None,
 ) -> Response:
     """Decide about a transfer, for the reason in this field. `entered` and `wrong`: the other fields and their errors."""
-    reason, error = read_reason(request, reason_field)
-    form = {**(entered or {}), reason_field: reason}
-    field_errors = {**(wrong or {}), **({reason_field: error} if error else {})}
-    if field_errors:
-        return await _transfer(request, caller, transfer_id, status=422, form=form, field_errors=field_errors)
-    context = OperatorContext(caller.email, request.now, reason)
-    try:
-        decided = await request.transact(lambda work: action(work, context))
-    except OperatorRefusedError as refused:
-        message = refused.notice
-        return await _transfer(request, caller, transfer_id, status=409, message=message, form=form)
-    return see_other(f"/operator/transfers/{transfer_id}?action={decided.action_id}")
+    show, to = partial(_transfer, request, caller, transfer_id), f"/operator/transfers/{transfer_id}"
+    return await decide(request, caller, show, action, to, reason=reason, entered=entered, wrong=wrong)
 
 
 def decisions_about(transfer: ShownTransfer, *, has_provider_payouts: bool) -> list[str]:
@@ -316,17 +307,7 @@ def _chosen(fields: set[str]) -> str:
     return next((name for name, its in FIELDS_OF.items() if fields & set(its)), "")
 
 
-async def _transfer(
-    request: Request,
-    caller: Operator,
-    transfer_id: UUID,
-    *,
-    status: int = 200,
-    done: str = "",
-    message: Translatable = "",
-    form: dict[str, str] | None = None,
-    field_errors: Mapping[str, Translatable] | None = None,
-) -> Response:
+async def _transfer(request: Request, caller: Operator, transfer_id: UUID, state: FormState) -> Response:
     found = await shown_store.transfer(request.services.db, transfer_id, request.services.catalogue)
     if found is None:
         raise NotFound
@@ -339,7 +320,7 @@ async def _transfer(
         request,
         caller,
         "transfer",
-        status,
+        FormState(state.status, state.done, state.message, state.field_errors),
         here="transfers",
         transfer=found,
         suggestions=await suggest(request.services.db, found, request.services.catalogue) if waits else [],
@@ -347,11 +328,8 @@ async def _transfer(
         approvals=await decisions_store.list_open(request.services.db, "payout_return", transfer_id) if waits else [],
         primary=primary,
         others=others,
-        chosen=_chosen({name for name, value in (form or {}).items() if value} | set(field_errors or ())),
-        history=await find_action(request, done, transfer_id),
-        done=done,
-        message=message,
-        form=dict.fromkeys(FIELDS, "") | (form or {}),
+        chosen=_chosen({name for name, value in state.entered.items() if value} | state.field_errors.keys()),
+        history=await find_action(request, state, transfer_id),
+        form=dict.fromkeys(FIELDS, "") | dict(state.entered),
         reopened=found.outcome in actions.REOPENED,
-        field_errors=field_errors or {},
     )

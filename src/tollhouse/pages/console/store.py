@@ -1,15 +1,20 @@
-"""SQL of merchants, projects and the history of operators' actions."""
+"""SQL of merchants, projects, applications and the history of operators' actions."""
 
+import re
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.accounts.approvals.model import Approvals, OperatorAction
 from tollhouse.accounts.environments.model import ProjectChanges
-from tollhouse.kernel.clock import stamp, stamp_or_none
-from tollhouse.kernel.ids import ClientId, MerchantId
-from tollhouse.pages.console.model import HistoryEntry, Merchant, ProjectSummary
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.ids import ClientId, MerchantId, Mode
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth import clients_store
+from tollhouse.pages.rows import read_row
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 # The search text may be part of a name or an email address, or an id.
@@ -23,8 +28,8 @@ MERCHANTS = """
 MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WHERE id = $1"
 EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
 IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
-PROJECT_COLUMNS = """p.id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description, p.status,
-           p.rejected_because, p.pending_changes, p.created_at, p.updated_at"""
+PROJECT_COLUMNS = """p.id AS project_id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description,
+           p.status, p.rejected_because, p.pending_changes, p.created_at, p.updated_at"""
 PROJECTS = f"""
     SELECT {PROJECT_COLUMNS}
     FROM projects p JOIN merchants m ON m.id = p.merchant_id
@@ -57,8 +62,8 @@ SUM_ADJUSTED = """
     WHERE merchant_id = $1 AND action = 'balance_adjusted' AND mode = 'live' AND currency = $2 AND amount_minor > 0
       AND at > $3
 """
-ACTION_COLUMNS = """a.id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency, a.amount_minor,
-           a.at, a.client_id, a.on_command_line, a.single_operator"""
+ACTION_COLUMNS = """a.id AS action_id, a.operator, a.action, a.merchant_id, a.mode, a.subject_id, a.reason, a.currency,
+           a.amount_minor, a.at, a.client_id, a.on_command_line, a.single_operator"""
 # Ids are in order of time.
 ACTIONS = f"""
     SELECT {ACTION_COLUMNS}, m.business_name, o.email, c.name AS application, t.kind AS order_kind
@@ -88,6 +93,49 @@ ACTIONS_OF_APPLICATION = f"""
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id WHERE a.client_id = $1 ORDER BY a.id DESC LIMIT $2
 """
 CHANGES = msgspec.json.Decoder(ProjectChanges)
+
+
+MerchantStatus = Literal["active", "suspended"]
+
+
+class Merchant(Struct, frozen=True):
+    """A merchant."""
+
+    merchant_id: UUID
+    business_name: str
+    status: MerchantStatus
+    created_at: Timestamp
+    suspended_at: Timestamp | None
+
+
+class ProjectSummary(Struct, frozen=True):
+    """A project."""
+
+    project_id: UUID
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    name: str
+    website_url: str | None
+    description: str | None
+    status: str
+    rejected_because: str | None
+    pending_changes: ProjectChanges | None
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class HistoryEntry(Struct, frozen=True):
+    """An action in the history with the name of the merchant, operator or application it concerns.
+
+    `order_kind` is that of a payout by any rail but the bank; None for a payout by bank.
+    """
+
+    action: OperatorAction
+    business_name: str | None
+    email: str | None
+    application: str | None = None
+    order_kind: str | None = None
 
 
 async def merchants(
@@ -178,46 +226,104 @@ async def actions_of_application(db: Pool, client_id: ClientId, limit: int) -> l
 
 
 def _merchant(row: Row) -> Merchant:
-    return Merchant(
-        row["id"],
-        row["business_name"],
-        "suspended" if row["suspended_at"] else "active",
-        stamp(row["created_at"]),
-        stamp_or_none(row["suspended_at"]),
-    )
+    return read_row(Merchant, row, merchant_id=row["id"], status="suspended" if row["suspended_at"] else "active")
 
 
 def _project(row: Row) -> ProjectSummary:
-    return ProjectSummary(
-        row["id"],
-        row["merchant_id"],
-        row["business_name"],
-        row["mode"],
-        row["name"],
-        row["website_url"],
-        row["description"],
-        row["status"],
-        row["rejected_because"],
-        None if row["pending_changes"] is None else CHANGES.decode(row["pending_changes"]),
-        stamp(row["created_at"]),
-        stamp(row["updated_at"]),
-    )
+    pending = None if row["pending_changes"] is None else CHANGES.decode(row["pending_changes"])
+    return read_row(ProjectSummary, row, pending_changes=pending)
 
 
 def _action(row: Row) -> HistoryEntry:
-    action = OperatorAction(
-        action_id=row["id"],
-        operator=row["operator"],
-        action=row["action"],
-        merchant_id=row["merchant_id"],
-        mode=row["mode"],
-        subject_id=row["subject_id"],
-        reason=row["reason"],
-        currency=row["currency"],
-        amount_minor=row["amount_minor"],
-        on_command_line=row["on_command_line"],
-        at=stamp(row["at"]),
-        client_id=row["client_id"],
-        single_operator=row["single_operator"],
+    return read_row(HistoryEntry, row, action=read_row(OperatorAction, row))
+
+
+CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
+"""Other texts from a URL are not sent to the database, which rejects some of them."""
+
+COLUMNS = """c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name,
+           m.suspended_at IS NOT NULL AS owner_suspended, c.description, c.website_url, c.redirect_uris, c.scope_mask,
+           c.created_at, c.suspended_at"""
+# The search text may be part of the name or the owner's name, or the id of either.
+APPLICATIONS = f"""
+    SELECT {COLUMNS}
+    FROM oauth_clients c JOIN merchants m ON m.id = c.merchant_id
+    WHERE ($1 = '' OR $1 = CASE WHEN c.status <> 'revoked' AND c.suspended_at IS NOT NULL THEN 'suspended' ELSE c.status END)
+      AND ($2 = '' OR strpos(lower(c.name), lower($2)) > 0 OR c.id = $2 OR strpos(lower(m.business_name), lower($2)) > 0
+           OR m.id::text = lower($2))
+    ORDER BY c.created_at DESC, c.id DESC LIMIT $3 OFFSET $4
+"""
+APPLICATION = f"""
+    SELECT {COLUMNS}
+    FROM oauth_clients c JOIN merchants m ON m.id = c.merchant_id WHERE c.id = $1
+"""
+ACTIVE_CONNECTIONS = """
+    SELECT count(*) FROM (
+        SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+        WHERE c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2 LIMIT $3) AS active
+"""
+
+
+ApplicationStatus = Literal["enabled", "paused", "revoked", "suspended"]
+
+
+class ApplicationSummary(Struct, frozen=True, kw_only=True):
+    """An application. `status` is the one its owner chose, unless an operator suspended it."""
+
+    client_id: ClientId
+    name: str
+    client_type: str
+    status: ApplicationStatus
+    merchant_id: UUID
+    business_name: str
+    owner_suspended: bool
+    description: str
+    website_url: str | None
+    redirect_uris: list[str]
+    scopes: list[str]
+    created_at: Timestamp
+    suspended_at: Timestamp | None
+
+
+async def applications(
+    db: Pool, *, status: str = "", search: str = "", limit: int | None = None, offset: int = 0
+) -> list[ApplicationSummary]:
+    """Applications, newest first, with this status and matching this search."""
+    return [_application(row) for row in await db.fetch(APPLICATIONS, status, search, limit, offset)]
+
+
+async def application(db: Pool | Tx, client_id: str) -> ApplicationSummary | None:
+    """One application."""
+    row = await db.fetchrow(APPLICATION, client_id) if CLIENT_ID.fullmatch(client_id) else None
+    return None if row is None else _application(row)
+
+
+async def active_connections(db: Pool, client_id: ClientId, now: datetime, limit: int) -> int:
+    """The number of active connections, counted up to the limit."""
+    [row] = await db.fetch(ACTIVE_CONNECTIONS, client_id, now, limit)
+    return row["count"]
+
+
+async def suspend_application(tx: Tx, client_id: str, now: datetime) -> tuple[UUID, str] | None:
+    """Suspend an application. Returns its owner and name; None if it cannot be suspended."""
+    return _owner(await tx.fetchrow(clients_store.SUSPEND, client_id, now) if CLIENT_ID.fullmatch(client_id) else None)
+
+
+async def reactivate_application(tx: Tx, client_id: str) -> tuple[UUID, str] | None:
+    """Reactivate an application. Returns its owner and name; None if it is not suspended."""
+    return _owner(await tx.fetchrow(clients_store.REACTIVATE, client_id) if CLIENT_ID.fullmatch(client_id) else None)
+
+
+def _owner(row: Row | None) -> tuple[UUID, str] | None:
+    return None if row is None else (row["merchant_id"], row["name"])
+
+
+def _application(row: Row) -> ApplicationSummary:
+    suspended = row["suspended_at"] is not None and row["status"] != "revoked"
+    return read_row(
+        ApplicationSummary,
+        row,
+        client_id=ClientId(row["id"]),
+        status="suspended" if suspended else row["status"],
+        scopes=Scopes(row["scope_mask"]).names(),
     )
-    return HistoryEntry(action, row["business_name"], row["email"], row["application"], row["order_kind"])

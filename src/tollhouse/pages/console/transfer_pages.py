@@ -22,7 +22,7 @@ from tollhouse.kernel.clock import parse_date
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.text import Translatable
-from tollhouse.pages.console.layout import render
+from tollhouse.pages.console.layout import FormState, render
 from tollhouse.rails.bank import messages_store, transfers_store
 from tollhouse.rails.bank.suggestions import Suggestion, suggest
 from tollhouse.rails.bank.transfers_store import FoundTransfer, TransferFilter, TransferSort
@@ -102,13 +102,12 @@ async def transfers(request: Request, caller: Operator, query: TransfersQuery) -
         request,
         caller,
         "transfers",
-        422 if field_errors else 200,
+        FormState(422 if field_errors else 200, field_errors=field_errors),
         here="transfers",
         rows=[row async for row in _shown(services, rows, request.now)],
         sums=[] if field_errors else await transfers_store.sum_transfers(services.db, services.catalogue, matching),
         query=query,
         file="/operator/transfers.csv?" + urlencode(filters_of(query)),
-        field_errors=field_errors,
         page_links=query.links(rows, more=more),
         announced=[]
         if query.is_filtered or query.outcome != "unmatched" or query.page > 1

@@ -17,7 +17,7 @@ from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import OPERATOR_LINK_S
 from tollhouse.pages.console import users_store
-from tollhouse.pages.console.model import InvitationExpired
+from tollhouse.pages.console.users_store import InvitationExpired
 from tollhouse.platform.passwords import OPERATORS, hash_password
 
 LINK_VALID_FOR = timedelta(seconds=OPERATOR_LINK_S)

@@ -1,16 +1,21 @@
 """SQL of operators' accounts: passwords and invitation links."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
-from tollhouse.kernel.clock import stamp, stamp_or_none
-from tollhouse.pages.console.model import OperatorSummary
+from msgspec import Struct
+
+from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.errors import ApiError
+from tollhouse.pages.rows import read_row
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 OPERATORS = """
-    SELECT o.id, o.email, o.password_hash IS NOT NULL AS joined, o.link_expires_at, o.created_at, o.closed_at,
-           (SELECT max(s.last_seen_at) FROM operator_sessions s WHERE s.operator_id = o.id) AS last_seen_at
+    SELECT o.id, o.email, o.link_expires_at, o.created_at, o.closed_at,
+           (SELECT max(s.last_seen_at) FROM operator_sessions s WHERE s.operator_id = o.id) AS last_seen_at,
+           CASE WHEN o.closed_at IS NOT NULL THEN 'closed' WHEN o.password_hash IS NOT NULL THEN 'active' ELSE 'invited'
+           END AS status
     FROM operators o ORDER BY o.created_at DESC, o.id DESC
 """
 # A closed operator can be invited again.
@@ -39,6 +44,25 @@ EMAIL_KEY_OF = "SELECT email_key FROM operators WHERE id = $1"
 HASH_OF = "SELECT password_hash FROM operators WHERE id = $1 AND closed_at IS NULL"
 
 
+class InvitationExpired(ApiError):
+    """410: the link to choose a password is unknown, was used, or has expired."""
+
+    code, status = "link_over", 410
+    message = "This link was used or has expired. Ask an operator for a new one."
+
+
+class OperatorSummary(Struct, frozen=True):
+    """An operator. `link_expires_at` is set until a password is chosen."""
+
+    operator_id: UUID
+    email: str
+    status: Literal["invited", "active", "closed"]
+    created_at: Timestamp
+    link_expires_at: Timestamp | None
+    last_seen_at: Timestamp | None
+    closed_at: Timestamp | None
+
+
 class OperatorAccount(NamedTuple):
     """An operator's id and email address."""
 
@@ -48,18 +72,8 @@ class OperatorAccount(NamedTuple):
 
 async def operators(db: Pool) -> list[OperatorSummary]:
     """All operators, newest first, closed ones included."""
-    return [
-        OperatorSummary(
-            row["id"],
-            row["email"],
-            "closed" if row["closed_at"] else "active" if row["joined"] else "invited",
-            stamp(row["created_at"]),
-            stamp_or_none(row["link_expires_at"]),
-            stamp_or_none(row["last_seen_at"]),
-            stamp_or_none(row["closed_at"]),
-        )
-        for row in await db.fetch(OPERATORS)
-    ]
+    rows = await db.fetch(OPERATORS)
+    return [read_row(OperatorSummary, row, operator_id=row["id"]) for row in rows]
 
 
 async def invite(

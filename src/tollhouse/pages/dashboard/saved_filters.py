@@ -12,7 +12,7 @@ from tollhouse.accounts.identity.model import Person
 from tollhouse.http.forms import NO_ERRORS, NOT_SAVED, FormErrors, flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import page, see_other
+from tollhouse.http.responses import see_other
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
@@ -21,14 +21,15 @@ from tollhouse.kernel.limits import SAVED_FILTER_NAME_CHARS_MAX
 from tollhouse.kernel.names import is_readable
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.pages.dashboard import saved_filters_store as store
-from tollhouse.pages.dashboard.balance_payments import BalancePaymentsPageQuery
-from tollhouse.pages.dashboard.conversions import ConversionsPageQuery
-from tollhouse.pages.dashboard.fulfillments import FulfillmentsPageQuery
-from tollhouse.pages.dashboard.ledger_model import LedgerPageQuery
-from tollhouse.pages.dashboard.payment_links import LinkListQuery
+from tollhouse.pages.dashboard.balances.balance_payments import BalancePaymentsPageQuery
+from tollhouse.pages.dashboard.balances.conversions import ConversionsPageQuery
+from tollhouse.pages.dashboard.balances.fulfillments import FulfillmentsPageQuery
+from tollhouse.pages.dashboard.balances.ledger_store import LedgerPageQuery
+from tollhouse.pages.dashboard.balances.withdrawals import WithdrawalsPageQuery
+from tollhouse.pages.dashboard.layout import render
+from tollhouse.pages.dashboard.payments.payment_links import LinkListQuery
 from tollhouse.pages.dashboard.saved_filter_menu import address_of
 from tollhouse.pages.dashboard.saved_filters_store import SavedFilter
-from tollhouse.pages.dashboard.withdrawals import WithdrawalsPageQuery
 from tollhouse.payments.transactions.payment_list import PaymentsQuery
 from tollhouse.webhooks.endpoints.model import EventsPageQuery
 from tollhouse.webhooks.request_log.model import RequestsQuery
@@ -58,15 +59,15 @@ TOO_LONG = "These filters are too long to be saved."
 
 
 @OPERATIONS.add("GET", PATH, guard=signed_in_page)
-async def saved_filters(request: Request, caller: Person, mode: str) -> Response:
+async def saved_filters(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """All saved filters of this mode, by list."""
-    return await _page(request, caller, caller.env(mode))
+    return await _page(request, caller, env)
 
 
 @OPERATIONS.add("POST", PATH, guard=signed_in_page)
-async def save(request: Request, caller: Person, mode: str) -> Response:
+async def save(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Save the filters of a list; one that has the name is replaced. Leads back to the list."""
-    env, form = caller.env(mode), request.form()
+    form = request.form()
     list_name, query = form.one("list") or "", form.one("query") or ""
     name = " ".join((form.one("name") or "").split())
     if list_name not in LISTS or not QUERY.fullmatch(query):
@@ -81,9 +82,8 @@ async def save(request: Request, caller: Person, mode: str) -> Response:
 
 
 @OPERATIONS.add("POST", PATH + "/{filter_id}/rename", guard=signed_in_page)
-async def rename(request: Request, caller: Person, mode: str, filter_id: UUID) -> Response:
+async def rename(request: Request, caller: Person, env: MerchantEnv, filter_id: UUID) -> Response:
     """Change the name of a saved filter."""
-    env = caller.env(mode)
     name = " ".join((request.form().one(f"name-{filter_id}") or "").split())
     message = _name_error(name)
     if not message and not await request.transact(
@@ -96,9 +96,8 @@ async def rename(request: Request, caller: Person, mode: str, filter_id: UUID) -
 
 
 @OPERATIONS.add("POST", PATH + "/{filter_id}/delete", guard=signed_in_page)
-async def delete(caller: Person, mode: str, filter_id: UUID, work: Work) -> Response:
+async def delete(caller: Person, env: MerchantEnv, filter_id: UUID, work: Work) -> Response:
     """Delete a saved filter. A repeated request succeeds."""
-    env = caller.env(mode)
     await store.delete(work.tx, caller.user_id, env.mode, filter_id)
     return see_other(f"/{env.mode}/saved-filters?done=deleted")
 
@@ -116,12 +115,10 @@ async def _page(
 ) -> Response:
     found = await store.list_filters(request.services.db, person.user_id, env.mode)
     done = flash_message(request.query) if request.method == "GET" else ""
-    return page(
+    return render(
         request,
-        "dashboard/saved_filters/list.html",
-        form_errors.status,
-        person=person,
-        mode=env.mode,
+        person,
+        "saved_filters/list",
         here="saved-filters",
         lists=[
             (path, title, [(one, address_of(env, one, kind)) for one in found if one.list_name == path])

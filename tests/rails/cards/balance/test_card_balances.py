@@ -13,7 +13,7 @@ from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.instance.monitoring.database_metrics import read_metrics
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.pages.console import rail_floats
+from tollhouse.pages.console import actions
 from tollhouse.payments.refunds.jobs import submit_refunds
 from tollhouse.rails.balances import measuring, store
 from tollhouse.rails.cards import balances
@@ -108,11 +108,11 @@ async def test_what_nobody_explains_is_a_difference(books: Books) -> None:
     async with signed_in_operator(books.shop.alice.service) as olga:
         assert "Differs" in (await olga.send("GET", "/operator/books/rails")).ok().text
         assert "Pending at the provider" in (await olga.send("GET", "/operator/books/rails/card/EUR")).ok().text
-    rail_floats.ensure_measured(books.services, "card", "EUR")
+    actions.ensure_measured(books.services, "card", "EUR")
     context = OperatorContext("olga@example.com", clock.now(), "Top-up.", on_command_line=True)
     currency = books.services.catalogue.currencies["EUR"]
     await books.services.transact(
-        lambda work: rail_floats.change(work, "card", currency, 5_000, context), context.at, OPERATOR
+        lambda work: actions.change_rail_float(work, "card", currency, 5_000, context), context.at, OPERATOR
     )
     assert (await books.agreed()).ledger_units == before.ledger_units + 5_000
     await books.shop.sell(amount="20.00")

@@ -1,0 +1,1 @@
+"""A person's own pages and those of the business: sign-in, password, security, the audit log."""

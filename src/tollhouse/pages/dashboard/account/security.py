@@ -1,0 +1,150 @@
+"""The pages about security and notifications of a person: second factor, sessions, and which emails are sent."""
+
+from functools import partial
+from typing import get_args
+from uuid import UUID
+
+from msgspec import Struct
+from starlette.responses import Response
+
+from tollhouse.accounts.identity import sessions, sessions_store, users_store
+from tollhouse.accounts.identity.browsers import browser_of, system_of
+from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
+from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
+from tollhouse.accounts.identity.sessions import revoke_other_sessions, revoke_session
+from tollhouse.accounts.identity.sessions_store import ActiveSession
+from tollhouse.accounts.mail import store as outbox
+from tollhouse.accounts.mail.model import Email, NotificationTopic
+from tollhouse.http.forms import flash_message
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
+from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.limits import SESSIONS_SHOWN
+from tollhouse.pages.dashboard.layout import render
+
+OPERATIONS = Operations(PAGES)
+ROOT = "/settings/security"
+
+
+def _account(request: Request, person: Person) -> TwoFactorAccount:
+    render = partial(page, request, frame="http/shell.html", person=person, here="security")
+
+    async def notify(work: Work, event: FactorEvent) -> None:
+        if event == "factor_on":
+            await sessions.revoke_other_sessions(work, person)
+        await outbox.enqueue(work.tx, Email(event, person.email, person.language, person.user_id), request.now)
+
+    return TwoFactorAccount(person.user_id, person.email, ROOT, render, notify)
+
+
+add_operations(
+    OPERATIONS,
+    ROOT,
+    _account,
+    read=signed_in_page,
+    write=signed_in_page_while_suspended,
+    recent_authentication="always",
+)
+
+
+SESSIONS = "/settings/sessions"
+
+
+class ActiveSessionView(Struct, frozen=True):
+    """An active session on the page."""
+
+    session_id: UUID
+    browser: str
+    system: str
+    address: str
+    created_at: Timestamp
+    last_seen_at: Timestamp
+    is_current: bool
+
+
+@OPERATIONS.add("GET", SESSIONS, guard=signed_in_page)
+async def list_sessions(request: Request, caller: Person) -> Response:
+    """The active sessions of the user, the current one first."""
+    active = await sessions_store.list_active(request.services.db, caller.user_id, request.now, SESSIONS_SHOWN + 1)
+    views = [_view(one, caller) for one in active[:SESSIONS_SHOWN]]
+    return render(
+        request,
+        caller,
+        "account/sessions",
+        here="security",
+        sessions=sorted(views, key=lambda one: not one.is_current),
+        more=len(active) > SESSIONS_SHOWN,
+        ended=flash_message(request.query) == "ended",
+    )
+
+
+@OPERATIONS.add("POST", f"{SESSIONS}/others/end", guard=signed_in_page_while_suspended)
+async def end_others(caller: Person, work: Work) -> Response:
+    """Sign out all other sessions."""
+    await revoke_other_sessions(work, caller)
+    return see_other(f"{SESSIONS}?done=ended")
+
+
+@OPERATIONS.add("POST", f"{SESSIONS}/{{session_id}}/end", guard=signed_in_page_while_suspended)
+async def end(caller: Person, session_id: UUID, work: Work) -> Response:
+    """Sign out one session, if it is active."""
+    await revoke_session(work, caller, session_id)
+    return see_other(f"{SESSIONS}?done=ended")
+
+
+def _view(session: ActiveSession, person: Person) -> ActiveSessionView:
+    agent = session.user_agent or ""
+    return ActiveSessionView(
+        session.public_id,
+        browser_of(agent),
+        system_of(agent),
+        session.address or "",
+        stamp(session.created_at),
+        stamp(session.last_seen_at),
+        session.id_hash == person.session_hash,
+    )
+
+
+NOTIFICATIONS = "/settings/notifications"
+TOPICS: dict[NotificationTopic, tuple[str, str]] = {
+    "disputes": ("Disputes", "A customer disputes a payment."),
+    "withdrawals": ("Withdrawals", "A withdrawal is completed, fails, is rejected, or a scheduled one is not created."),
+    "refunds": ("Refunds", "A refund fails."),
+    "projects": ("Projects", "A project or its changes are approved or rejected."),
+    "webhooks": ("Webhooks", "Webhook events have not been delivered for an hour."),
+    "applications": ("Connected applications", "An application is connected or disconnected."),
+}
+"""The title of each topic, and when an email is sent."""
+if TOPICS.keys() != set(get_args(NotificationTopic)):
+    raise AssertionError("the page names every topic")
+
+
+@OPERATIONS.add("GET", NOTIFICATIONS, guard=signed_in_page)
+async def show(request: Request, caller: Person) -> Response:
+    """The topics, with those that are on."""
+    muted = await users_store.muted_topics(request.services.db, caller.user_id)
+    return render(
+        request,
+        caller,
+        "settings/notifications",
+        here="notifications",
+        topics=[(name, *texts, name not in muted) for name, texts in TOPICS.items()],
+        has_relay=request.services.settings.smtp is not None,
+        saved=flash_message(request.query) == "saved",
+    )
+
+
+@OPERATIONS.add("POST", NOTIFICATIONS, guard=signed_in_page)
+async def save(request: Request, caller: Person) -> Response:
+    """Turn the topics on that are ticked, and all others off."""
+    ticked = set(request.form().all("topic"))
+    muted = [name for name in TOPICS if name not in ticked]
+
+    async def set_topics(work: Work) -> None:
+        await users_store.set_muted_topics(work.tx, caller.user_id, muted)
+
+    await request.transact(set_topics)
+    return see_other(f"{NOTIFICATIONS}?done=saved")

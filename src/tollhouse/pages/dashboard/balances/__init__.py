@@ -1,0 +1,1 @@
+"""Pages of balances: the ledger, reports, and what spends a balance."""

@@ -1,0 +1,209 @@
+"""The pages on which owners list and register applications, and the form of an application."""
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+from starlette.responses import Response
+
+from tollhouse.accounts.identity.guards import signed_in_page
+from tollhouse.accounts.identity.model import Person
+from tollhouse.http.forms import NOT_SAVED, Form
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.kernel import tokens
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
+from tollhouse.kernel.ids import ClientId
+from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.kernel.text import Text, Translatable, as_text, joined
+from tollhouse.oauth import clients, clients_store, settings, metadata
+from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
+from tollhouse.oauth.model import ClientView
+from tollhouse.oauth.settings import SettingsBody
+from tollhouse.pages.dashboard import form_tokens
+from tollhouse.pages.dashboard.layout import render
+
+VERSION_DIGITS_MAX = 18
+LISTS = ("redirect_uris", "scopes")
+"""Fields whose errors name an entry."""
+
+
+class ApplicationForm(Struct, frozen=True):
+    """The values of the form. `redirect_uris` has one URI per line."""
+
+    name: str = ""
+    client_type: str = "confidential"
+    description: str = ""
+    website_url: str = ""
+    redirect_uris: str = ""
+    scopes: tuple[str, ...] = ()
+
+    def to_body(self, version: int | UnsetType = UNSET) -> SettingsBody:
+        """The settings body of these values."""
+        return SettingsBody(
+            name=self.name,
+            client_type=self.client_type,
+            description=self.description,
+            website_url=self.website_url or None,
+            redirect_uris=[line.strip() for line in self.redirect_uris.splitlines() if line.strip()],
+            scopes=list(self.scopes),
+            version=version,
+        )
+
+
+class Difference(Struct, frozen=True):
+    """A setting with different submitted and saved values; of scopes, those that only one side has."""
+
+    field: str
+    submitted: str
+    saved: str
+
+
+def read_form(form: Form) -> ApplicationForm:
+    """The submitted values."""
+    return ApplicationForm(
+        form.one("name") or "",
+        form.one("client_type") or "",
+        (form.one("description") or "").replace("\r\n", "\n"),
+        form.one("website_url") or "",
+        (form.one("redirect_uris") or "").replace("\r\n", "\n"),
+        tuple(form.all("scope")),
+    )
+
+
+def form_of(client: ClientView) -> ApplicationForm:
+    """The saved values."""
+    return ApplicationForm(
+        client.name,
+        client.client_type,
+        client.description,
+        client.website_url or "",
+        "\n".join(client.redirect_uris),
+        tuple(client.scopes),
+    )
+
+
+def read_version(form: Form) -> int | UnsetType:
+    """The version that the form is based on; unset if it has none."""
+    text = form.one("version") or ""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= VERSION_DIGITS_MAX else UNSET
+
+
+def differences(form: ApplicationForm, client: ClientView) -> list[Difference]:
+    """The settings that the form would change."""
+    saved = form_of(client)
+    pairs = {
+        "name": (form.name, saved.name),
+        "description": (form.description, saved.description),
+        "website_url": (form.website_url, saved.website_url),
+        "redirect_uris": ("\n".join(form.to_body().redirect_uris), saved.redirect_uris),
+        "scopes": (_scopes_only_in(form, saved), _scopes_only_in(saved, form)),
+    }
+    return [Difference(name, submitted, kept) for name, (submitted, kept) in pairs.items() if submitted != kept]
+
+
+def form_context(form: ApplicationForm, error: ApiError | None = None) -> dict[str, Any]:
+    """The context of the form's template."""
+    field_errors = error.field_errors if error else ()
+    messages = {one.field: one.message for one in field_errors if _field_name(one) not in LISTS}
+    for name in LISTS:
+        if texts := [_entry_message(one) for one in field_errors if _field_name(one) == name]:
+            messages[name] = joined(*texts)
+    return {
+        "form": form,
+        "permissions": PERMISSIONS,
+        "field_errors": messages,
+        "message": NOT_SAVED if messages else error.message if error else "",
+    }
+
+
+def _scopes_only_in(one: ApplicationForm, other: ApplicationForm) -> str:
+    names = {*one.scopes} - {*other.scopes}
+    return "\n".join(permission.scope for permission in PERMISSIONS if permission.scope in names)
+
+
+def _field_name(field_error: FieldError) -> str:
+    return field_error.field.partition(".")[0]
+
+
+def _entry_message(field_error: FieldError) -> Translatable:
+    """The message; for a redirect URI, with its line number."""
+    name, _, index = field_error.field.partition(".")
+    if name != "redirect_uris" or not index:
+        return field_error.message
+    return Text("Line %(line)s: %(message)s", line=int(index) + 1, message=as_text(field_error.message))
+
+
+OPERATIONS = Operations(PAGES)
+PURPOSE = b"new application:"
+
+
+@OPERATIONS.add("GET", "/developers/apps", guard=signed_in_page)
+async def list_page(request: Request, caller: Person) -> Response:
+    """The applications of this merchant."""
+    owned = await clients_store.list_owned(request.services.db, caller.merchant_id, request.now)
+    return render(
+        request,
+        caller,
+        "applications/apps",
+        here="apps",
+        clients=owned,
+    )
+
+
+@OPERATIONS.add("GET", "/developers/apps/new", guard=signed_in_page)
+async def new_page(request: Request, caller: Person) -> Response:
+    """The form for a new application."""
+    return _form_page(request, caller, ApplicationForm())
+
+
+@OPERATIONS.add("POST", "/developers/apps", guard=signed_in_page, recent_authentication="always")
+async def register(request: Request, caller: Person) -> Response:
+    """Register the application and show its secret once."""
+    submitted = request.form()
+    form = read_form(submitted)
+    try:
+        new = settings.check_new(form.to_body())
+    except ValidationFailed as error:
+        return _form_page(request, caller, form, error)
+    client_id = _read_client_id(request, caller, submitted.one("signed_client_id") or "")
+    client = await request.transact(lambda work: clients.register_with_id(work, caller.merchant_id, client_id, new))
+    if client is None:
+        return see_other(f"/developers/apps/{client_id}/secret?done=registered")
+    issuer = request.services.settings.base_url
+    return render(
+        request,
+        caller,
+        "applications/app_registered",
+        here="apps",
+        client=client,
+        secret=client.client_secret or "",
+        environment_file=metadata.environment_file(issuer, client, client.client_secret or ""),
+        issuer=issuer,
+        authorization_endpoint=authorization_endpoint(issuer),
+        token_endpoint=token_endpoint(issuer),
+    )
+
+
+def _form_page(request: Request, person: Person, form: ApplicationForm, error: ValidationFailed | None = None) -> Response:
+    client_id = _new_client_id()
+    return render(
+        request,
+        person,
+        "applications/app_new",
+        error.status if error else 200,
+        here="apps",
+        signed_client_id=f"{client_id}.{form_tokens.sign(request.services.keys, PURPOSE, person, client_id)}",
+        **form_context(form, error),
+    )
+
+
+def _read_client_id(request: Request, person: Person, signed: str) -> ClientId:
+    """The signed client id of the form; a new one if it is missing or invalid."""
+    client_id, _, token = signed.partition(".")
+    is_valid = form_tokens.is_valid(request.services.keys, PURPOSE, person, client_id, token)
+    return ClientId(client_id) if is_valid else _new_client_id()
+
+
+def _new_client_id() -> ClientId:
+    return ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX))

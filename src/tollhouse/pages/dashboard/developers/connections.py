@@ -1,0 +1,188 @@
+"""Connections of applications: with whom an owner's application is connected, and what a merchant has connected."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta
+from starlette.responses import Response
+
+from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
+from tollhouse.accounts.identity.model import Person
+from tollhouse.http.forms import flash_message
+from tollhouse.http.lists import LongPageQuery, PageQuery
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import see_other
+from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_ROWS_MAX
+from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.oauth import connections, connections_store, redirect_uris
+from tollhouse.oauth.model import ApplicationRevoked, ClientView
+from tollhouse.pages.dashboard.developers.application import confirmation_errors, get_client, tab_page, unconfirmed_page
+from tollhouse.pages.dashboard.layout import render
+
+OPERATIONS = Operations(PAGES)
+
+
+class ConnectionsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?page=` of the list, and `?done=` of the flash message."""
+
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = CONNECTIONS_PER_PAGE
+    done: str = ""
+
+
+FIRST_PAGE = ConnectionsPageQuery()
+
+
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections", guard=signed_in_page)
+async def list_page(request: Request, caller: Person, client_id: str, query: ConnectionsPageQuery) -> Response:
+    """The merchants that are or were connected, newest first, 100 per page."""
+    client = await get_client(request, caller, client_id)
+    return await _list_page(request, caller, client, query=query)
+
+
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections/{grant_id}", guard=signed_in_page)
+async def details(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
+    """A connection: environment, permissions, disconnect."""
+    return await _details(request, caller, client_id, grant_id)
+
+
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/connections/{grant_id}/disconnect", guard=signed_in_page_while_suspended
+)
+async def disconnect(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
+    """Disconnect one merchant. A repeated request succeeds."""
+    try:
+        await request.transact(lambda work: connections.disconnect_one(work, caller.merchant_id, client_id, grant_id))
+    except ApplicationRevoked as error:
+        return await _details(request, caller, client_id, grant_id, error)
+    return see_other(f"/developers/apps/{client_id}/connections/{grant_id}?done=disconnected")
+
+
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/connections/disconnect", guard=signed_in_page_while_suspended)
+async def disconnect_all(request: Request, caller: Person, client_id: str) -> Response:
+    """Disconnect all merchants, confirmed by the application's name."""
+    client = await get_client(request, caller, client_id)
+    if field_errors := confirmation_errors(request.form(), client):
+        return await _list_page(request, caller, client, field_errors)
+    try:
+        await request.transact(lambda work: connections.disconnect_all(work, caller.merchant_id, client_id))
+    except ApplicationRevoked as error:
+        return await _list_page(request, caller, await get_client(request, caller, client_id), error=error)
+    return see_other(f"/developers/apps/{client_id}/connections?done=all")
+
+
+async def _list_page(
+    request: Request,
+    person: Person,
+    client: ClientView,
+    field_errors: dict[str, str] | None = None,
+    *,
+    error: ApplicationRevoked | None = None,
+    query: ConnectionsPageQuery = FIRST_PAGE,
+) -> Response:
+    found = await connections_store.list_connections(
+        request.services.db, person.merchant_id, client.client_id, query.window, request.now
+    )
+    rows, more = query.cut(found)
+    links = msgspec.structs.replace(query, done="").links([position for _, position in rows], more=more)
+    context: dict[str, Any] = {"connections": [connection for connection, _ in rows], "page_links": links}
+    if field_errors:
+        return unconfirmed_page(request, person, client, "connections", field_errors, **context)
+    return tab_page(request, person, client, "connections", error=error, field_errors={}, **context)
+
+
+async def _details(
+    request: Request, person: Person, client_id: str, grant_id: UUID, error: ApplicationRevoked | None = None
+) -> Response:
+    client = await get_client(request, person, client_id)
+    connection = await connections_store.find_connection(
+        request.services.db, person.merchant_id, client_id, grant_id, request.now
+    )
+    if connection is None:
+        raise NotFound
+    return tab_page(
+        request,
+        person,
+        client,
+        "connections",
+        error=error,
+        template="dashboard/applications/app_connection.html",
+        connection=connection,
+        permissions=PERMISSIONS,
+    )
+
+
+STATUSES = [("active", "active"), ("ended", "ended")]
+ACTIVE: dict[str, bool] = {"active": True, "ended": False}
+REVOKED_REASONS = {
+    "application_paused": "The owner of the application paused it.",
+    "application_revoked": "The owner of the application revoked it permanently.",
+    "code_replayed": "Disconnected for security: an authorization code was used twice. It may have been stolen.",
+    "disconnected_by_merchant": "You disconnected this application.",
+    "disconnected_by_owner": "The owner of the application disconnected your account.",
+    "password_reset": "Disconnected for security: your password was reset before your email address was verified.",
+    "refresh_token_replayed": "Disconnected for security: a replaced refresh token was used again. It may have been stolen.",
+    "revoked_by_application": "The application ended the connection itself.",
+    "scopes_removed": "The owner of the application removed all permissions that you had granted.",
+    "secret_rotated": "The owner of the application rotated its client secret and disconnected all merchants.",
+}
+
+
+class ConnectedAppsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+    """`?status=&page=` of the list. An empty status is no filter."""
+
+    status: Literal["", "active", "ended"] = ""
+
+
+@OPERATIONS.add("GET", "/settings/connected-apps", guard=signed_in_page)
+async def connected_applications(request: Request, caller: Person, query: ConnectedAppsPageQuery) -> Response:
+    """The merchant's grants of both environments, newest first, ended ones included."""
+    found = await connections_store.list_grants(
+        request.services.db,
+        caller.merchant_id,
+        active=ACTIVE.get(query.status),
+        fetch=query.fetch,
+        offset=query.offset,
+        now=request.now,
+    )
+    shown, more = query.cut(found)
+    return render(
+        request,
+        caller,
+        "applications/connected_apps",
+        here="connected-apps",
+        grants=shown,
+        query=query,
+        statuses=STATUSES,
+        page_links=query.links(shown, more=more),
+    )
+
+
+@OPERATIONS.add("GET", "/settings/connected-apps/{grant_id}", guard=signed_in_page)
+async def connected_application(request: Request, caller: Person, grant_id: UUID) -> Response:
+    """A grant: application, permissions, last use, disconnect."""
+    found = await connections_store.find_grant(request.services.db, caller.merchant_id, grant_id, request.now)
+    if found is None:
+        raise NotFound
+    website = found.grant.application.website_url
+    return render(
+        request,
+        caller,
+        "applications/connected_app",
+        here="connected-apps",
+        grant=found.grant,
+        owner_name=found.owner_name,
+        website=redirect_uris.host_of(website) if website else "",
+        revoked_reason=REVOKED_REASONS.get(found.revoked_reason or "", ""),
+        permissions=PERMISSIONS,
+        disconnected=flash_message(request.query) == "disconnected",
+    )
+
+
+@OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page_while_suspended)
+async def disconnect_application(request: Request, caller: Person, grant_id: UUID) -> Response:
+    """Disconnect an application. Suspended merchants can do this, too. A repeated request succeeds."""
+    await request.transact(lambda work: connections.revoke_grant(work, caller.merchant_id, grant_id))
+    return see_other(f"/settings/connected-apps/{grant_id}?done=disconnected")

@@ -1,0 +1,336 @@
+"""The consent page: a merchant sees who requests access, selects permissions, and allows or denies.
+
+A request is bound to the first merchant that opens it. Its form has a token bound to the session and the request. The
+decision is one compare-and-set, so a second click, a second tab or changed settings cannot decide it again.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity import emails, sessions, sessions_store
+from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
+from tollhouse.accounts.identity.guards import signed_in_page, visitor
+from tollhouse.accounts.identity.model import Person, SignInFirst
+from tollhouse.accounts.identity.stepup import reauthenticate
+from tollhouse.accounts.mail.model import mail_name
+from tollhouse.http.forms import Form
+from tollhouse.http.labels import span
+from tollhouse.http.operations import PAGES, Operations
+from tollhouse.http.request import Request
+from tollhouse.http.responses import page, see_other
+from tollhouse.http.services import Work
+from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
+from tollhouse.kernel.limits import AUTHORIZATION_REQUEST_S
+from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
+from tollhouse.kernel.text import Text, Translatable
+from tollhouse.oauth import redirect_uris, requests_store
+from tollhouse.oauth.authorize import REQUEST_ID, redirect_to_client
+from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest
+from tollhouse.pages.dashboard import form_tokens
+from tollhouse.pages.dashboard.developers.application import get_client
+
+OPERATIONS = Operations(PAGES)
+PURPOSE = b"consent form:"
+GROUPS = (
+    ("read", "Read"),
+    ("write", "Change data or move money"),
+    ("offline", "Stay connected"),
+)
+SUMMARY_LINES, SUMMARY_CHARS = 4, 320
+SENSITIVE = scopes.known(permission.scope for permission in PERMISSIONS if permission.access != "read")
+"""Scopes that write, and offline_access: in live mode they require recent authentication."""
+DEFAULT_SELECTED = scopes.known(permission.scope for permission in PERMISSIONS if permission.default_selected)
+
+
+class Unavailable(NamedTuple):
+    """Why a request cannot be decided: the page's status, title and advice."""
+
+    status: int
+    title: str
+    advice: str
+    offers_switch: bool = False
+    """Whether another account could decide it."""
+
+
+class ScopeChoice(NamedTuple):
+    """One checkbox."""
+
+    permission: Permission
+    selected: bool
+
+
+class ScopeGroup(NamedTuple):
+    """The checkboxes of one kind of access."""
+
+    title: str
+    choices: list[ScopeChoice]
+
+
+@OPERATIONS.add("GET", "/oauth/consent/{request_id}", guard=visitor, errors=(SignInFirst, NotFound))
+async def show(request: Request, request_id: str) -> Response:
+    """The consent page, with read permissions selected."""
+    person, consent_request = await _load(request, request_id)
+    unavailable = _unavailable(request.now, person, consent_request)
+    if unavailable is not None:
+        return _unavailable_page(request, request_id, person, consent_request, unavailable)
+    return _consent_page(request, request_id, person, consent_request, selected=DEFAULT_SELECTED)
+
+
+@OPERATIONS.add(
+    "POST",
+    "/oauth/consent/{request_id}",
+    guard=visitor,
+    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest, EmailUnverified),
+    recent_authentication="by_content",
+)
+async def decide(request: Request, request_id: str) -> Response:
+    """Allow or deny: redirect to the application with a code or with `access_denied`."""
+    person, consent_request = await _load(request, request_id)
+    form = request.form()
+    _require_form_token(request, form, person, request_id)
+    decision = form.one("decision")
+    if decision not in {"allow", "deny"}:
+        raise InvalidRequest("`decision` must be allow or deny.")
+    unavailable = _unavailable(request.now, person, consent_request)
+    if unavailable is not None:
+        return _unavailable_page(request, request_id, person, consent_request, unavailable)
+    if decision == "deny":
+        return await _deny(request, request_id, consent_request)
+    return await _allow(request, request_id, person, consent_request, form)
+
+
+@OPERATIONS.add(
+    "POST", "/oauth/consent/{request_id}/switch", guard=visitor, errors=(SignInFirst, NotFound, Forbidden, InvalidRequest)
+)
+async def use_another_account(request: Request, request_id: str) -> Response:
+    """Sign out and redirect to sign-in. The request is bound to the merchant that opens it next."""
+    person, consent_request = await _load(request, request_id)
+    _require_form_token(request, request.form(), person, request_id)
+    await requests_store.release(request.services.db, consent_request)
+    return await sessions.sign_out(request, see_other(f"/signin?request={request_id}"))
+
+
+async def _allow(request: Request, request_id: str, person: Person, consent_request: ConsentRequest, form: Form) -> Response:
+    selected = scopes.known(form.all("scope")) & consent_request.scopes
+    if not selected.has_api:
+        return _consent_page(request, request_id, person, consent_request, selected=selected, nothing_selected=True)
+    env = MerchantEnv(person.merchant_id, consent_request.mode)
+    await require_verified_email(request.services.db, request.services.settings, env, person)
+    if env.livemode and selected & SENSITIVE:
+        person = await reauthenticate(request, person, allow_external_redirect=True)
+    code = tokens.mint(tokens.AUTHORIZATION_CODE_PREFIX)
+    code_expires_at = request.now + clock.seconds(request.services.settings.authorization_code_ttl)
+
+    async def allow(work: Work) -> bool:
+        if not await sessions_store.lock(work.tx, person.session_hash):
+            raise SignInFirst(f"/signin?request={request_id}")
+        if not await requests_store.allow(
+            work.tx, consent_request, selected, tokens.digest(code), request.now, code_expires_at
+        ):
+            return False
+        changed = new_values(scopes=selected.names())
+        await record.event(
+            work,
+            env,
+            "grant.given",
+            subject=consent_request.client_id,
+            name=consent_request.name,
+            changed=changed,
+        )
+        facts = {"name": mail_name(consent_request.name), "by": mail_name(person.email), "path": "/settings/connected-apps"}
+        occasion = tokens.digest(request_id).hex()
+        await emails.notify(work, env, "application_connected", occasion, lambda _: facts)
+        return True
+
+    if not await request.transact(allow):
+        return await _conflict_page(request, request_id)
+    return redirect_to_client(request, consent_request.redirect_uri, consent_request.state, code=code)
+
+
+async def _deny(request: Request, request_id: str, consent_request: ConsentRequest) -> Response:
+    if not await requests_store.deny(request.services.db, consent_request, request.now):
+        return await _conflict_page(request, request_id)
+    return redirect_to_client(
+        request,
+        consent_request.redirect_uri,
+        consent_request.state,
+        error="access_denied",
+        error_description="The merchant denied the request.",
+    )
+
+
+async def _conflict_page(request: Request, request_id: str) -> Response:
+    """Why the compare-and-set of a decision matched no row."""
+    person, consent_request = await _load(request, request_id)
+    unavailable = _unavailable(request.now, person, consent_request)
+    if unavailable is None:
+        raise AssertionError("an authorization request could not be decided, but is available")
+    return _unavailable_page(request, request_id, person, consent_request, unavailable)
+
+
+async def _load(request: Request, request_id: str) -> tuple[Person, ConsentRequest]:
+    if REQUEST_ID.fullmatch(request_id) is None:
+        raise NotFound
+    person = await sessions.current_person(request)
+    if person is None:
+        raise SignInFirst(f"/signin?request={request_id}")
+    consent_request = await requests_store.find_for_merchant(
+        request.services.db, tokens.digest(request_id), person.merchant_id, request.now
+    )
+    if consent_request is None:
+        raise NotFound
+    return person, consent_request
+
+
+def _unavailable(now: datetime, person: Person, consent_request: ConsentRequest) -> Unavailable | None:
+    """Why this request cannot be decided; None if it can."""
+    if consent_request.decision is not None:
+        return Unavailable(409, "This request was already answered", "Nothing else was changed. You can close this page.")
+    if now >= consent_request.expires_at:
+        return Unavailable(
+            410, "This request has expired", "Requests expire after 10 minutes. Start again from the application."
+        )
+    if consent_request.client_suspended or consent_request.client_status != "enabled":
+        advice = "It is suspended." if consent_request.client_suspended else "Its owner paused or revoked it."
+        return Unavailable(409, "This application does not accept new connections", advice)
+    if consent_request.settings_changed:
+        return Unavailable(409, "The settings of the application were changed", "Start again from the application.")
+    if person.suspended:
+        return Unavailable(
+            403,
+            "Your merchant account is suspended",
+            "A suspended account cannot connect applications.",
+            offers_switch=True,
+        )
+    return None
+
+
+def _unavailable_page(
+    request: Request, request_id: str, person: Person, consent_request: ConsentRequest, unavailable: Unavailable
+) -> Response:
+    return page(
+        request,
+        "dashboard/consent/unavailable.html",
+        unavailable.status,
+        person=person,
+        request=consent_request,
+        unavailable=unavailable,
+        website=_website(consent_request),
+        **_form_context(request, request_id, person),
+    )
+
+
+def _consent_page(
+    request: Request,
+    request_id: str,
+    person: Person,
+    consent_request: ConsentRequest,
+    *,
+    selected: Scopes,
+    nothing_selected: bool = False,
+) -> Response:
+    return page(
+        request,
+        "dashboard/consent/page.html",
+        422 if nothing_selected else 200,
+        allow_external_redirect=True,
+        nothing_selected=nothing_selected,
+        **page_context(request, person, consent_request, selected),
+        **_form_context(request, request_id, person),
+    )
+
+
+def page_context(request: Request, person: Person, consent_request: ConsentRequest, selected: Scopes) -> dict[str, Any]:
+    """What the page shows, without its form."""
+    return {
+        "person": person,
+        "request": consent_request,
+        "website": _website(consent_request),
+        "redirect_origin": redirect_uris.origin_of(consent_request.redirect_uri),
+        "groups": _groups(consent_request.scopes, selected),
+        "connections": _connections_text(consent_request.connections),
+        "access_duration": span(timedelta(seconds=request.services.settings.grant_ttl)),
+        "description": _split_description(consent_request.description),
+    }
+
+
+def _form_context(request: Request, request_id: str, person: Person) -> dict[str, Any]:
+    return {
+        "form_token": form_tokens.sign(request.services.keys, PURPOSE, person, request_id),
+        "form_action": f"/oauth/consent/{request_id}",
+        "switch_action": f"/oauth/consent/{request_id}/switch",
+    }
+
+
+def _split_description(description: str) -> tuple[str, str]:
+    """The first lines of a description, and the rest."""
+    first = "".join(description.splitlines(keepends=True)[:SUMMARY_LINES])
+    if len(first) > SUMMARY_CHARS:
+        first = first[:SUMMARY_CHARS].rpartition(" ")[0] or first[:SUMMARY_CHARS]
+    return first.rstrip(), description[len(first) :].strip()
+
+
+def _connections_text(connections: int) -> Translatable:
+    if connections > CONNECTION_COUNT_MAX:
+        return Text("more than %(count)s active connections", count=CONNECTION_COUNT_MAX)
+    return "1 active connection" if connections == 1 else Text("%(count)s active connections", count=connections)
+
+
+def _groups(requested: Scopes, selected: Scopes) -> list[ScopeGroup]:
+    groups: list[ScopeGroup] = []
+    for access, title in GROUPS:
+        choices = [
+            ScopeChoice(permission, permission.scope in selected)
+            for permission in PERMISSIONS
+            if permission.access == access and permission.scope in requested
+        ]
+        if choices:
+            groups.append(ScopeGroup(title, choices))
+    return groups
+
+
+def _website(consent_request: ConsentRequest) -> str | None:
+    return redirect_uris.host_of(consent_request.website_url) if consent_request.website_url else None
+
+
+def _require_form_token(request: Request, form: Form, person: Person, request_id: str) -> None:
+    if not form_tokens.is_valid(request.services.keys, PURPOSE, person, request_id, form.one("form_token") or ""):
+        raise Forbidden
+
+
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/preview", guard=signed_in_page)
+async def preview(request: Request, caller: Person, client_id: str) -> Response:
+    """The page that a merchant sees who connects, with every scope of the application and buttons without effect."""
+    client = await get_client(request, caller, client_id)
+    context = page_context(request, caller, _imagined(request, caller, client), DEFAULT_SELECTED)
+    return page(request, "dashboard/consent/page.html", preview=True, nothing_selected=False, client=client, **context)
+
+
+def _imagined(request: Request, owner: Person, client: ClientView) -> ConsentRequest:
+    """What a request of this application would be. It is not stored."""
+    return ConsentRequest(
+        id_hash=b"",
+        client_id=client.client_id,
+        merchant_id=owner.merchant_id,
+        redirect_uri=client.redirect_uris[0],
+        scopes=scopes.known(client.scopes),
+        state="",
+        mode=request.mode or "test",
+        expires_at=request.now + timedelta(seconds=AUTHORIZATION_REQUEST_S),
+        decision=None,
+        settings_changed=False,
+        client_status=client.status,
+        client_suspended=False,
+        name=client.name,
+        description=client.description,
+        website_url=client.website_url,
+        owner_name=owner.business_name,
+        registered_at=datetime.fromisoformat(client.created_at),
+        connections=client.active_connections,
+    )

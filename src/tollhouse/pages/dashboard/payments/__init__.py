@@ -1,0 +1,1 @@
+"""Pages of what customers pay: links, payments, refunds, disputes, and their settings."""
