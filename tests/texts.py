@@ -11,19 +11,23 @@ from collections.abc import Iterator
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment
 
+from tollhouse.accounts.approvals.model import Action
 from tollhouse.http.languages import ENGLISH, LANGUAGES
+from tollhouse.http.statuses import MARKS, words_of
 
 HERE = Path(__file__).parent.parent
 PACKAGE = HERE / "src" / "tollhouse"
 TRANSLATED = [language for language in LANGUAGES if language != ENGLISH]
 TEMPLATES = sorted(path for path in PACKAGE.glob("**/templates/**/*.html") if "demo" not in path.parts)
 WORDS = PACKAGE / "http" / "labels.py"
+STATUSES, ACTIONS = PACKAGE / "http" / "statuses.py", PACKAGE / "accounts" / "approvals" / "model.py"
+"""Where the words of statuses and of operators' actions come from."""
 MODULES = sorted(PACKAGE.glob("**/*.py"))
 NO_PAGES = {
     "api",
@@ -140,6 +144,8 @@ def _of_python() -> Iterator[tuple[Path, Key]]:
     for path in MODULES:
         yield from ((path, template) for template, _ in text_calls(path) if PLACE.sub("", template).strip())
         yield from ((path, text) for node, text in _sentences(path) if not isinstance(node, ast.JoinedStr))
+    yield from ((STATUSES, words_of(status)) for status in MARKS)
+    yield from ((ACTIONS, words_of(action)) for action in get_args(Action))
 
 
 def text_calls(path: Path) -> Iterator[tuple[str, set[str | None]]]:
