@@ -184,9 +184,9 @@ def _cells(event: AuditEvent, names: Mapping[str, str]) -> list[str]:
     return cells(
         event,
         HEADER,
-        deed=event.event_type,
         author_kind=event.actor_kind,
         author=event.actor,
         author_name=names.get(event.actor),
         changed=msgspec.json.encode(event.changed).decode() if event.changed else None,
+        **{"deed": event.event_type},
     )
