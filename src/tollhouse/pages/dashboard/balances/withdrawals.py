@@ -17,10 +17,9 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.schema_fields import describe
 from tollhouse.kernel import messages
-from tollhouse.kernel.catalogue.typed_amounts import FIELDS, AmountFilter
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.currencies import Currency
-from tollhouse.kernel.catalogue.typed_amounts import amount_texts, read_amount
+from tollhouse.kernel.catalogue.typed_amounts import FIELDS, AmountFilter, amount_texts, read_amount
 from tollhouse.kernel.clock import parse_date
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed

@@ -16,7 +16,7 @@ from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.kernel.text import Text, Translatable, as_text, joined
-from tollhouse.oauth import clients, clients_store, settings, metadata
+from tollhouse.oauth import clients, clients_store, metadata, settings
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ClientView
 from tollhouse.oauth.settings import SettingsBody

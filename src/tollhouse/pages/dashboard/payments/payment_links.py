@@ -16,8 +16,8 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.http.services import Work
 from tollhouse.kernel import messages
-from tollhouse.kernel.catalogue.typed_amounts import FIELDS, AmountFilter
 from tollhouse.kernel.catalogue.currencies import Currency
+from tollhouse.kernel.catalogue.typed_amounts import FIELDS, AmountFilter
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import parse_id
