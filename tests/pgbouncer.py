@@ -19,8 +19,8 @@ from msgspec import Struct
 from tests.running import free_port
 from tollhouse.instance.database import embedded
 from tollhouse.platform.database import roles
+from tollhouse.platform.database.connections import role_settings_missing
 from tollhouse.platform.database.pool import SESSION_SETTINGS
-from tollhouse.platform.database.pooler import role_settings_missing
 
 FILE = Path(__file__).parents[1] / "deploy" / "pgbouncer" / "pgbouncer.ini"
 PROGRAM = os.environ.get("PGBOUNCER") or shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")

@@ -17,9 +17,8 @@ import structlog
 import uvloop
 
 from tollhouse.http.services import Services
-from tollhouse.instance import main
-from tollhouse.instance.catalogue import extension
-from tollhouse.instance.rails import configured_rails
+from tollhouse.instance import catalogue_file, main
+from tollhouse.instance.main import configured_rails
 from tollhouse.instance.worker import work
 from tollhouse.platform.database import roles
 from tollhouse.platform.database.migrations import migrate
@@ -100,7 +99,7 @@ def free_port() -> int:
 
 JOBS = [job for job in main.JOBS if job.run is not main.watch_invariants]
 """What a worker does here. The invariants are checked by tests; a check of everything would be the first job of each."""
-CATALOGUE = extension.read(b"")
+CATALOGUE = catalogue_file.read(b"")
 """The built-in catalogue of all services of this process, which tests may change for a while."""
 
 

@@ -25,7 +25,7 @@ OWN = {
     "payments/refunds/chargeback_responses_store.py",
     "webhooks/endpoints/store.py", "rails/bank/withdrawals_store.py", "platform/database/records.py",
     "kernel/text.py",
-    "instance/personal_data/export.py",  # columns of our own tables
+    "instance/personal_data/persons.py",  # columns of our own tables
     "instance/api/reference.py", "http/openapi_schemas.py", "kernel/catalogue/provider_fields.py",
     "pages/dashboard/developers/webhooks.py",
     "webhooks/request_log/recorder.py",  # what this program wrote a moment before

@@ -36,7 +36,7 @@ FLOAT_ALLOWED = {
     "sink.py",
     "passwords.py",
     "database_metrics.py",
-    "exposition.py",
+    "exporter.py",
     "process_usage.py",
     "sequence_diagram.py",
 }

@@ -9,13 +9,13 @@ PROGRAM = """
 import threading
 from pathlib import Path
 
-from tollhouse.platform import allocator
+from tollhouse.platform import machine
 from tollhouse.platform.passwords import HASHER
 
 def resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
-allocator.return_large_blocks()
+machine.return_large_blocks()
 before = resident_bytes()
 for _ in range(3):
     thread = threading.Thread(target=HASHER.hash, args=("correct horse battery",))

@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from tollhouse.instance.database import embedded
-from tollhouse.instance.database.configuration import CUSTOM_FILE, GIB, MIB, settings_for
-from tollhouse.platform.memory_limit import memory_bytes
+from tollhouse.instance.database.cluster import CUSTOM_FILE, GIB, MIB, settings_for
+from tollhouse.platform.machine import memory_bytes
 
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 

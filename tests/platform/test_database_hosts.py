@@ -5,8 +5,7 @@ import pytest
 from tests.platform.proxy import Proxy
 from tests.running import Service
 from tollhouse.platform.database import pool as db
-from tollhouse.platform.database.hosts import single_host_urls
-from tollhouse.platform.database.pool import Pool
+from tollhouse.platform.database.pool import Pool, single_host_urls
 
 pytestmark = pytest.mark.long
 

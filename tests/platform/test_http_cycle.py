@@ -7,8 +7,7 @@ from typing import Any, cast
 import pytest
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from tollhouse.platform.server.coalescing_transport import CoalescingTransport
-from tollhouse.platform.server.cycle import HttpCycle
+from tollhouse.platform.server.cycle import CountedTransport, HttpCycle
 
 LENGTH = (b"content-length", b"2")
 
@@ -43,8 +42,7 @@ class Written(asyncio.Transport):
 async def respond(*messages: dict[str, Any], method: str = "GET", keep_alive: bool = True) -> Written:
     """What these messages write."""
     written = Written()
-    output = CoalescingTransport(written)
-    transport = cast("asyncio.Transport", output)
+    transport = cast("asyncio.Transport", CountedTransport(written))
     cycle = HttpCycle(
         set(),
         scope=cast("Any", {"type": "http", "method": method}),
@@ -57,7 +55,7 @@ async def respond(*messages: dict[str, Any], method: str = "GET", keep_alive: bo
         message_event=asyncio.Event(),
         expect_100_continue=False,
         keep_alive=keep_alive,
-        on_response=output.end_response,
+        on_response=lambda: None,
     )
     cycle.more_body = False  # the request is complete
     for message in messages:

@@ -8,6 +8,7 @@ import pytest
 from tests.command import tollhouse
 from tests.running import KEY, Service, migrated_database, new_database, settings_for
 from tollhouse.instance import main
+from tollhouse.instance.api import health
 from tollhouse.instance.database import embedded
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.platform.database import migrations
@@ -19,7 +20,6 @@ from tollhouse.platform.database.migrations import (
     require_current,
 )
 from tollhouse.platform.database.pool import Pool
-from tollhouse.platform.server import health
 
 WITHOUT_LAST = "DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)"
 OTHER_DIGEST = "UPDATE schema_migrations SET digest = 'other' WHERE number = (SELECT max(number) FROM schema_migrations)"

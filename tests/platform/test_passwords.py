@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform.common_passwords import SEPARATOR, common, is_common
-from tollhouse.platform.passwords import HashingLane
+from tollhouse.platform.passwords import SEPARATOR, HashingLane, common, is_common
 
 
 async def test_a_lane_refuses_what_its_queue_does_not_hold() -> None:

@@ -13,7 +13,7 @@ from tests.payments.shop import COFFEE, balance, open_link, pay
 from tests.running import Service, migrated_database, settings_for
 from tollhouse.instance import main
 from tollhouse.instance.database import embedded
-from tollhouse.instance.doctor.connections import examine_pooler
+from tollhouse.instance.doctor.database import examine_pooler
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.settings.config import InvalidSettingsError, load
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.running import Service
 from tollhouse.instance.api.health_store import read_parts
-from tollhouse.instance.key_checks_store import ADD
+from tollhouse.instance.start_checks_store import ADD
 from tollhouse.kernel import clock
 from tollhouse.platform.database.pool import Pool
-from tollhouse.platform.disk import GIB, Disk
 from tollhouse.platform.encryption import KeyRing
+from tollhouse.platform.machine import GIB, Disk
 from tollhouse.platform.settings.values import key_ring
 
 RINGS = (("readiness", "A"), ("readiness", "Q"), ("unknown", "A"))

@@ -12,7 +12,7 @@ from tollhouse.instance.database import embedded
 from tollhouse.platform.database import migrations, roles
 from tollhouse.platform.database.migrations import in_folder, migrate
 from tollhouse.platform.database.roles import NoSuchRoleError
-from tollhouse.platform.database.roles_store import MISSING
+from tollhouse.platform.database.server_store import MISSING_PRIVILEGES
 
 FORBIDDEN = {
     "disable a trigger": "ALTER TABLE ledger_postings DISABLE TRIGGER ALL",
@@ -107,7 +107,7 @@ async def test_a_migration_takes_no_privilege_from_a_running_service(
 async def test_privileges_that_are_there_are_not_granted_again(service: Service) -> None:
     [row] = await service.sql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'")
     assert row["count"] > 100
-    assert await service.sql(MISSING, roles.APPLICATION) == []
+    assert await service.sql(MISSING_PRIVILEGES, roles.APPLICATION) == []
 
 
 async def test_a_role_that_does_not_exist_is_named(server: embedded.Server) -> None:

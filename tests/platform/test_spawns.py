@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.running import KEY
-from tollhouse.instance.spawns import Spawns
+from tollhouse.instance.forks import Spawns
 
 
 async def test_a_part_is_the_command_with_these_variables() -> None:

@@ -9,10 +9,9 @@ import asyncpg
 import msgspec
 import pytest
 
-from tollhouse.instance.backup import recovery, wal_archive, wal_receiver
+from tollhouse.instance.backup import wal_archive, wal_receiver
 from tollhouse.instance.backup.archive import BackupError, Manifest, Timestamp
-from tollhouse.instance.backup.base_backups import is_due
-from tollhouse.instance.backup.wal_receiver import SLOT, WalReceiver
+from tollhouse.instance.backup.wal_receiver import SLOT, WalReceiver, is_due
 from tollhouse.instance.database import embedded
 from tollhouse.instance.database.data_folder import EmbeddedError
 
@@ -94,14 +93,14 @@ def test_a_base_backup_is_due_without_one_after_days_and_after_a_gap(archive: Pa
 
 def test_the_log_of_the_server_says_why_recovery_failed(tmp_path: Path) -> None:
     log = tmp_path / "postgres.log"
-    assert recovery.reason(log, "it did not start") == "it did not start"
+    assert wal_archive.reason(log, "it did not start") == "it did not start"
     log.write_text(
         "LOG:  redo done\nLOG:  last completed transaction was at log time 2026-11-23 10:15:00.123+00\n"
         "FATAL:  recovery ended before configured recovery target was reached\n"
     )
-    assert "ends at 2026-11-23 10:15:00.123+00. Choose an earlier time" in recovery.reason(log, "")
+    assert "ends at 2026-11-23 10:15:00.123+00. Choose an earlier time" in wal_archive.reason(log, "")
     log.write_text("FATAL:  could not locate required checkpoint record\nLOG:  shutting down\n")
-    assert recovery.reason(log, "").endswith(": could not locate required checkpoint record")
+    assert wal_archive.reason(log, "").endswith(": could not locate required checkpoint record")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tests.rails.evm.paying import make_payouts
 from tests.rails.evm.receiving import new_xpub
 from tests.running import CATALOGUE, Service, settings_for
 from tollhouse.http.services import Services
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -139,7 +139,7 @@ async def offered(
     """The rail is available, its signer runs, and the actor may sell for real money."""
     stop, method_id = asyncio.Event(), f"{network.name}:EUR"
     monkeypatch.setitem(service.rails.providers, (network.name, "live"), network)
-    method = extension.read(METHOD.format(name=network.name).encode()).methods[method_id]
+    method = catalogue_file.read(METHOD.format(name=network.name).encode()).methods[method_id]
     monkeypatch.setitem(CATALOGUE.methods, method_id, method)
     await approve_project(actor, "live")
     payouts = make_payouts(services.db, services.catalogue, network, signer.policy.socket)

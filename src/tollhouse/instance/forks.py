@@ -8,24 +8,30 @@ status. So both are as one process to whoever started it.
 """
 
 import asyncio
+import asyncio.subprocess
 import gc
+import importlib
 import os
 import signal
 import socket
+import sys
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from tollhouse.platform.server.process_title import set_process_title
+from tollhouse.platform.machine import set_process_title
 
 MESSAGE_BYTES_MAX = 64 * 1024
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 HANDLED = {*STOPPING, signal.SIGCHLD}
 SIGNALED = 128
 """What shells add to a signal as exit status."""
+PARTS, COMMAND_LINE = "tollhouse.instance.cli.parts", "tollhouse.instance.cli.main"
+"""The module that imports all that parts need, and the one that runs them."""
 
 
 class Start(Struct, tag=True):
@@ -67,8 +73,51 @@ _REQUEST: "msgspec.json.Decoder[Start | Signal]" = msgspec.json.Decoder(Start | 
 _REPLY: "msgspec.json.Decoder[Started | NotStarted | Ended]" = msgspec.json.Decoder(Started | NotStarted | Ended)
 
 
+class Process(Protocol):
+    """A child process. `returncode` is None while it runs."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit status; None while it runs."""
+        ...
+
+    async def wait(self) -> int | None:
+        """Wait until it has ended."""
+        ...
+
+    def terminate(self) -> None:
+        """Send SIGTERM, unless it has ended."""
+        ...
+
+    def kill(self) -> None:
+        """Send SIGKILL, unless it has ended."""
+        ...
+
+
+class Starter(Protocol):
+    """Starts child processes: see `Forks` and `Spawns`."""
+
+    async def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Process:
+        """Run `tollhouse` with these arguments and variables, until its standard input closes. Raises `OSError`."""
+        ...
+
+
+def run_supervised(supervise: Callable[[Starter], Coroutine[Any, Any, int]], *descriptors: int) -> int:
+    """Run a supervisor with its parts; the exit status. Parts inherit these descriptors, and their own arguments.
+
+    On Linux the parts are forks of this process. Elsewhere system libraries do not allow that, and they are new processes.
+    """
+    if sys.platform != "linux":
+        return asyncio.run(supervise(Spawns(*descriptors)))
+
+    async def with_forks(control: socket.socket) -> int:
+        return await supervise(Forks(control))
+
+    return run(lambda control: asyncio.run(with_forks(control)), lambda: importlib.import_module(PARTS), _run_part)
+
+
 def run(
-    supervise: Callable[[socket.socket], int], load: Callable[[], None], run_part: Callable[[Sequence[str]], int]
+    supervise: Callable[[socket.socket], int], load: Callable[[], object], run_part: Callable[[Sequence[str]], int]
 ) -> int:
     """Fork the supervisor, load the program, and fork parts until the supervisor ends.
 
@@ -242,3 +291,28 @@ class ForkedPart:
         self.returncode = exit_status
         os.close(self._standard_input)
         self._ended.set()
+
+
+class Spawns:
+    """Parts as new processes, which inherit these descriptors, where forking a loaded program is not safe, as on macOS."""
+
+    def __init__(self, *descriptors: int) -> None:
+        self._descriptors = descriptors
+
+    async def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+        """Start a process. Raises `OSError`."""
+        del name
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tollhouse",
+            *arguments,
+            env={**os.environ, **environment},
+            stdin=asyncio.subprocess.PIPE,
+            pass_fds=self._descriptors,
+            start_new_session=True,
+        )
+
+
+def _run_part(arguments: Sequence[str]) -> int:
+    return importlib.import_module(COMMAND_LINE).main(arguments)

@@ -15,20 +15,19 @@ from tollhouse.http.request_metrics import RequestMetrics
 from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job
 from tollhouse.http.templates import Templates
-from tollhouse.instance import key_checks
+from tollhouse.instance import catalogue_file, start_checks, worker
 from tollhouse.instance.api import OPERATIONS
 from tollhouse.instance.api.reference import event_examples
-from tollhouse.instance.catalogue import extension, scales
 from tollhouse.instance.checks.run import CheckUnfinishedError, Scope, check
-from tollhouse.instance.rails import configured_rails
 from tollhouse.instance.slices import SLICES
 from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.rails.chain import ChainNetwork
+from tollhouse.kernel.rails.provider import Provider
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.pages.console import jobs as operator_jobs
-from tollhouse.platform import common_passwords
-from tollhouse.platform.database import partitions, process_metrics
+from tollhouse.platform import passwords
+from tollhouse.platform.database import partitions
 from tollhouse.platform.database.connections import application_name, require_role_settings
 from tollhouse.platform.database.migrations import require_current
 from tollhouse.platform.database.pool import Pool
@@ -37,6 +36,14 @@ from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log.events import log
 from tollhouse.platform.settings.config import Settings
 from tollhouse.rails import chain_health
+from tollhouse.rails import settings as rail_settings
+from tollhouse.rails.bank.files.transfer import BankTransfer, bank_account
+from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.cards.stripe.cards import StripeCards
+from tollhouse.rails.cards.stripe.client import read_account
+from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.sandbox.provider import SANDBOX
+from tollhouse.rails.settings import BitcoinSettings, EvmSettings, StripeSettings
 from tollhouse.transfers.gate import pauses
 from tollhouse.webhooks.request_log.recorder import Recorder
 
@@ -86,7 +93,7 @@ def create_services(
         keys,
         Templates(),
         rails or configured_rails(settings),
-        catalogue or extension.load(settings.catalogue_file),
+        catalogue or catalogue_file.load(settings.catalogue_file),
         partial(event_examples, settings),
         replica=None
         if settings.replica_database_url is None
@@ -106,8 +113,8 @@ async def verify(settings: Settings) -> None:
             await require_role_settings(services.db, settings.pooler_database_url)
         await require_current(services.db)
         await services.db.transact(lambda tx: pauses.pause_if_copied(tx, clock.now()))
-        await key_checks.verify(services.db, services.keys)
-        await scales.verify_scales(services.db, services.catalogue)
+        await start_checks.verify(services.db, services.keys)
+        await start_checks.verify_scales(services.db, services.catalogue)
     finally:
         await services.close()
 
@@ -120,13 +127,13 @@ def build(services: Services, tracing: "Tracing | None" = None, *, serves_metric
 
     async def after_start() -> None:
         await partitions.create_missing(services.db)
-        common_passwords.common()
+        passwords.common()
         recorder.start()
         if services.rails.of(ChainNetwork):
             await chain_health.refresh(services)
             watching.append(asyncio.create_task(chain_health.keep_refreshed(services)))
         if has_metrics:
-            watching.append(asyncio.create_task(process_metrics.sample((services.db,))))
+            watching.append(asyncio.create_task(worker.sample_pools((services.db,))))
         if serves_metrics and has_metrics:
             watching.append(asyncio.create_task(serve_metrics(services, with_database=False)))
 
@@ -204,3 +211,18 @@ JOBS: Sequence[Job] = (
     Job(WATCH_EVERY_S, watch_invariants),
 )
 """The jobs of the worker beside delivery."""
+
+
+def configured_rails(settings: Settings) -> Rails:
+    """The sandbox, and the rails that these settings and their rails file describe. Raises `InvalidSettingsError`."""
+    account = bank_account(settings)
+    providers: list[Provider] = [SANDBOX] if account is None else [SANDBOX, BankTransfer(account)]
+    for name, described in rail_settings.load(settings.rails_file).items():
+        match described:
+            case StripeSettings():
+                providers.append(StripeCards(read_account(name, described)))
+            case EvmSettings():
+                providers.append(EvmNetwork(name, described))
+            case BitcoinSettings():
+                providers.append(BitcoinNetwork(name, described))
+    return Rails(providers)

@@ -11,20 +11,18 @@ import secrets
 import signal
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
 from tollhouse.instance.backup import wal_archive, wal_receiver
-from tollhouse.instance.backup.base_backups import BaseBackups
-from tollhouse.instance.backup.wal_receiver import WalReceiver
+from tollhouse.instance.backup.wal_receiver import BaseBackups, WalReceiver
 from tollhouse.instance.database import data_folder, embedded
 from tollhouse.instance.database.cluster import Cluster
+from tollhouse.instance.forks import Process, Starter
 from tollhouse.platform.database.migrations import migrate
 from tollhouse.platform.log.events import log
 from tollhouse.platform.server import listening
@@ -45,35 +43,6 @@ class Serve(Struct, frozen=True):
 
     listener: socket.socket
     workers: int
-
-
-class Process(Protocol):
-    """A child process. `returncode` is None while it runs."""
-
-    @property
-    def returncode(self) -> int | None:
-        """Its exit status; None while it runs."""
-        ...
-
-    async def wait(self) -> int | None:
-        """Wait until it has ended."""
-        ...
-
-    def terminate(self) -> None:
-        """Send SIGTERM, unless it has ended."""
-        ...
-
-    def kill(self) -> None:
-        """Send SIGKILL, unless it has ended."""
-        ...
-
-
-class Starter(Protocol):
-    """Starts child processes: see `Forks` and `Spawns`."""
-
-    async def start(self, name: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Process:
-        """Run `tollhouse` with these arguments and variables, until its standard input closes. Raises `OSError`."""
-        ...
 
 
 def with_keys(settings: Settings) -> Settings:
@@ -132,10 +101,8 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
         if settings.database_url is None:
             stack.enter_context(embedded.sole_supervisor(settings.data_dir))
             settings = with_keys(settings)
-            database = await _start_database(settings, stack)
-            settings = msgspec.structs.replace(
-                settings, database_url=database.dsn, migration_database_url=database.owner_dsn
-            )
+            database, cluster = await _start_database(settings, stack)
+            settings = cluster.settings(settings)
         elif settings.wal_archive is not None:
             raise InvalidSettingsError(
                 ["TOLLHOUSE_WAL_ARCHIVE is for the embedded database. Unset it, or unset DATABASE_URL."]
@@ -158,7 +125,7 @@ async def serve(settings: Settings, how: Serve, starter: Starter) -> int:
     return 0
 
 
-async def _start_database(settings: Settings, stack: AsyncExitStack) -> "_Database":
+async def _start_database(settings: Settings, stack: AsyncExitStack) -> "tuple[_Database, Cluster]":
     """Start the embedded database and its WAL archive, which the stack stops after the database."""
     archive = settings.wal_archive
     if archive is not None:
@@ -174,7 +141,7 @@ async def _start_database(settings: Settings, stack: AsyncExitStack) -> "_Databa
         stack.callback(receiver.expect_end)
     elif wal_archive.was_claimed(settings.data_dir):
         await wal_receiver.end(cluster)
-    return database
+    return database, cluster
 
 
 async def serve_web(settings: Settings, how: Serve, starter: Starter) -> int:
@@ -184,8 +151,7 @@ async def serve_web(settings: Settings, how: Serve, starter: Starter) -> int:
         return exit_status
     listening.listen(how.listener)
     data_folder.record_address(settings.data_dir, settings.base_url)
-    first, *others = _webs(how)
-    parts = [first.with_arguments("--serves-metrics"), *others]
+    parts = _webs(how, "--serves-metrics")
     await _until_stopped(stop, [asyncio.create_task(part.keep(settings, starter, stop)) for part in parts])
     return 0
 
@@ -215,10 +181,13 @@ def _stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def _webs(how: Serve) -> "list[_Part]":
+def _webs(how: Serve, *of_first: str) -> "list[_Part]":
+    """The web processes. The first one gets further arguments."""
     socket_fd = str(how.listener.fileno())
     return [
-        _Part(f"web {number}", ["web", "--socket-fd", socket_fd, "--number", str(number)])
+        _Part(
+            f"web {number}", ["web", "--socket-fd", socket_fd, "--number", str(number), *(of_first if number == 1 else ())]
+        )
         for number in range(1, how.workers + 1)
     ]
 
@@ -246,12 +215,9 @@ class _Database:
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         self._server: embedded.Server | None = None
-        self.dsn = self.owner_dsn = ""
 
     async def start(self) -> Cluster:
         self._server = await asyncio.to_thread(embedded.start, self._data_dir)
-        self.dsn = self._server.cluster.application_dsn
-        self.owner_dsn = self._server.cluster.dsn
         return self._server.cluster
 
     async def keep(self, stop: asyncio.Event) -> None:
@@ -278,9 +244,6 @@ class _Part:
     def __init__(self, name: str, arguments: list[str]) -> None:
         self._name = name
         self._arguments = arguments
-
-    def with_arguments(self, *more: str) -> "_Part":
-        return _Part(self._name, [*self._arguments, *more])
 
     async def keep(self, settings: Settings, starter: Starter, stop: asyncio.Event) -> None:
         failures = 0

@@ -10,8 +10,9 @@ from typing import Any
 
 from tollhouse.http.services import Services
 from tollhouse.http.slice import Job
-from tollhouse.platform.database import process_metrics
+from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.log.events import log
+from tollhouse.platform.log.metrics import INSTANCE, SAMPLE_EVERY_S, Gauge
 from tollhouse.webhooks.delivery.results import sweep
 from tollhouse.webhooks.delivery.worker import SWEEP_EVERY_S, DeliveryWorker, engine_services
 
@@ -48,7 +49,7 @@ async def work(
     has_metrics = services.settings.metrics_address is not None
     chores = [
         *map(asyncio.create_task, beside),
-        *map(asyncio.create_task, [process_metrics.sample((services.db, engine.db))] if has_metrics else ()),
+        *map(asyncio.create_task, [sample_pools((services.db, engine.db))] if has_metrics else ()),
         asyncio.create_task(_repeat(engine, stop, Job(SWEEP_EVERY_S, sweep))),
         *(asyncio.create_task(_repeat(services, stop, job, number * APART_S)) for number, job in enumerate(jobs)),
     ]
@@ -84,3 +85,24 @@ async def _repeat(services: Services, stop: asyncio.Event, job: Job, after_s: fl
             log.error("job_failed", part=getattr(job.run, "__name__", "job"), exc_info=error)
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), job.interval_s)
+
+
+LIMIT = Gauge("tollhouse_database_pool_limit", "The most database connections that a process opens.")
+OPEN = Gauge("tollhouse_database_pool_open", "Open database connections of a process.")
+IN_USE = Gauge("tollhouse_database_pool_in_use", "Database connections of a process that are in use.")
+WAITING = Gauge("tollhouse_database_pool_waiting", "Tasks of a process that wait for a database connection.")
+
+
+async def sample_pools(pools: Sequence[Pool]) -> None:
+    """Sample these pools every second until cancelled."""
+    try:
+        while True:
+            uses = [pool.use for pool in pools]
+            LIMIT.set(sum(use.limit for use in uses))
+            OPEN.set(sum(use.open for use in uses))
+            IN_USE.set(sum(use.in_use for use in uses))
+            WAITING.set(sum(use.waiting for use in uses))
+            INSTANCE.mark_sampled()
+            await asyncio.sleep(SAMPLE_EVERY_S)
+    finally:
+        INSTANCE.mark_ended()

@@ -45,20 +45,20 @@ class Relay(Struct, frozen=True):
         return f"Relay({self.host}:{self.port})"
 
 
-class MailDeferredError(Exception):
-    """The relay did not accept the email but may accept it later. `error` is one word."""
+class MailError(Exception):
+    """The relay did not accept the email. `error` is one word."""
 
     def __init__(self, error: str) -> None:
         self.error = error
         super().__init__(error)
 
 
-class MailRejectedError(Exception):
-    """The relay rejected the email permanently. `error` is one word."""
+class MailDeferredError(MailError):
+    """It may accept the email later."""
 
-    def __init__(self, error: str) -> None:
-        self.error = error
-        super().__init__(error)
+
+class MailRejectedError(MailError):
+    """It rejected the email permanently."""
 
 
 def parse_relay(url: str) -> Relay:

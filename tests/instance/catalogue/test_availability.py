@@ -5,7 +5,7 @@ import pytest
 from tests.running import CATALOGUE
 from tollhouse.accounts.environments.availability import NO_REQUIREMENTS, MethodRequirements, Offer, offers
 from tollhouse.accounts.environments.payment_settings import MethodChoice, PaymentSettings
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.kernel.catalogue import methods
 from tollhouse.kernel.catalogue.methods import UnavailableReason
 from tollhouse.kernel.ids import Mode
@@ -66,7 +66,7 @@ def test_a_rail_that_is_missing_is_reported_before_what_the_merchant_chose() -> 
 
 
 def test_an_operator_disables_a_method_and_a_currency() -> None:
-    services = extension.read(
+    services = catalogue_file.read(
         b'[methods."sandbox:EUR"]\nenabled = false\n[currencies.USD]\noperations = { payments = false }\n'
     )
     found = reasons(offers("test", OFF, UNCONFIGURED, services))

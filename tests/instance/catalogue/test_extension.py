@@ -10,7 +10,7 @@ from tests.cast import Actor, sign_up
 from tests.pages.console.commands import operator
 from tests.payments.shop import open_link, pay
 from tests.running import CATALOGUE, Service, migrated_database, settings_for
-from tollhouse.instance.catalogue import extension, scales
+from tollhouse.instance import catalogue_file, start_checks
 from tollhouse.instance.database import embedded
 from tollhouse.kernel.catalogue import currencies
 from tollhouse.platform.database.pool import Pool
@@ -41,7 +41,7 @@ def whole_number(least: int) -> str:
 def problems(text: str) -> list[str]:
     """What is wrong with this file, without the name of the setting."""
     with pytest.raises(InvalidSettingsError) as refused:
-        extension.read(text.encode())
+        catalogue_file.read(text.encode())
     assert all(problem.startswith("TOLLHOUSE_CATALOGUE_FILE ") for problem in refused.value.field_errors)
     return [problem.removeprefix("TOLLHOUSE_CATALOGUE_FILE ") for problem in refused.value.field_errors]
 
@@ -56,13 +56,13 @@ def zloty_service(server: embedded.Server, tmp_path: Path) -> Iterator[Service]:
 
 
 def test_an_empty_file_changes_nothing() -> None:
-    services = extension.read(b"")
+    services = catalogue_file.read(b"")
     assert services.currencies == dict(currencies.BUILT_IN)
     assert services == CATALOGUE
 
 
 def test_a_currency_and_a_method_are_added() -> None:
-    services = extension.read((ZLOTY + BANK).encode())
+    services = catalogue_file.read((ZLOTY + BANK).encode())
     assert (services.currencies["PLN"].decimals, services.currencies["PLN"].operations.payments) == (2, True)
     assert services.methods["elixir:PLN"].fees.of(100_000) == 600
     assert services.methods["sandbox:PLN"].type == "simulator"
@@ -71,8 +71,8 @@ def test_a_currency_and_a_method_are_added() -> None:
 
 def test_what_the_module_shows_is_read(tmp_path: Path) -> None:
     (tmp_path / "quest.secret").write_text("ours\n")
-    shown = "\n".join(line[4:] for line in (extension.__doc__ or "").splitlines() if line.startswith("    "))
-    services = extension.read(shown.replace("/etc/tollhouse", str(tmp_path)).encode())
+    shown = "\n".join(line[4:] for line in (catalogue_file.__doc__ or "").splitlines() if line.startswith("    "))
+    services = catalogue_file.read(shown.replace("/etc/tollhouse", str(tmp_path)).encode())
     gold = services.products["quest:gold"]
     assert (gold.game, gold.unit_price_minor, gold.minimum_quantity, gold.recipient_schema["required"]) == (
         "Quest",
@@ -88,10 +88,10 @@ def test_what_the_module_shows_is_read(tmp_path: Path) -> None:
 
 
 def test_the_source_of_prices() -> None:
-    feed = extension.read(b'[price_feed]\nurl = "https://rates.example/eur"\npointer = "/data/rates"').price_feed
+    feed = catalogue_file.read(b'[price_feed]\nurl = "https://rates.example/eur"\npointer = "/data/rates"').price_feed
     assert feed is not None
     assert (feed.pointer, feed.check_url, feed.every_s, feed.change_basis_points) == ("/data/rates", None, 300, 1_000)
-    assert extension.read(b"").price_feed is None
+    assert catalogue_file.read(b"").price_feed is None
     assert problems('[price_feed]\nurl = "ftp://rates.example"')[0].startswith("price_feed.url: ")
     faulty = problems('[price_feed]\nurl = "https://rates.example"\nevery_s = 5\npointer = "rates"')
     assert [one.partition(":")[0] for one in faulty] == ["price_feed.pointer", "price_feed.every_s"]
@@ -125,7 +125,7 @@ def test_game_servers_and_products_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_what_is_built_in_can_be_changed_a_little() -> None:
-    services = extension.read(
+    services = catalogue_file.read(
         b'[methods."sepa:EUR"]\nenabled = false\nfees = { basis_points = 10 }\n'
         b"[currencies.ETH]\noperations = { payments = false }\n"
     )
@@ -182,7 +182,7 @@ def test_all_errors_are_reported_at_once() -> None:
 @pytest.mark.parametrize("raw", [b"[currencies", b"\xff\xfe"])
 def test_what_is_not_toml_is_said_to_be(raw: bytes) -> None:
     with pytest.raises(InvalidSettingsError, match="is not valid TOML"):
-        extension.read(raw)
+        catalogue_file.read(raw)
 
 
 async def currencies_of(actor: Actor) -> dict[str, dict[str, Any]]:
@@ -223,18 +223,18 @@ async def test_decimals_are_held_for_ever(service: Service) -> None:
     pool = Pool(await migrated_database(service.dsn), 1)
     try:
         for text in ("", ZLOTY, ZLOTY):
-            await scales.verify_scales(pool, extension.read(text.encode()))
-        finer = extension.read(ZLOTY.replace("2", "3").encode())
+            await start_checks.verify_scales(pool, catalogue_file.read(text.encode()))
+        finer = catalogue_file.read(ZLOTY.replace("2", "3").encode())
         with pytest.raises(InvalidSettingsError, match=r"currencies\.PLN: amounts in the database have 2 decimals"):
-            await scales.verify_scales(pool, finer)
+            await start_checks.verify_scales(pool, finer)
         with pytest.raises(InvalidSettingsError, match=r"currencies\.PLN"):
-            await scales.verify_scales(pool, CATALOGUE)
+            await start_checks.verify_scales(pool, CATALOGUE)
     finally:
         await pool.close()
 
 
 def test_ways_to_withdraw_and_pairs() -> None:
-    services = extension.read(
+    services = catalogue_file.read(
         ZLOTY.encode()
         + b"""
 [withdrawal_methods."elixir:PLN"]

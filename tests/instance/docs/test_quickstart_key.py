@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
 from tests.cast import PASSWORD, Actor
 from tests.forms import refuses_foreign_forms
-from tollhouse.instance.docs.quickstart import PLACEHOLDER
+from tollhouse.instance.docs.book import PLACEHOLDER
 from tollhouse.pages.dashboard.account.key_presets import BY_NAME
 
 PATH = "/docs/quickstart"

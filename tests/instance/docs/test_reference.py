@@ -105,7 +105,7 @@ def test_usual_descriptions_are_used() -> None:
         assert any(one == name and member.get("description") == about for one, member in members), name
     operations = [shown for methods in document["paths"].values() for shown in methods.values()]
     parameters = [(one["in"], one["name"], one.get("description")) for shown in operations for one in shown["parameters"]]
-    for place, usual in descriptions.USUAL.parameters.items():
+    for place, usual in descriptions.DESCRIPTIONS.parameters.items():
         for name, about in usual.items():
             assert (place, name, about) in parameters, (place, name)
 

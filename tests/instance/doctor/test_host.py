@@ -7,7 +7,7 @@ import pytest
 
 from tollhouse.instance.doctor import host
 from tollhouse.kernel import clock
-from tollhouse.platform.disk import GIB, Disk
+from tollhouse.platform.machine import GIB, Disk
 from tollhouse.platform.settings.config import load
 
 

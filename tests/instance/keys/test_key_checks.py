@@ -10,7 +10,7 @@ import pytest
 from tests.cast import sign_up
 from tests.journeys.test_get_paid import activate_secret
 from tests.running import Service, migrated_database, settings_for
-from tollhouse.instance import key_checks, main
+from tollhouse.instance import main, start_checks
 from tollhouse.instance.database import data_folder, embedded
 from tollhouse.instance.supervisor import new_key, with_keys
 from tollhouse.platform.settings import config
@@ -59,7 +59,7 @@ async def test_a_missing_key_is_refused_until_it_is_given_up(used: Settings) -> 
     without = with_ring(used, NEW)
     assert "tollhouse keys forget old" in await refused(without)
     services = main.create_services(without, connections=1)
-    await key_checks.give_up(services.db, "old")
+    await start_checks.give_up(services.db, "old")
     await services.db.close()
     await main.verify(without)
 

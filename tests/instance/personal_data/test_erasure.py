@@ -19,9 +19,8 @@ from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, 
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email
 from tollhouse.http.services import Services
-from tollhouse.instance.personal_data.erasure import erase_person, find_to_repeat, list_erasures, plan
-from tollhouse.instance.personal_data.export import email_mac
 from tollhouse.instance.personal_data.model import ErasureRecord, PersonErasure
+from tollhouse.instance.personal_data.persons import email_mac, erase_person, find_to_repeat, list_erasures, plan
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv

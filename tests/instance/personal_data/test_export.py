@@ -14,8 +14,8 @@ from tests.payments.bank import refund, sell
 from tests.running import Service
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
-from tollhouse.instance.personal_data.export import export_person
 from tollhouse.instance.personal_data.model import PersonExport
+from tollhouse.instance.personal_data.persons import export_person
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 

@@ -14,8 +14,8 @@ from tests.payments.shop import open_link, visit
 from tests.running import CATALOGUE, Service
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError, SubjectNotFoundError
 from tollhouse.http.services import Services
-from tollhouse.instance.personal_data import merchant_erasure
-from tollhouse.instance.personal_data.merchant_erasure import erase_merchant
+from tollhouse.instance.personal_data import merchants
+from tollhouse.instance.personal_data.merchants import erase_merchant
 from tollhouse.instance.personal_data.model import MerchantErasure
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
@@ -61,7 +61,7 @@ async def adjust(services: Services, actor: Actor, amount_minor: int) -> None:
 async def test_a_merchant_is_erased_once_and_for_good(
     alice: Actor, bob: Actor, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merchant_erasure, "LINKS_AT_ONCE", 1)
+    monkeypatch.setattr(merchants, "LINKS_AT_ONCE", 1)
     merchant_id, customer = UUID(alice.merchant_id), someone("anna")
     for _ in range(2):
         await sell(alice, customer_email=customer)
@@ -93,7 +93,7 @@ async def test_an_erasure_that_was_killed_goes_on(alice: Actor, services: Servic
     await sell(alice, customer_email=someone("anna"))
     await suspend(services, alice)
     await services.transact(
-        lambda work: merchant_erasure.close_merchant(work, merchant_of(alice), context()), clock.now(), OPERATOR
+        lambda work: merchants.close_merchant(work, merchant_of(alice), context()), clock.now(), OPERATOR
     )
     assert (await alice.sql(ROWS, alice.merchant_id))[0]["customers"] == 1
     assert await erase_merchant(services, UUID(alice.merchant_id), context()) == (None, MerchantErasure({}, 1))

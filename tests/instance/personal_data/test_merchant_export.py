@@ -19,7 +19,7 @@ from tests.running import Service
 from tollhouse.accounts.approvals.model import OperatorContext, SubjectNotFoundError
 from tollhouse.http.services import Services
 from tollhouse.instance.personal_data import merchant_store
-from tollhouse.instance.personal_data.merchant_export import export_merchant
+from tollhouse.instance.personal_data.merchants import export_merchant
 from tollhouse.kernel import clock
 
 LEFT_OUT = {

@@ -15,7 +15,7 @@ from tests.rails.bitcoin.wallet import THEIRS, sign
 from tests.transfers.withdrawals.steps import review
 from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.http.services import Services
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.rails import chain_health
@@ -51,7 +51,7 @@ class BitcoinPayer(BitcoinReceiver):
     def __init__(self, actor: Any, services: Services, core: Core, url: str, **settings: Any) -> None:
         super().__init__(actor, services, core, url, **settings)
         described = (METHOD + WITHDRAWAL_METHOD).replace("{name}", self.name)
-        self.services = msgspec.structs.replace(self.services, catalogue=extension.read(described.encode()))
+        self.services = msgspec.structs.replace(self.services, catalogue=catalogue_file.read(described.encode()))
         self.olga = OperatorContext("olga@example.com", clock.now(), "A test.", on_command_line=True)
 
     async def paid(self, *amounts: str) -> None:

@@ -11,7 +11,7 @@ from tests.rails.bitcoin.core import Core
 from tests.rails.bitcoin.wallet import FINGERPRINT, ZPUB
 from tests.rails.evm.offering import Offering, address
 from tollhouse.http.services import Services
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -50,7 +50,7 @@ class BitcoinReceiver(Offering):
         self.services = msgspec.structs.replace(
             services,
             rails=Rails([SANDBOX, self.network]),
-            catalogue=extension.read(METHOD.format(name=self.name).encode()),
+            catalogue=catalogue_file.read(METHOD.format(name=self.name).encode()),
         )
 
     async def look(self, later: timedelta = timedelta()) -> None:

@@ -17,7 +17,7 @@ from tests.rails.contract import RailContract
 from tests.running import CATALOGUE, Service
 from tollhouse.accounts.approvals.model import Reviewer
 from tollhouse.http.services import Services
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -81,7 +81,7 @@ async def services(
     monkeypatch.setattr(bitcoin_looks, "VERIFIED_AT_ONCE", 4)
     monkeypatch.setattr(bitcoin_looks, "WATCHED_AHEAD", 50)
     monkeypatch.setitem(service.rails.providers, (name, "live"), network)
-    method = extension.read(METHOD.format(name=name).replace("BTC", "EUR").encode()).methods[f"{name}:EUR"]
+    method = catalogue_file.read(METHOD.format(name=name).replace("BTC", "EUR").encode()).methods[f"{name}:EUR"]
     monkeypatch.setitem(CATALOGUE.methods, f"{name}:EUR", method)
     await approve_project(alice, "live")
     async with serving(core) as url:

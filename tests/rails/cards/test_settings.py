@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.instance.rails import configured_rails
+from tollhouse.instance.main import configured_rails
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import InvalidSettingsError
 from tollhouse.rails import settings

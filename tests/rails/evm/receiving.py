@@ -12,7 +12,7 @@ from tests.cast import Actor
 from tests.rails.evm.anvil import CHAIN_ID, Anvil, Contract
 from tests.rails.evm.offering import Offering, address
 from tollhouse.http.services import Services
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
@@ -56,7 +56,7 @@ class DepositRail(Offering):
         self.services = msgspec.structs.replace(
             services,
             rails=Rails([SANDBOX, self.network]),
-            catalogue=extension.read(CATALOGUE.format(name=self.name).encode()),
+            catalogue=catalogue_file.read(CATALOGUE.format(name=self.name).encode()),
         )
 
     async def look(self, later: timedelta = timedelta()) -> None:

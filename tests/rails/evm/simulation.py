@@ -17,7 +17,7 @@ from tests.rails.evm.receiving import CATALOGUE
 from tests.rails.evm.simulated_failures import MortalPool, MortalSigner, Risks
 from tests.running import Service
 from tollhouse.http.services import Services
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.kernel import clock
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.refunds import jobs as refund_jobs
@@ -92,7 +92,7 @@ class Simulation:
             sweep_above={"ETH": "0.5", "USDC": "50"},
         )
         self.now = datetime.fromtimestamp(self.chain.head.timestamp, UTC)
-        catalogue = extension.read((CATALOGUE.format(name=NAME) + WITHDRAWALS).encode())
+        catalogue = catalogue_file.read((CATALOGUE.format(name=NAME) + WITHDRAWALS).encode())
         self.web = msgspec.structs.replace(
             services, rails=Rails([SANDBOX, EvmNetwork(NAME, self.settings)]), catalogue=catalogue
         )

@@ -16,7 +16,7 @@ from tests.processes import Serving
 from tests.rails.evm import anvil
 from tests.running import free_port
 from tollhouse.instance.demo import network
-from tollhouse.instance.demo.errors import DemoError
+from tollhouse.instance.demo.programs import DemoError
 from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.evm.network.node import EvmNode
 from tollhouse.rails.settings import EvmSettings

@@ -18,7 +18,7 @@ from tests.command import NURSERY
 from tests.invariants import broken_invariants, last_id
 from tests.rails.evm.paying import MINOR, Payer, make_network, make_payouts
 from tests.running import Service
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.kernel import clock
 from tollhouse.kernel.rails.provider import PayoutOrder, RefundOrder, Submission
 from tollhouse.platform.database.pool import Pool
@@ -152,7 +152,7 @@ def pay_and_die(dsn: str, network: tuple[str, str, str], socket: str, order: byt
 
     async def pay() -> None:
         rail = make_network(*network)
-        payouts = make_payouts(Pool(dsn, 1), extension.load(None), rail, Path(socket))
+        payouts = make_payouts(Pool(dsn, 1), catalogue_file.load(None), rail, Path(socket))
         setattr({"store": store, "sending": sending, "signer": payouts.signer}[line[0]], line[1], kill)
         await rail.payout(msgspec.json.decode(order, type=PayoutOrder))
 

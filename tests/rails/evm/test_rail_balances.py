@@ -15,7 +15,7 @@ from tests.rails.evm.test_sweeps import Collector, collector
 from tests.transfers.withdrawals.steps import review
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
-from tollhouse.instance.catalogue import extension
+from tollhouse.instance import catalogue_file
 from tollhouse.instance.monitoring.database_metrics import read_metrics
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
@@ -47,7 +47,7 @@ class Rail:
     def __init__(self, payer: Payer, receiver: Receiver) -> None:
         self.receiver, self.name, self.chain = receiver, receiver.name, receiver.chain
         described = (CATALOGUE + WITHDRAWALS).format(name=self.name)
-        self.services = msgspec.structs.replace(receiver.services, catalogue=extension.read(described.encode()))
+        self.services = msgspec.structs.replace(receiver.services, catalogue=catalogue_file.read(described.encode()))
         receiver.services = self.services
         socket = payer.signer.policy.socket
         receiver.network.settings = msgspec.structs.replace(receiver.network.settings, signer_socket=str(socket))

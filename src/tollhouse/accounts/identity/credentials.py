@@ -14,8 +14,8 @@ from tollhouse.kernel import limits, messages
 from tollhouse.kernel.errors import FieldError
 from tollhouse.kernel.names import is_readable
 from tollhouse.platform import passwords
-from tollhouse.platform.common_passwords import is_common
 from tollhouse.platform.database.pool import Pool, Row
+from tollhouse.platform.passwords import is_common
 
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
 COMMON_PASSWORD = "This is one of the 30,000 most common passwords, or a short text repeated. Choose another password."  # noqa: S105

@@ -16,20 +16,19 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page
 from tollhouse.http.services import Services
+from tollhouse.instance.api.health import require_ready
 from tollhouse.instance.api.reference import read
-from tollhouse.instance.docs import book, quickstart, reference
+from tollhouse.instance.docs import book, reference
 from tollhouse.instance.docs.book import Chapter, chapters
 from tollhouse.instance.docs.code import tabs
-from tollhouse.instance.docs.contents import CODES, REFERENCE, TRIAL, Contents, contents_of
 from tollhouse.instance.docs.endpoint import EndpointView, endpoint_of
-from tollhouse.instance.docs.entries import ReferenceEntry, entries, grouped
+from tollhouse.instance.docs.entries import CODES, REFERENCE, TRIAL, Contents, ReferenceEntry, contents_of, entries, grouped
+from tollhouse.instance.docs.samples import can_be_tried, offers, trial_of
 from tollhouse.instance.docs.search import QUERY_CHARS_MAX, SearchIndex, places
-from tollhouse.instance.docs.trial import can_be_tried, offers, trial_of
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import DOCS_PAGES_PER_MIN, DOCS_SEARCHES_PER_MIN
 from tollhouse.pages.dashboard.account.key_presets import BY_NAME as PRESETS
 from tollhouse.platform.database.pool import Pool
-from tollhouse.platform.server.health import require_ready
 from tollhouse.platform.settings.config import Settings
 
 OPERATIONS = Operations(PAGES)
@@ -185,8 +184,8 @@ def _page(request: Request, template: str, path: str, **context: Any) -> Respons
 
 def _quickstart_page(request: Request, person: Person | None, api_key: str = "") -> Response:
     """Never stored: it depends on the session, and may have a key."""
-    found = _chapters(request.services.settings)[quickstart.NAME]
-    shown = quickstart.with_key(found, api_key) if api_key else found
+    found = _chapters(request.services.settings)[book.QUICKSTART]
+    shown = book.with_key(found, api_key) if api_key else found
     response = _page(request, "docs/quickstart.html", found.path, chapter=shown, person=person, api_key=api_key)
     response.headers["Cache-Control"] = "no-store"
     return response

@@ -9,9 +9,12 @@ from tollhouse.accounts.identity.guards import anyone
 from tollhouse.http.operations import Operations, Surface
 from tollhouse.http.services import Services
 from tollhouse.instance.api.health_store import ReadinessParts, read_parts
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.examples import example
+from tollhouse.platform.database.migrations import MigrationsDisagreeError, require_applied
+from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.log.events import lost_lines
-from tollhouse.platform.server.health import require_ready
+from tollhouse.platform.server.listening import DRAINING
 
 OPERATIONS = Operations(Surface("health", "", cors=False, html=False))
 
@@ -44,3 +47,16 @@ async def ready(services: Services, now: datetime) -> Readiness:
     """
     await require_ready(services.db)
     return Readiness("ok", lost_lines(), await read_parts(services.db, services.keys, now, services.settings.data_dir))
+
+
+async def require_ready(db: Pool) -> None:
+    """Raises connection errors, and `TemporarilyUnavailable` if the process stops or the schema is not that of this version.
+
+    A newer schema is accepted: migrations work beside the version before them, and an upgrade applies them first.
+    """
+    if DRAINING.has_begun:
+        raise TemporarilyUnavailable(detail="the process is stopping")
+    try:
+        await require_applied(db)
+    except MigrationsDisagreeError as error:
+        raise TemporarilyUnavailable(detail=str(error)) from None

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from tollhouse.kernel.limits import WORKER_SILENT_AFTER_S
 from tollhouse.platform.database.pool import Pool
-from tollhouse.platform.disk import disk_of
 from tollhouse.platform.encryption import KeyRing
+from tollhouse.platform.machine import disk_of
 
 RUNNING_WITHIN = timedelta(seconds=WORKER_SILENT_AFTER_S)
 PARTITIONS_AHEAD = timedelta(hours=1)

@@ -27,8 +27,8 @@ from tollhouse.http.openapi_schemas import Json
 from tollhouse.http.operations import AUTHORIZE, DASHBOARD, INTEGRATION, PROTOCOL, Operation, Operations, Surface
 from tollhouse.http.responses import ENCODER
 from tollhouse.http.services import Services
-from tollhouse.instance.api import descriptions, health
-from tollhouse.instance.api.examples import USUAL
+from tollhouse.instance.api import health
+from tollhouse.instance.api.descriptions import DESCRIPTIONS, EXAMPLES
 from tollhouse.instance.slices import EVENT_SPECS, operations
 from tollhouse.kernel.errors import AuthenticationRequired, CrossOriginForbidden, InvalidRequest
 from tollhouse.kernel.scopes import ALL, PERMISSIONS
@@ -70,8 +70,8 @@ def encoded(settings: Settings) -> bytes:
         operations=described(),
         surfaces=SURFACES,
         event_specs=EVENT_SPECS,
-        usual=USUAL,
-        descriptions=descriptions.USUAL,
+        usual=EXAMPLES,
+        descriptions=DESCRIPTIONS,
         security_schemes=_security_schemes(settings),
         admission=_admission,
         idempotency_errors=(IdempotencyKeyReused, IdempotencyInProgress),

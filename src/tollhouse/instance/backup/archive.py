@@ -154,29 +154,29 @@ def _extract(tar: tarfile.TarFile, member: str, folder: Path) -> None:
 
 
 def _run(program: str, dsn: str, *arguments: str) -> None:
-    parts = urlsplit(dsn)
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
+    parts, environment = urlsplit(dsn), dict[str, str]()
     if parts.password is not None:  # every user of the machine can read arguments
         environment["PGPASSWORD"] = unquote(parts.password)
         parts = parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", "@", 1))
-    done = subprocess.run(  # noqa: S603 - PostgreSQL's own program
-        [_program(program), f"--dbname={urlunsplit(parts)}", *arguments],
-        env=environment,
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode:
-        raise BackupError(f"{program} failed: {done.stderr.decode(errors='replace').strip()}")
+    run(_program(program), f"--dbname={urlunsplit(parts)}", *arguments, **environment)
 
 
-def _program(name: str) -> str:
+def _program(name: str) -> Path:
     try:
-        return str(embedded.carried_binaries() / "bin" / name)
+        return embedded.carried_binaries() / "bin" / name
     except embedded.EmbeddedError:
         found = shutil.which(name)
         if found is None:
             raise BackupError(f"{name} is required. Install PostgreSQL's client programs.") from None
-        return found
+        return Path(found)
+
+
+def run(program: Path, *arguments: str, **more: str) -> None:
+    """Run a program of PostgreSQL, with no environment of PostgreSQL but this. Raises `BackupError` if it fails."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PG")} | more
+    done = subprocess.run([program, *arguments], env=environment, capture_output=True, check=False)  # noqa: S603 - PostgreSQL's
+    if done.returncode:
+        raise BackupError(f"{program.name} failed: {done.stderr.decode(errors='replace').strip()}")
 
 
 def sha256(file: Path) -> str:

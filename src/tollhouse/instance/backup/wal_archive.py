@@ -1,5 +1,7 @@
 """The WAL archive of the embedded database: base backups and the WAL since, from which any point in time is recovered.
 
+A cluster that is unpacked from it replays WAL until a point in time, then takes writes.
+
 archive-id       the data folder that this archive belongs to, by the same file in it
 wal/             segments, written by pg_receivewal; the last one ends in `.partial`
 wal-until-TIME/  segments before a gap
@@ -11,7 +13,6 @@ import os
 import re
 import secrets
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +23,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from tollhouse.instance.backup.archive import MANIFEST, BackupError, Manifest
-from tollhouse.instance.database.cluster import MAJOR, Cluster
+from tollhouse.instance.backup.archive import MANIFEST, BackupError, Manifest, run
+from tollhouse.instance.database import embedded
+from tollhouse.instance.database.cluster import CUSTOM_FILE, MAJOR, Cluster
 from tollhouse.instance.database.data_folder import ARCHIVE_ID, EmbeddedError
 from tollhouse.kernel import clock
 from tollhouse.platform import private_files
@@ -101,7 +103,7 @@ def write_base(cluster: Cluster, archive: Path, manifest: Manifest, keep: int) -
             shutil.rmtree(unfinished)
         aside = archive / BASES / f"new{PARTIAL}"
         options = ["--format=tar", "--compress=client-gzip:1", "--wal-method=stream", "--checkpoint=fast", "--no-password"]
-        _run(cluster, "pg_basebackup", f"--dbname={cluster.dsn}", f"--pgdata={aside}", *options)
+        run(cluster.binaries / "bin" / "pg_basebackup", f"--dbname={cluster.dsn}", f"--pgdata={aside}", *options)
         _verify(cluster, aside)
         moment = clock.now()  # when it is complete: no earlier time can be recovered from it
         manifest = msgspec.structs.replace(manifest, created_at=clock.stamp(moment))
@@ -240,16 +242,7 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
 
 def _verify(cluster: Cluster, folder: Path) -> None:
     """Compare each file with pg_basebackup's manifest. The WAL in it is not parsed, as it is a tar file."""
-    _run(cluster, "pg_verifybackup", "--no-parse-wal", "--quiet", f"--ignore={MANIFEST}", str(folder))
-
-
-def _run(cluster: Cluster, program: str, *arguments: str) -> None:
-    environment = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
-    done = subprocess.run(  # noqa: S603 - our own binaries
-        [cluster.binaries / "bin" / program, *arguments], env=environment, capture_output=True, check=False
-    )
-    if done.returncode:
-        raise BackupError(f"{program} failed: {done.stderr.decode(errors='replace').strip()}")
+    run(cluster.binaries / "bin" / "pg_verifybackup", "--no-parse-wal", "--quiet", f"--ignore={MANIFEST}", str(folder))
 
 
 @contextmanager
@@ -265,3 +258,42 @@ def _sole_writer(archive: Path) -> Iterator[None]:
 def _read_id(folder: Path) -> str | None:
     file = folder / ARCHIVE_ID
     return file.read_text().strip() if file.exists() else None
+
+
+RECOVERS_WITHIN_S = 7 * 86_400
+LAST_TRANSACTION = re.compile(r"last completed transaction was at log time ([^\n]+)")
+TOO_LATE = "recovery ended before configured recovery target was reached"
+FATAL = re.compile(r"FATAL:\s+([^\n]+)")
+
+
+def recover(data_dir: Path, until: datetime | None) -> embedded.Server:
+    """The running server after recovery until this time, or to the end of the WAL. Raises `BackupError`."""
+    cluster = embedded.locate(data_dir)
+    file = cluster.folder / CUSTOM_FILE
+    file.write_text(_configuration(until))
+    file.chmod(0o644)
+    try:
+        return embedded.start(data_dir, RECOVERS_WITHIN_S)
+    except EmbeddedError as error:
+        raise BackupError(reason(cluster.folder / "postgres.log", str(error))) from None
+    finally:
+        file.unlink()
+
+
+def _configuration(until: datetime | None) -> str:
+    """All WAL is in pg_wal. Nobody reads during recovery, so limits may be lower than those of the lost server."""
+    lines = ["restore_command = 'false'", "hot_standby = off", "recovery_target_timeline = 'current'"]
+    if until is not None:
+        lines += [f"recovery_target_time = '{until.isoformat(sep=' ')}'", "recovery_target_action = 'promote'"]
+    return "\n".join(lines) + "\n"
+
+
+def reason(log: Path, error: str) -> str:
+    """Why the recovery failed, by the log of the server; the error itself if that does not say."""
+    text = log.read_text(errors="replace") if log.exists() else ""
+    if TOO_LATE in text:
+        last = LAST_TRANSACTION.search(text)
+        ends = f"at {last[1]}" if last else "at the base backup"
+        return f"The WAL in the archive ends {ends}. Choose an earlier time, or leave out --to-time to recover all of it."
+    fatal = FATAL.findall(text)
+    return f"The database could not be recovered: {fatal[-1]}" if fatal else error

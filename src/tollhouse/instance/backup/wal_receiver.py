@@ -1,21 +1,26 @@
-"""Streams the WAL of the embedded database into its archive, with PostgreSQL's pg_receivewal.
+"""Fills the WAL archive of the embedded database: WAL by PostgreSQL's pg_receivewal, and a base backup when one is due.
 
 A replication slot keeps the WAL that the archive does not have yet. What it keeps is bounded by `max_slot_wal_keep_size`, so
 an archive that fails never fills the disk of the database: payments go on. Beyond the bound, the archive has a gap.
 """
 
 import asyncio
+import os
+import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import asyncpg
 
-from tollhouse.instance.backup import wal_archive, wal_archive_store
+from tollhouse.instance.backup import store, wal_archive
 from tollhouse.instance.database.cluster import Cluster
+from tollhouse.kernel import clock
 from tollhouse.platform.database.errors import UNREACHABLE
-from tollhouse.platform.database.pool import connect
+from tollhouse.platform.database.pool import Tx, connected
 from tollhouse.platform.log.events import log
 
 SLOT = "tollhouse_archive"
@@ -28,6 +33,9 @@ REMOVED = "has already been removed"
 ADVICE_GAP = "run `tollhouse backup base`: until then, no time after this can be recovered"
 ADVICE_OFF = "no time from now on can be recovered"
 ADVICE_FAILED = "payments go on; points in time after this cannot be recovered until the archive works again"
+CHECK_EVERY_S = 600
+COMMAND = (sys.executable, "-m", "tollhouse", "backup", "base")
+ADVICE_BASE = "Run `tollhouse backup base`; the service tries again in 10 minutes."
 
 
 class WalReceiver:
@@ -85,12 +93,9 @@ class WalReceiver:
 
     async def _receive(self) -> str:
         """Receive until the connection ends. Returns what pg_receivewal printed."""
-        connection = await connect(self._cluster.dsn)
-        try:
-            await ensure_slot(connection)
-            await connection.execute(wal_archive_store.END_RECEIVER, SLOT, RECEIVER_ENDS_WITHIN_MS)
-        finally:
-            await connection.close()
+        async with connected(self._cluster.dsn) as tx:
+            await ensure_slot(tx)
+            await tx.execute(store.END_RECEIVER, SLOT, RECEIVER_ENDS_WITHIN_MS)
         if self._stopping.is_set():
             return ""
         self._child = self._launch()
@@ -118,33 +123,70 @@ class WalReceiver:
         """Begin a new folder, with a new slot: the position of this one may be what is no longer on the server."""
         try:
             wal_archive.set_aside(self._archive)
-            connection = await connect(self._cluster.dsn)
-            try:
-                await connection.execute(wal_archive_store.END_RECEIVER, SLOT, RECEIVER_ENDS_WITHIN_MS)
-                await connection.execute(wal_archive_store.DROP_SLOT, SLOT)
-            finally:
-                await connection.close()
+            async with connected(self._cluster.dsn) as tx:
+                await tx.execute(store.END_RECEIVER, SLOT, RECEIVER_ENDS_WITHIN_MS)
+                await tx.execute(store.DROP_SLOT, SLOT)
         except (*UNREACHABLE, OSError, asyncpg.PostgresError) as error:
             log.error("wal_archive_failed", folder=str(self._archive), detail=str(error), advice=ADVICE_FAILED)
         else:
             log.error("wal_archive_gap", folder=str(self._archive), advice=ADVICE_GAP)
 
 
-async def ensure_slot(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+async def ensure_slot(tx: Tx) -> None:
     """Create the slot, also where the server gave it up because it would have kept too much."""
-    status = await connection.fetchval(wal_archive_store.SLOT_STATUS, SLOT)
+    status = await tx.fetchval(store.SLOT_STATUS, SLOT)
     if status == "lost":
-        await connection.execute(wal_archive_store.DROP_SLOT, SLOT)
+        await tx.execute(store.DROP_SLOT, SLOT)
     if status in {None, "lost"}:
-        await connection.execute(wal_archive_store.CREATE_SLOT, SLOT)
+        await tx.execute(store.CREATE_SLOT, SLOT)
 
 
 async def end(cluster: Cluster) -> None:
     """Stop keeping WAL for an archive that is no longer configured."""
-    connection = await connect(cluster.dsn)
-    try:
-        await connection.execute(wal_archive_store.END_RECEIVER, SLOT, RECEIVER_ENDS_WITHIN_MS)
-        if await connection.fetch(wal_archive_store.DROP_SLOT, SLOT):
+    async with connected(cluster.dsn) as tx:
+        await tx.execute(store.END_RECEIVER, SLOT, RECEIVER_ENDS_WITHIN_MS)
+        if await tx.fetch(store.DROP_SLOT, SLOT):
             log.warning("wal_archive_off", advice=ADVICE_OFF)
-    finally:
-        await connection.close()
+
+
+def is_due(archive: Path, now: datetime, every: timedelta) -> bool:
+    """Whether nothing can be recovered without a new base backup, or the newest one is too old."""
+    newest, gap = wal_archive.newest_base_at(archive), wal_archive.newest_gap_at(archive)
+    return newest is None or now - newest >= every or (gap is not None and gap >= newest)
+
+
+class BaseBackups:
+    """Runs `tollhouse backup base` whenever one is due, until it is stopped."""
+
+    def __init__(self, archive: Path, every: timedelta) -> None:
+        self._archive = archive
+        self._every = every
+
+    async def keep(self, stop: asyncio.Event) -> None:
+        """Look every 10 minutes. What fails is logged, and the service goes on."""
+        while not stop.is_set():
+            try:
+                if is_due(self._archive, clock.now(), self._every):
+                    await self._write(stop)
+            except (OSError, ValueError) as error:
+                log.error("base_backup_failed", folder=str(self._archive), detail=str(error), advice=ADVICE_BASE)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), CHECK_EVERY_S)
+
+    async def _write(self, stop: asyncio.Event) -> None:
+        """Write one, in a process group of its own, which ends with the service. The next one removes what it leaves."""
+        child = await asyncio.create_subprocess_exec(
+            *COMMAND, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+        )
+        talking, stopping = asyncio.create_task(child.communicate()), asyncio.create_task(stop.wait())
+        await asyncio.wait({talking, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not talking.done():
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
+        _, printed = await talking
+        if child.returncode == 0:
+            log.info("base_backup_written", folder=str(self._archive))
+        elif not stop.is_set():
+            detail = " ".join(printed.decode(errors="replace").split())[-1_000:]
+            log.error("base_backup_failed", folder=str(self._archive), detail=detail, advice=ADVICE_BASE)

@@ -1,11 +1,16 @@
-"""What the commands of `tollhouse operator` share: parameters, the acting operator, and how results are printed."""
+"""What commands share: the database, options, the acting operator, and how results are printed."""
 
+import asyncio
 import re
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar, cast
 from uuid import UUID
 
+import asyncpg
 import msgspec
 from cyclopts import Parameter
 
@@ -18,21 +23,29 @@ from tollhouse.accounts.approvals.model import (
     is_reason,
 )
 from tollhouse.http.services import Services, Work
-from tollhouse.instance.cli.database import NoDatabaseError, run_with_services
-from tollhouse.instance.cli.options import stderr
+from tollhouse.instance import main as root
+from tollhouse.instance import supervisor
+from tollhouse.instance.cli.options import Json, stderr
+from tollhouse.instance.database import data_folder, embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.names import escape_unreadable
+from tollhouse.platform.failure import Failure
+from tollhouse.platform.settings import config
 
+CONNECTIONS = 1
 T = TypeVar("T")
 SIGNED = re.compile(r"(?P<sign>-?)(?P<amount>[0-9.]+)")
 
 
-class UsageError(ValueError):
-    """An argument is invalid: exit status 2."""
+class UsageError(Failure):
+    """An argument is invalid."""
+
+    exit_status = 2
 
 
 class Recorded(Protocol):
@@ -67,42 +80,109 @@ def _validate_reason(_: Any, value: Any) -> None:
         raise ValueError(str(REASON_RULE))
 
 
-Reason = Annotated[str, Parameter(help="The reason, stored in the history.", validator=_validate_reason)]
-OptionalReason = Annotated[str | None, Parameter(help="The reason, stored in the history.", validator=_validate_reason)]
+REASON = Parameter(help="The reason, stored in the history.", validator=_validate_reason)
 By = Annotated[
     str | None, Parameter(name="--as", help="Email address of the acting operator. Default: the local administrator.")
 ]
+DryRun = Annotated[bool, Parameter(negative=(), help="Show what would be exported, and export nothing.")]
+Confirmed = Annotated[bool, Parameter(negative=(), help="Do not ask for confirmation.")]
 MerchantArgument = Annotated[UUID, Parameter(help="The merchant's ID.")]
+CurrencyArgument = Annotated[str, Parameter(help="The currency code.")]
 
 
-async def operator_context(services: Services, reason: str | None, by: str | None) -> OperatorContext:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Acting:
+    """Options of an operator's action: who acts, and whether JSON is printed."""
+
+    by: By = None
+    as_json: Json = False
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class WithReason(Acting):
+    """Options of an action that needs a reason."""
+
+    reason: Annotated[str, REASON]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class WithOptionalReason(Acting):
+    """Options of an action that may have a reason."""
+
+    reason: Annotated[str | None, REASON] = None
+
+
+ACTING, NO_REASON = Acting(), WithOptionalReason()
+"""The defaults."""
+
+
+@contextmanager
+def database() -> Iterator[config.Settings]:
+    """The settings with a database URL; starts the embedded database if none is configured and it is not running."""
+    settings = data_folder.load_for_command()
+    if settings.database_url is not None:
+        yield settings
+        return
+    settings = supervisor.with_keys(settings)  # a new data folder gets its keys before its database
+    with embedded.borrowed(settings.data_dir) as cluster:
+        yield cluster.settings(settings)
+
+
+def run(action: Callable[[Services], Awaitable[T]]) -> T:
+    """The result of an action on the database. Raises `Failure` with a message for the operator."""
+
+    async def with_services(settings: config.Settings) -> T:
+        services = root.create_services(settings, connections=CONNECTIONS)
+        try:
+            return await action(services)
+        finally:
+            await services.close()
+
+    try:
+        with database() as settings:
+            return asyncio.run(with_services(settings))
+    except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
+        raise Failure("The database has a different schema version than this program. Run `tollhouse migrate`.") from None
+    except (asyncpg.LockNotAvailableError, asyncpg.QueryCanceledError):
+        raise Failure("The database is busy. Run the command again.") from None
+    except TemporarilyUnavailable:
+        raise Failure("The database cannot be reached.") from None
+    except OperatorRefusedError as error:
+        raise Failure(str(error)) from None
+
+
+async def operator_context(services: Services, options: Acting) -> OperatorContext:
     """The context of the operator with this email address, or of the local administrator.
 
     Raises `OperatorRefusedError` if there is no such operator.
     """
-    name = LOCAL_ADMINISTRATOR if by is None else await rules.ensure_operator(services.db, by)
+    name = LOCAL_ADMINISTRATOR if options.by is None else await rules.ensure_operator(services.db, options.by)
+    reason = options.reason if isinstance(options, WithReason | WithOptionalReason) else None
     return OperatorContext(name, clock.now(), reason, on_command_line=True)
 
 
-def act(
-    change: Callable[[Work, OperatorContext], Awaitable[R]], reason: str | None, by: str | None, *, as_json: bool
-) -> int:
-    """Run an operator's action in one transaction and print it. Returns the exit status."""
-    return print_action(
-        run_as(
-            lambda services, context: services.transact(lambda work: change(work, context), context.at, OPERATOR), reason, by
-        ),
-        as_json=as_json,
-    )
+def run_as(action: Callable[[Services, OperatorContext], Awaitable[T]], options: Acting = ACTING) -> T:
+    """The result of an operator's action."""
+
+    async def with_context(services: Services) -> T:
+        return await action(services, await operator_context(services, options))
+
+    return run(with_context)
 
 
-def print_action(action: Recorded | int, *, as_json: bool) -> int:
-    """Print the action with its subject and where the history has it. Returns the exit status."""
-    if isinstance(action, int):
-        return action
-    print(msgspec.json.encode(action).decode() if as_json else action.summary)
+def act_with(change: Callable[[Services, OperatorContext], Awaitable[R]], options: Acting) -> None:
+    """Run an operator's action, and print it with where the history has it."""
+    action = run_as(change, options)
+    print(msgspec.json.encode(action).decode() if options.as_json else action.summary)
     print_recorded(action)
-    return 0
+
+
+def act(change: Callable[[Work, OperatorContext], Awaitable[R]], options: Acting) -> None:
+    """Run an operator's action in one transaction, and print it."""
+    act_with(lambda services, context: services.transact(lambda work: change(work, context), context.at, OPERATOR), options)
 
 
 def print_recorded(action: Recorded, note: str = "") -> None:
@@ -118,16 +198,18 @@ def can_confirm() -> bool:
     return False
 
 
-def print_rows(name: str, read: Callable[[Services], Awaitable[Sequence[Any]]], *, as_json: bool) -> int:
-    """Print the rows that `read` returns, one a line below the names of their fields. Returns the exit status."""
+def is_export_confirmed(*, yes: bool) -> bool:
+    """Whether payouts may be exported: a person is asked, unless the answer was given as an option."""
+    return yes or (can_confirm() and input("Export these payouts? Type yes: ") == "yes")
+
+
+def print_rows(name: str, read: Callable[[Services], Awaitable[Sequence[Any]]], *, as_json: bool) -> None:
+    """Print the rows that `read` returns, one a line below the names of their fields."""
     rows = run(read)
-    if isinstance(rows, int):
-        return rows
     if as_json:
         print(msgspec.json.encode({name: rows}).decode())
-        return 0
-    print_table(rows)
-    return 0
+    else:
+        print_table(rows)
 
 
 def print_table(rows: Sequence[Any]) -> None:
@@ -167,24 +249,10 @@ def read_signed(text: str, currency: Currency) -> int:
     return -amount_minor if parts["sign"] else amount_minor
 
 
-def run_as(
-    action: Callable[[Services, OperatorContext], Awaitable[T]], reason: str | None = None, by: str | None = None
-) -> T | int:
-    """The result of an operator's action, or the exit status of a failure."""
-
-    async def with_context(services: Services) -> T:
-        return await action(services, await operator_context(services, reason, by))
-
-    return run(with_context)
-
-
-def run(action: Callable[[Services], Awaitable[T]]) -> T | int:
-    """The result of the action, or the exit status of a failure."""
+def read_limited(file: Path, bytes_max: int) -> bytes:
+    """A file, read up to one byte over the size limit. Raises `OperatorRefusedError`."""
     try:
-        return run_with_services(action)
-    except UsageError as error:
-        stderr.print(str(error), style="red", markup=False)
-        return 2
-    except (OperatorRefusedError, NoDatabaseError) as error:
-        stderr.print(str(error), style="red", markup=False)
-        return 1
+        with file.open("rb") as opened:
+            return opened.read(bytes_max + 1)
+    except OSError as error:
+        raise OperatorRefusedError(f"{file} cannot be read: {error.strerror}.") from None

@@ -17,7 +17,7 @@ from tollhouse.instance.backup import encryption as backup_encryption
 from tollhouse.instance.backup import wal_archive, wal_receiver
 from tollhouse.instance.backup.archive import Manifest
 from tollhouse.instance.backup.encryption import BackupError
-from tollhouse.instance.cli.database import database
+from tollhouse.instance.cli.actions import database
 from tollhouse.instance.cli.options import stderr
 from tollhouse.instance.cli.restore import (
     Backup,
@@ -31,7 +31,7 @@ from tollhouse.instance.cli.restore import (
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.platform.database import migrations
-from tollhouse.platform.database.pool import connect
+from tollhouse.platform.database.pool import connected
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import Settings
 
@@ -93,11 +93,8 @@ def base(*, keep: Annotated[int, Parameter(help="Base backups to keep.", validat
 async def _prepare_archive(settings: Settings) -> None:
     """From the base backup on, the server keeps WAL until the archive has it, also while the service is stopped."""
     await root.verify(settings)
-    connection = await connect(settings.migration_database_url or "")
-    try:
-        await wal_receiver.ensure_slot(connection)
-    finally:
-        await connection.close()
+    async with connected(settings.migration_database_url or "") as tx:
+        await wal_receiver.ensure_slot(tx)
 
 
 def _manifest(settings: Settings, moment: datetime) -> Manifest:

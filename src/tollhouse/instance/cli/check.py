@@ -1,7 +1,8 @@
-"""`tollhouse check`: verify the invariants. Exits 0 if all hold, 1 if some are broken, 2 if the check could not finish."""
+"""`tollhouse check`: verify the invariants. `tollhouse heads`: signed heads of the hash chain, to keep elsewhere."""
 
 import asyncio
 import signal
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,9 @@ from cyclopts import App, Parameter
 from msgspec.structs import replace
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tollhouse.http.services import Services
 from tollhouse.instance.checks.run import CheckUnfinishedError, Report, Scope, check
-from tollhouse.instance.cli.database import database
+from tollhouse.instance.cli.actions import database, run
 from tollhouse.instance.cli.options import Json, stderr
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import foreign_json
@@ -32,6 +34,7 @@ HeadFile = Annotated[
     Path | None,
     Parameter(name="--head", help="A file of heads from `tollhouse heads`, kept elsewhere, to compare with the database."),
 ]
+Since = Annotated[datetime | None, Parameter(help="Print every head since this day or time (UTC) instead of the last one.")]
 
 
 class InvalidHeadsError(ValueError):
@@ -102,3 +105,17 @@ def _unfinished(reason: str, *, as_json: bool) -> int:
         print(msgspec.json.encode({"finished": False, "reason": reason}).decode())
     stderr.print(f"The check could not finish: {reason}", style="red", markup=False)
     return UNFINISHED
+
+
+def print_heads(*, since: Since = None) -> None:
+    """Print the signed head of the hash chain, as a line of JSON. Compare it later: `tollhouse check --head FILE`."""
+
+    async def list_heads(services: Services) -> list[Head]:
+        async with services.db.connection() as tx:
+            return await chain.list_heads(tx, since if since is None or since.tzinfo else since.replace(tzinfo=UTC))
+
+    heads = run(list_heads)
+    for head in heads:
+        print(msgspec.json.encode(head).decode())
+    if not heads:
+        stderr.print("There is no head yet. The worker signs one every hour.")

@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 from cyclopts import App, Parameter
 
 from tollhouse.instance import main as root
@@ -50,8 +49,7 @@ def upgrade(*, binaries: Binaries) -> int:
             server = database_upgrade.start(new)
             try:
                 backup.load(new.dsn, dump)
-                urls = {"database_url": new.application_dsn, "migration_database_url": new.dsn}
-                broken = asyncio.run(_complete(msgspec.structs.replace(settings, **urls), is_own=is_own))
+                broken = asyncio.run(_complete(new.settings(settings), is_own=is_own))
             finally:
                 server.stop()
         finally:

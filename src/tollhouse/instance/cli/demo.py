@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 from tollhouse.instance import supervisor
 from tollhouse.instance.cli.options import Host, Port, give_up_rights, settings_for
-from tollhouse.instance.cli.supervised import run_supervised
+from tollhouse.instance.forks import run_supervised
 from tollhouse.platform.server import listening
 from tollhouse.platform.settings import config
 

@@ -9,14 +9,15 @@ from msgspec import Struct, field
 
 from tollhouse.accounts.identity import key_rotation, second_factor
 from tollhouse.http.services import Services
-from tollhouse.instance import key_checks
-from tollhouse.instance.cli.database import NoDatabaseError, run_with_services
+from tollhouse.instance import start_checks
+from tollhouse.instance.cli.actions import run
 from tollhouse.instance.cli.options import Json, stderr
 from tollhouse.instance.supervisor import new_key
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.oauth import store as mac_keys_store
 from tollhouse.platform.database import connections
+from tollhouse.platform.failure import Failure
 from tollhouse.webhooks.events import secrets as signing_secrets
 
 app = App(name="keys", help="Create encryption keys and rotate them without downtime. See docs/keys.md.")
@@ -50,7 +51,7 @@ class Rotation(Struct, frozen=True):
         return [key for key in self.keys if key.needed and not key.in_use]
 
 
-class OtherRingsError(Exception):
+class OtherRingsError(Failure):
     """Running processes encrypt with another key."""
 
 
@@ -63,11 +64,7 @@ def new(*, key_id: KeyId = None) -> None:
 @app.command
 def rotate(*, as_json: Json = False) -> int:
     """Re-encrypt all secrets with the first key of the ring. Exits 1 while an older key is still needed."""
-    try:
-        done = run_with_services(rotate_ring)
-    except (NoDatabaseError, OtherRingsError) as error:
-        stderr.print(str(error), style="red", markup=False)
-        return 1
+    done = run(rotate_ring)
     if as_json:
         print(msgspec.json.encode(done).decode())
     else:
@@ -81,14 +78,9 @@ def rotate(*, as_json: Json = False) -> int:
 
 
 @app.command
-def forget(key_id: str) -> int:
+def forget(key_id: str) -> None:
     """Give up a lost key. The service starts without it, and the secrets encrypted with it stay unreadable."""
-    try:
-        run_with_services(lambda services: key_checks.give_up(services.db, key_id))
-    except NoDatabaseError as error:
-        stderr.print(str(error), style="red", markup=False)
-        return 1
-    return 0
+    run(lambda services: start_checks.give_up(services.db, key_id))
 
 
 async def rotate_ring(services: Services) -> Rotation:

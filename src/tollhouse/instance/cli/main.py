@@ -4,9 +4,11 @@ Commands are imported when they are used, so that `serve` can start the database
 """
 
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,14 +25,31 @@ from tollhouse.instance.cli.options import (
     settings_for,
     stderr,
 )
-from tollhouse.instance.cli.supervised import run_supervised
+from tollhouse.instance.forks import run_supervised
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform import allocator
+from tollhouse.platform import machine
 from tollhouse.platform.failure import Failure
 from tollhouse.platform.log import events as log
-from tollhouse.platform.program_version import program_version
 from tollhouse.platform.server import listening
 from tollhouse.platform.settings import config, env_files
+
+DEVELOPMENT = ".dev"
+CHECKOUT = Path(__file__).parents[4]
+GIT_WITHIN_S = 5
+
+
+def program_version() -> str:
+    """The version, such as `0.3.0`. Between releases also the commit: `0.3.0.dev0 (1a2b3c4d5e)`."""
+    own = version("tollhouse")
+    if DEVELOPMENT not in own or not (CHECKOUT / ".git").exists():
+        return own
+    words = ["git", "-C", str(CHECKOUT), "-c", "safe.directory=*", "rev-parse", "--short=10", "HEAD"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=GIT_WITHIN_S)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return own
+    return f"{own} ({done.stdout.strip()})"
+
 
 app = App(
     name="tollhouse",
@@ -49,10 +68,10 @@ for name, group in (
     ("projects", "merchants:projects"),
     ("withdrawals", "reviews:withdrawals"),
     ("refunds", "reviews:refunds"),
-    ("users", "operators:app"),
-    ("prices", "prices:app"),
-    ("positions", "positions:app"),
-    ("applications", "applications:app"),
+    ("users", "merchants:users"),
+    ("prices", "prices:prices"),
+    ("positions", "prices:positions"),
+    ("applications", "merchants:applications"),
     ("statements", "bank:statements"),
     ("payouts", "bank:payouts"),
     ("network-payouts", "network_payouts:app"),
@@ -60,7 +79,7 @@ for name, group in (
     ("rail-balances", "rail_balances:app"),
     ("adjust", "merchants:adjust"),
 ):
-    operator.command(f"tollhouse.instance.cli.{group}", name=name)
+    operator.command(f"tollhouse.instance.cli.operator.{group}", name=name)
 app.command(operator)
 for name, command in (
     ("web", "parts:web"),
@@ -71,15 +90,15 @@ for name, command in (
     ("status", "instance:status"),
     ("keys", "keys:app"),
     ("check", "check:app"),
-    ("doctor", "doctor:examine_installation"),
-    ("heads", "heads:print_heads"),
+    ("doctor", "instance:examine_installation"),
+    ("heads", "check:print_heads"),
     ("backup", "backup:app"),
     ("restore", "restore:restore_backup"),
     ("database", "database_upgrade:app"),
-    ("retention", "retention:show_retention"),
-    ("trace", "trace:print_trace"),
-    ("person", "persons:app"),
-    ("merchant", "merchant_data:app"),
+    ("retention", "instance:show_retention"),
+    ("trace", "instance:print_trace"),
+    ("person", "personal_data:person"),
+    ("merchant", "personal_data:merchant"),
     ("signer", "signer:app"),
     ("demo", "demo:app"),
 ):
@@ -90,7 +109,7 @@ app.command("tollhouse.instance.cli.parts:verify", name="verify", show=False)
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line, by default with the arguments of the process."""
     log.set_up()
-    allocator.return_large_blocks()
+    machine.return_large_blocks()
     words = sys.argv[1:] if arguments is None else arguments
     is_service = bool(words) and words[0] in SERVICES
     if not words or not {"--help", "-h"}.isdisjoint(words):
@@ -109,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(1)
     except (Failure, OSError) as error:
         _print_errors([str(error) or type(error).__name__], is_service=is_service)
-        sys.exit(1)
+        sys.exit(error.exit_status if isinstance(error, Failure) else 1)
     sys.exit(result if isinstance(result, int) else 0)
 
 

@@ -23,12 +23,12 @@ from tollhouse.instance.cli.options import (
     require_database,
     settings_for,
 )
-from tollhouse.instance.cli.supervised import run_supervised
+from tollhouse.instance.forks import run_supervised
 from tollhouse.instance.worker import run, work
 from tollhouse.platform.log import metrics
+from tollhouse.platform.machine import set_process_title
 from tollhouse.platform.server import listening
 from tollhouse.platform.server import server as http_server
-from tollhouse.platform.server.process_title import set_process_title
 from tollhouse.platform.settings import config
 from tollhouse.webhooks.delivery import attempt_metrics
 

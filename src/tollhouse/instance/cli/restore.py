@@ -15,7 +15,7 @@ from tollhouse.accounts.identity import users_store
 from tollhouse.instance import main as root
 from tollhouse.instance import supervisor
 from tollhouse.instance.backup import archive as backup
-from tollhouse.instance.backup import backup_store, recovery, wal_archive, wal_archive_store
+from tollhouse.instance.backup import store, wal_archive
 from tollhouse.instance.backup.archive import Manifest, OpenedBackup
 from tollhouse.instance.backup.encryption import BackupError
 from tollhouse.instance.checks.run import Scope, check
@@ -24,7 +24,7 @@ from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import parse_time
 from tollhouse.platform.database import migrations
-from tollhouse.platform.database.pool import connect, connected
+from tollhouse.platform.database.pool import connected
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings import values as setting_values
@@ -94,8 +94,7 @@ def into_data_folder(settings: Settings, folder: Path, opened: OpenedBackup) -> 
     with new_data_folder(folder, opened.keys) as temporary:
         server = embedded.start(temporary)
         try:
-            urls = {"database_url": server.cluster.application_dsn, "migration_database_url": server.cluster.dsn}
-            return asyncio.run(_into_database(msgspec.structs.replace(settings, **urls), opened))
+            return asyncio.run(_into_database(server.cluster.settings(settings), opened))
         finally:
             server.stop()
 
@@ -113,10 +112,9 @@ def from_archive(settings: Settings, folder: Path, archive: Path, ring: str | No
         stderr.print(f"Unpacking the base backup of {base.manifest.created_at} …")
         wal_archive.unpack(base, archive, embedded.locate(temporary))
         stderr.print("Replaying the WAL …")
-        server = recovery.recover(temporary, until)
+        server = wal_archive.recover(temporary, until)
         try:
-            urls = {"database_url": server.cluster.application_dsn, "migration_database_url": server.cluster.dsn}
-            settings = msgspec.structs.replace(settings, **urls)
+            settings = server.cluster.settings(settings)
             data_until = until or asyncio.run(_last_recovered_at(server.cluster.dsn))
             return asyncio.run(finish(settings, clock.stamp(data_until) if data_until else base.manifest.created_at))
         finally:
@@ -134,11 +132,8 @@ def point_in_time(text: str | None) -> datetime | None:
 
 
 async def _last_recovered_at(dsn: str) -> datetime | None:
-    connection = await connect(dsn)
-    try:
-        return await connection.fetchval(wal_archive_store.LAST_RECOVERED_AT)
-    finally:
-        await connection.close()
+    async with connected(dsn) as tx:
+        return await tx.fetchval(store.LAST_RECOVERED_AT)
 
 
 @contextmanager
@@ -158,12 +153,9 @@ def new_data_folder(folder: Path, keys: str | None) -> Iterator[Path]:
 async def _into_database(settings: Settings, opened: OpenedBackup) -> list[str]:
     require_keys(settings, opened.manifest.check_values)
     owner = settings.migration_database_url or settings.database_url or ""
-    connection = await connect(owner)
-    try:
-        if not await connection.fetchval(backup_store.IS_EMPTY):
+    async with connected(owner) as tx:
+        if not await tx.fetchval(store.IS_EMPTY):
             raise BackupError("The database is not empty. Create a new one and set DATABASE_URL to it.")
-    finally:
-        await connection.close()
     stderr.print("Loading the dump …")
     await asyncio.to_thread(backup.load, owner, opened.dump)
     return await finish(settings, opened.manifest.created_at)

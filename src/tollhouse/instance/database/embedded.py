@@ -21,12 +21,12 @@ from pathlib import Path
 
 from msgspec import structs
 
-from tollhouse.instance.database import configuration as database_configuration
+from tollhouse.instance.database import cluster as database_configuration
 from tollhouse.instance.database import data_folder
 from tollhouse.instance.database.cluster import MAJOR, Cluster
 from tollhouse.instance.database.data_folder import EmbeddedError
 from tollhouse.platform.database import roles
-from tollhouse.platform.memory_limit import memory_bytes
+from tollhouse.platform.machine import memory_bytes
 
 STARTS_WITHIN_S = 60
 STOPS_WITHIN_S = 30

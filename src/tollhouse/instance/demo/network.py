@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tollhouse.instance.database import data_folder, embedded
 from tollhouse.instance.demo import programs
-from tollhouse.instance.demo.errors import DemoError
+from tollhouse.instance.demo.programs import DemoError
 from tollhouse.rails.evm.network.node import EvmNode, HexAddress, address_word
 from tollhouse.rails.evm.signer.client import SignerClient, SignerUnavailable
 from tollhouse.rails.evm.signer.messages import WalletFacts

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from tollhouse.instance.demo.errors import DemoError
+from tollhouse.platform.failure import Failure
 
 GUARD = """
     exec 3<&0
@@ -56,3 +56,7 @@ async def output_of(*command: str, **environment: str) -> str:
     if process.returncode:
         raise DemoError(f"{' '.join(command)} failed: {errors.decode(errors='replace').strip()}")
     return out.decode()
+
+
+class DemoError(Failure):
+    """The demo could not be set up; the text says what failed, and how."""

@@ -10,7 +10,7 @@ from rich.console import Console
 from tollhouse.http.templates import Templates
 from tollhouse.instance import supervisor
 from tollhouse.instance.demo import network, programs
-from tollhouse.instance.demo.errors import DemoError
+from tollhouse.instance.demo.programs import DemoError
 from tollhouse.instance.demo.receiver import WebhookReceiver
 from tollhouse.instance.demo.seed import (
     EMAIL,
@@ -20,6 +20,7 @@ from tollhouse.instance.demo.seed import (
     create_project,
     load_or_create,
 )
+from tollhouse.instance.forks import Starter
 from tollhouse.platform.settings.config import Settings
 
 READY_WITHIN_S = 60
@@ -29,7 +30,7 @@ out = Console(highlight=False, soft_wrap=True)
 
 
 async def run(
-    settings: Settings, how: supervisor.Serve, receiver_port: int, node_program: str | None, starter: supervisor.Starter
+    settings: Settings, how: supervisor.Serve, receiver_port: int, node_program: str | None, starter: Starter
 ) -> int:
     """Serve until stopped, with a test network if there is a program for its node; the exit status.
 

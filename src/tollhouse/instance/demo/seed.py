@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.instance.demo import programs
-from tollhouse.instance.demo.errors import DemoError
+from tollhouse.instance.demo.programs import DemoError
 
 EMAIL = "demo@tollhouse.example"
 PASSWORD = "tollhouse-demo"  # noqa: S105 - the demo prints it
@@ -56,8 +56,7 @@ async def load_or_create(http: aiohttp.ClientSession, base_url: str, file: Path,
         if not known:
             await _body(response)
     if known:
-        async with http.post(f"{merchant}/login", json={"email": EMAIL, "password": PASSWORD}) as response:
-            await _body(response)
+        await _post(http, f"{merchant}/login", {"email": EMAIL, "password": PASSWORD})
     callback = f"{receiver_url}/callback"
     if file.exists():
         earlier = msgspec.json.decode(file.read_bytes(), type=DemoCredentials)
@@ -74,9 +73,7 @@ async def load_or_create(http: aiohttp.ClientSession, base_url: str, file: Path,
 async def create_payment_link(http: aiohttp.ClientSession, base_url: str, api_key: str, webhook_url: str) -> str:
     """A payment link whose events go to the receiver; its checkout address."""
     link = {"display_name": "1,000 harbour gems", "amount": "12.50", "currency": "EUR", "webhook_url": webhook_url}
-    url = f"{base_url}/api/v2/integration/payment-links"
-    async with http.post(url, json=link, headers={"X-API-Key": api_key}) as response:
-        return (await _body(response))["url"]
+    return (await _post(http, f"{base_url}/api/v2/integration/payment-links", link, api_key))["url"]
 
 
 async def create_project(http: aiohttp.ClientSession, base_url: str) -> str:
@@ -87,28 +84,25 @@ async def create_project(http: aiohttp.ClientSession, base_url: str) -> str:
         "website_url": "https://harbour.example",
         "description": "Gems and boats for the game Harbour.",
     }
-    async with http.post(f"{base_url}/api/v2/merchant/projects", json=project) as response:
-        return (await _body(response))["id"]
+    return (await _post(http, f"{base_url}/api/v2/merchant/projects", project))["id"]
 
 
 async def create_live_links(
     http: aiohttp.ClientSession, base_url: str, prices: Mapping[str, str], within_s: int
 ) -> dict[str, str]:
     """A live payment link for each price by method, such as `ethereum:ETH`, when all are available; their addresses."""
-    async with http.post(f"{base_url}/api/v2/merchant/api-keys", json={"name": "demo", "mode": "live"}) as response:
-        sent = {"X-API-Key": (await _body(response))["api_key"]}
+    api_key = (await _post(http, f"{base_url}/api/v2/merchant/api-keys", {"name": "demo", "mode": "live"}))["api_key"]
     integration, links = f"{base_url}/api/v2/integration", dict[str, str]()
     async with asyncio.timeout(within_s):
         while True:
-            async with http.get(f"{integration}/payment-methods", headers=sent) as response:
+            async with http.get(f"{integration}/payment-methods", headers={"X-API-Key": api_key}) as response:
                 methods = (await _body(response))["payment_methods"]
-            if prices.keys() <= {one["method_id"] for one in methods if one["available"]}:
+            if prices.keys() <= {method["method_id"] for method in methods if method["available"]}:
                 break
             await programs.pause()
     for method_id, amount in prices.items():
         link = {"display_name": "A harbour boat", "amount": amount, "currency": method_id.partition(":")[2]}
-        async with http.post(f"{integration}/payment-links", json=link, headers=sent) as response:
-            links[method_id] = (await _body(response))["url"]
+        links[method_id] = (await _post(http, f"{integration}/payment-links", link, api_key))["url"]
     return links
 
 
@@ -122,11 +116,9 @@ async def _fill(http: aiohttp.ClientSession, base_url: str) -> None:
 
 
 async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> DemoCredentials:
-    async with http.post(f"{merchant}/api-keys", json={"name": "demo", "mode": "test"}) as response:
-        api_key = (await _body(response))["api_key"]
+    api_key = (await _post(http, f"{merchant}/api-keys", {"name": "demo", "mode": "test"}))["api_key"]
     for step in ("generate", "activate"):
-        async with http.post(f"{merchant}/webhook-secret/{step}", json={"mode": "test"}) as response:
-            await _body(response)
+        await _post(http, f"{merchant}/webhook-secret/{step}", {"mode": "test"})
     application = {
         "name": "Northwind Ledger",
         "client_type": "confidential",
@@ -135,9 +127,13 @@ async def _make(http: aiohttp.ClientSession, merchant: str, callback: str) -> De
         "redirect_uris": [callback],
         "scopes": SCOPES,
     }
-    async with http.post(f"{merchant}/oauth/clients", json=application) as response:
-        client = await _body(response)
+    client = await _post(http, f"{merchant}/oauth/clients", application)
     return DemoCredentials(api_key, client["client_id"], client["client_secret"], secrets.token_urlsafe(48), callback)
+
+
+async def _post(http: aiohttp.ClientSession, url: str, body: object, api_key: str | None = None) -> Any:
+    async with http.post(url, json=body, headers=None if api_key is None else {"X-API-Key": api_key}) as response:
+        return await _body(response)
 
 
 async def _body(response: aiohttp.ClientResponse) -> Any:

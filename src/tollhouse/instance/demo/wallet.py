@@ -10,8 +10,8 @@ import aiohttp
 import msgspec
 from msgspec import Struct
 
-from tollhouse.instance.demo.errors import DemoError
 from tollhouse.instance.demo.network import BLOCK_TIME_S, FINALITY, RAIL, RAILS_FILE, send, wait_for_receipt
+from tollhouse.instance.demo.programs import DemoError
 from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.evm.network.node import COIN_DECIMALS, EvmNode, HexAddress, number_of, transfer_data
 from tollhouse.rails.json_rpc import NodeError

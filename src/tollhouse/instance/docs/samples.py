@@ -1,15 +1,15 @@
-"""Code samples of the API reference, in cURL, Python and PHP."""
+"""Code samples of the API reference, in cURL, Python and PHP, and the form for trying an operation in the browser."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
 from tollhouse.instance.docs.code import Sample
-from tollhouse.instance.docs.entries import Json, ReferenceEntry
+from tollhouse.instance.docs.entries import INTEGRATION, Json, ReferenceEntry
 
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 KEY = "Idempotency-Key"
@@ -175,3 +175,60 @@ def _literal(value: Any, *, lines: bool = True) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(_literal(one, lines=False) for one in cast("list[Any]", value)) + "]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+class TrialParameter(Struct, frozen=True):
+    """An input of the form, with its example as value and a hint."""
+
+    name: str
+    place: str
+    value: str
+    hint: str
+    required: bool
+
+
+class Trial(Struct, frozen=True):
+    """The form of an operation. `body` is its example; `keyed`: it accepts an Idempotency-Key."""
+
+    name: str
+    title: str
+    method: str
+    path: str
+    parts: tuple[TrialParameter, ...]
+    body: str
+    keyed: bool
+
+
+def can_be_tried(entry: ReferenceEntry) -> bool:
+    """Whether a test API key can call it."""
+    return entry.path.startswith(INTEGRATION)
+
+
+def offers(found: Mapping[str, list[ReferenceEntry]]) -> dict[str, list[ReferenceEntry]]:
+    """The operations that can be tried, by group."""
+    groups = {group: [one for one in members if can_be_tried(one)] for group, members in found.items()}
+    return {group: members for group, members in groups.items() if members}
+
+
+def trial_of(entry: ReferenceEntry) -> Trial:
+    """The form of an operation."""
+    parameters = entry.shown["parameters"]
+    content = entry.shown.get("requestBody", {}).get("content", {})
+    body = next((json.dumps(one["example"], ensure_ascii=False, indent=2) for one in content.values()), "")
+    return Trial(
+        name=entry.name,
+        title=entry.title,
+        method=entry.method,
+        path=entry.path,
+        parts=tuple(
+            TrialParameter(one["name"], one["in"], str(one.get("example", "")), _hint(one), one["required"])
+            for one in parameters
+            if one["in"] != "header"
+        ),
+        body=body,
+        keyed=any(one["name"] == KEY for one in parameters),
+    )
+
+
+def _hint(parameter: Json) -> str:
+    return ", ".join(map(str, parameter["schema"].get("enum", ())))

@@ -1,4 +1,4 @@
-"""The database: clock, durability, schema, key ring, workers, and what the service recorded about itself."""
+"""The database: clock, durability, schema, key ring, workers, ways to it, rails, and what the service recorded."""
 
 from datetime import datetime, timedelta
 from importlib.metadata import version
@@ -7,17 +7,18 @@ from ipaddress import ip_address
 import asyncpg
 
 from tollhouse.accounts.approvals.model import TWO
-from tollhouse.instance import key_checks
+from tollhouse.instance import start_checks
 from tollhouse.instance.api.health_store import RUNNING_WITHIN, read_parts
 from tollhouse.instance.backup.wal_receiver import SLOT
 from tollhouse.instance.doctor import store
-from tollhouse.instance.doctor.connections import examine_pooler, examine_standby
 from tollhouse.instance.doctor.model import Finding
-from tollhouse.instance.doctor.rails import examine_rails
 from tollhouse.kernel import clock
 from tollhouse.kernel.bank_codes import before_bank_days
 from tollhouse.kernel.errors import TemporarilyUnavailable
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
+from tollhouse.kernel.rails.chain import HEALTH_EXPIRES_AFTER
+from tollhouse.pages.console.overview_store import MeasuredRail, list_measured
+from tollhouse.platform.database.connections import require_role_settings
 from tollhouse.platform.database.errors import UNREACHABLE
 from tollhouse.platform.database.migrations import (
     DatabaseTooOldError,
@@ -26,9 +27,12 @@ from tollhouse.platform.database.migrations import (
     require_current,
 )
 from tollhouse.platform.database.pool import Pool
+from tollhouse.platform.database.replica import Replica
 from tollhouse.platform.database.transaction import Row
 from tollhouse.platform.encryption import KeyRing
-from tollhouse.platform.settings.config import Settings
+from tollhouse.platform.settings.config import InvalidSettingsError, Settings
+from tollhouse.rails import settings as rail_settings
+from tollhouse.rails.settings import StripeSettings
 
 VERSION = version("tollhouse")
 CLOCK_WARNING, CLOCK_FAILURE = timedelta(seconds=2), timedelta(seconds=30)
@@ -121,7 +125,7 @@ async def _examine_instance(settings: Settings, pool: Pool) -> list[Finding]:
 
 
 async def _key_ring(pool: Pool, keys: KeyRing) -> list[Finding]:
-    field_errors, _ = await key_checks.compare(pool, keys)
+    field_errors, _ = await start_checks.compare(pool, keys)
     if field_errors:
         return [Finding("key_ring", "failure", line, "See docs/keys.md.") for line in field_errors]
     return [Finding("key_ring", "ok", "The key ring is the one that this database is used with.")]
@@ -221,3 +225,78 @@ def _archive(archive: Row) -> list[Finding]:
         return [Finding("archive", "failure", message, "See the log of PostgreSQL: without the archive the disk fills up.")]
     when = "nothing yet" if archived_at is None else f"{archived_at:%Y-%m-%d %H:%M} UTC"
     return [Finding("archive", "ok", f"WAL is archived; last: {when}.")]
+
+
+STANDBY_ADVICE = "Check that it runs, and TOLLHOUSE_REPLICA_DATABASE_URL: host, port, name and password."
+STANDBY = {
+    "behind": (
+        "The standby is behind the primary.",
+        "Look at its load, its network and pg_stat_replication of the primary.",
+    ),
+    "other": ("The server at TOLLHOUSE_REPLICA_DATABASE_URL is no standby of this database.", STANDBY_ADVICE),
+}
+
+
+async def examine_pooler(settings: Settings) -> list[Finding]:
+    """Whether requests get through the pooler, with the time limits that its sessions need."""
+    url = settings.pooler_database_url
+    if url is None:
+        return []
+    pool = Pool(url, 1, pooled=True)
+    try:
+        await require_role_settings(pool, url)
+        async with pool.connection() as tx:
+            is_named = tx.connection is not None and tx.connection.names_statements
+    except InvalidSettingsError as error:
+        reason, *statements = error.field_errors
+        return [Finding("pooler", "failure", reason.partition(". ")[0] + ".", " ".join(statements))]
+    except (*UNREACHABLE, asyncpg.PostgresError, TemporarilyUnavailable) as error:
+        message = f"The pooler cannot be used: {type(error.__cause__ or error).__name__}."
+        advice = "Check that it runs, and TOLLHOUSE_POOLER_DATABASE_URL: host, port, name and password."
+        return [Finding("pooler", "failure", message, advice)]
+    finally:
+        await pool.close()
+    if is_named:
+        return [Finding("pooler", "ok", "The pooler responds, and keeps prepared statements.")]
+    message = "The pooler responds. It keeps no prepared statements, so each one is parsed again."
+    return [Finding("pooler", "ok", message)]
+
+
+async def examine_standby(settings: Settings, primary: Pool) -> list[Finding]:
+    """Whether reports can be read from the standby. Otherwise the primary serves them, so nothing fails."""
+    if settings.replica_database_url is None:
+        return []
+    standby = Pool(settings.replica_database_url, 1, only_reads=True)
+    try:
+        obstacle = await Replica(standby).catch_up(primary)
+    finally:
+        await standby.close()
+    if not obstacle:
+        return [Finding("standby", "ok", "The standby has everything that is committed.")]
+    message, advice = STANDBY.get(obstacle, (f"The standby cannot be used: {obstacle}.", STANDBY_ADVICE))
+    return [Finding("standby", "warning", f"{message} Reports are read from the primary.", advice)]
+
+
+SEE = "See the page Rails of the console and docs/rails.md."
+
+
+async def examine_rails(settings: Settings, pool: Pool, now: datetime) -> list[Finding]:
+    """A finding for each rail of the rails file that is followed by the worker. Raises `InvalidSettingsError`."""
+    described = rail_settings.load(settings.rails_file)
+    names = [name for name, rail in described.items() if not isinstance(rail, StripeSettings)]
+    measured = await list_measured(pool) if names else {}
+    return [_finding(name, measured.get(name), now) for name in names]
+
+
+def _finding(name: str, measured: MeasuredRail | None, now: datetime) -> Finding:
+    check = f"rail {name}"
+    if measured is None or measured.checked_at is None or now - measured.checked_at > HEALTH_EXPIRES_AFTER:
+        advice = "Start a worker with TOLLHOUSE_RAILS_FILE, and read its log."
+        return Finding(check, "failure", "No worker measures it, so it takes no payments.", advice)
+    if measured.reason is not None:
+        return Finding(check, "failure", f"It takes no payments: {measured.reason}.", SEE)
+    if measured.payout_reason is not None:
+        return Finding(check, "warning", f"Payouts wait: {measured.payout_reason}.", SEE)
+    if measured.currencies_down:
+        return Finding(check, "warning", f"The wallet has too little {', '.join(sorted(measured.currencies_down))}.", SEE)
+    return Finding(check, "ok", f"Measured at block {measured.facts.get('tip')}.")

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from tollhouse.instance.backup.base_backups import is_due
 from tollhouse.instance.backup.wal_archive import newest_base_at
+from tollhouse.instance.backup.wal_receiver import is_due
 from tollhouse.instance.database import data_folder
 from tollhouse.instance.doctor.model import Finding
 from tollhouse.kernel import clock, limits
-from tollhouse.platform.disk import GIB, Disk, disk_of
+from tollhouse.platform.machine import GIB, Disk, disk_of
 from tollhouse.platform.settings import env_files
 from tollhouse.platform.settings.config import SETTINGS, Settings
 

@@ -121,23 +121,19 @@ async def examine_mail(settings: Settings) -> list[Finding]:
 async def _fetch(settings: Settings, address: str, port: int, context: ssl.SSLContext | None, path: str) -> Answer:
     """GET a path of the base URL at this address. Raises `OSError`, `NoHttpError`."""
     parts = urlsplit(settings.base_url)
-    name = {} if context is None else {"ssl": context, "server_hostname": parts.hostname}
+    tls: dict[str, Any] = {} if context is None else {"ssl": context, "server_hostname": parts.hostname}
     async with asyncio.timeout(ANSWER_WITHIN_S):
-        return await _get(address, port, f"{parts.path}{path}", parts.netloc, name)
-
-
-async def _get(address: str, port: int, target: str, host: str, tls: dict[str, Any]) -> Answer:
-    reader, writer = await asyncio.open_connection(address, port, **tls)
-    try:
-        writer.write(f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
-        line = (await reader.readline()).split()
-        certificate = writer.get_extra_info("peercert")
-        if not line or not line[0].startswith(b"HTTP/") or len(line) < len(("HTTP/1.1", "200")) or not line[1].isdigit():
-            raise NoHttpError
-        expires_s = ssl.cert_time_to_seconds(certificate["notAfter"]) if certificate else None
-        return Answer(int(line[1]), None if expires_s is None else datetime.fromtimestamp(expires_s, UTC))
-    finally:
-        writer.close()
+        reader, writer = await asyncio.open_connection(address, port, **tls)
+        try:
+            writer.write(f"GET {parts.path}{path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode())
+            line = (await reader.readline()).split()
+            certificate = writer.get_extra_info("peercert")
+            if len(line) < len(("HTTP/1.1", "200")) or not line[0].startswith(b"HTTP/") or not line[1].isdigit():
+                raise NoHttpError
+            expires_s = ssl.cert_time_to_seconds(certificate["notAfter"]) if certificate else None
+            return Answer(int(line[1]), None if expires_s is None else datetime.fromtimestamp(expires_s, UTC))
+        finally:
+            writer.close()
 
 
 def _unreached(address: str, port: int, error: BaseException) -> Finding:

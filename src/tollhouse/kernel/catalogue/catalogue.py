@@ -14,7 +14,10 @@ from tollhouse.kernel.text import Translatable
 
 
 class Catalogue(Struct, frozen=True):
-    """Built once from the settings (`extension.load`). `conversion_pairs` has the pairs whose terms are not the defaults."""
+    """Built once from the settings, by `instance/catalogue_file.py`.
+
+    `conversion_pairs` has the pairs whose terms are not the defaults.
+    """
 
     currencies: Mapping[str, Currency]
     methods: Mapping[str, Method]

@@ -9,7 +9,7 @@ import asyncpg
 from msgspec import Struct
 
 from tollhouse.kernel import clock
-from tollhouse.platform.database import partitions_store as store
+from tollhouse.platform.database import server_store as store
 from tollhouse.platform.log.events import log
 
 MARGIN = timedelta(hours=1)
@@ -58,7 +58,7 @@ class Partitions:
             if self.cover(now) or (self._failed_at is not None and abs(now - self._failed_at) < RETRY_AFTER):
                 return
             try:
-                row = await tx.fetchrow(store.MAKE, now)
+                row = await tx.fetchrow(store.MAKE_PARTITIONS, now)
             except asyncpg.PostgresError as error:
                 self._failed_at = now
                 log.error("partitions_not_made", reason=type(error).__name__)
@@ -74,12 +74,12 @@ def is_missing(error: BaseException | None) -> bool:
 
 async def create_missing(db: Database) -> None:
     """Create missing partitions. Called at the start and hourly, by any process."""
-    await db.fetchrow(store.MAKE, clock.now())
+    await db.fetchrow(store.MAKE_PARTITIONS, clock.now())
 
 
 async def list_ended(db: Database, table: str, ended_by: datetime) -> EndedPartitions:
     """What `drop_ended` would drop."""
-    row = await db.fetchrow(store.ENDED, table, ended_by)
+    row = await db.fetchrow(store.ENDED_PARTITIONS, table, ended_by)
     if row is None:
         raise AssertionError("a count has a row")
     return EndedPartitions(*row)
@@ -88,7 +88,7 @@ async def list_ended(db: Database, table: str, ended_by: datetime) -> EndedParti
 async def drop_ended(db: Database, table: str, ended_by: datetime) -> int:
     """Drop the partitions of `table` that ended by then; their number. None while others use or drop them."""
     try:
-        row = await db.fetchrow(store.DROP, table, ended_by)
+        row = await db.fetchrow(store.DROP_PARTITIONS, table, ended_by)
     except asyncpg.LockNotAvailableError:
         log.info("partitions_not_dropped", table=table)
         return 0

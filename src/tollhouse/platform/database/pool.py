@@ -9,11 +9,13 @@ server's: when it passes, its connection and the idle ones are closed.
 """
 
 import asyncio
+import re
 import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TypeVar
+from uuid import uuid4
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
@@ -21,17 +23,17 @@ from msgspec import Struct
 
 from tollhouse.kernel import clock
 from tollhouse.kernel.errors import TemporarilyUnavailable
+from tollhouse.platform.database import server_store
 from tollhouse.platform.database.batched_query import BatchedQuery
 from tollhouse.platform.database.errors import STANDBY, UNREACHABLE, UNUSABLE, OutcomeUnknown, reason_of
-from tollhouse.platform.database.hosts import single_host_urls
 from tollhouse.platform.database.partitions import Partitions, is_missing
-from tollhouse.platform.database.pooler import keeps_named_statements
 from tollhouse.platform.database.transaction import STATEMENT_DEADLINE_S, DatabaseConnection, Row, Tx
 from tollhouse.platform.log import metrics
 from tollhouse.platform.semaphore import DeadlineSemaphore
 
 T = TypeVar("T")
 NAME = "tollhouse"
+HOSTS = re.compile(r"(?P<before>[^:/?#]+://(?:[^/?#]*@)?)(?P<hosts>[^/?#]*)(?P<after>.*)", re.DOTALL)
 SESSION_SETTINGS = {
     "jit": "off",
     "statement_timeout": "5000",
@@ -233,7 +235,7 @@ class Pool:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             raw = await connect_to_one(self._urls, CONNECT_TIMEOUT_S, _startup(self.name), to_any=True)
             try:
-                names_statements = await keeps_named_statements(raw)
+                names_statements = await _keeps_named_statements(raw)
             except BaseException:
                 raw.terminate()
                 raise
@@ -340,6 +342,28 @@ async def connect_to_one(
             urls.insert(0, url)
             return raw
     raise AssertionError("there is no host")
+
+
+async def _keeps_named_statements(raw: "asyncpg.Connection[asyncpg.Record]") -> bool:
+    """Whether the pooler prepares named statements on every server connection. It then gives them names of its own there."""
+    name = f"probe_{uuid4().hex}"
+    async with raw.transaction():
+        statement = await raw.prepare(server_store.HAS_STATEMENT, name=name)
+        is_ours = bool(await statement.fetchval(name))
+        if is_ours:
+            await raw.execute(f"DEALLOCATE {name}")
+    return not is_ours
+
+
+def single_host_urls(url: str) -> list[str]:
+    """The URL of each host of `postgresql://user@db1,db2:5433/tollhouse`, in their order. One of them is the primary.
+
+    `urllib` refuses a list of hosts with an IPv6 address, in some versions of Python.
+    """
+    parts = HOSTS.fullmatch(url)
+    if parts is None:
+        return [url]
+    return [f"{parts['before']}{host}{parts['after']}" for host in parts["hosts"].split(",")]
 
 
 def _startup(name: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from tollhouse.kernel.errors import TemporarilyUnavailable
-from tollhouse.platform.database import replica_store as store
+from tollhouse.platform.database import server_store as store
 from tollhouse.platform.database.errors import UNREACHABLE
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.database.transaction import Row
@@ -49,7 +49,7 @@ class Replica:
 
         Returns why it cannot be read, empty if it can: `other` server, `behind`, or the name of an error.
         """
-        [position] = await primary.fetch(store.POSITION)
+        [position] = await primary.fetch(store.COMMITTED)
         try:
             async with asyncio.timeout(WAIT_MS / 1000):
                 progress = await self._progress(position)
@@ -63,5 +63,5 @@ class Replica:
         return "" if progress["is_standby"] else "other"
 
     async def _progress(self, position: Row) -> Row:
-        [progress] = await self.db.fetch(store.PROGRESS, *position)
+        [progress] = await self.db.fetch(store.STANDBY_PROGRESS, *position)
         return progress

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from tollhouse.platform.database.roles_store import MISSING
+from tollhouse.platform.database.server_store import MISSING_PRIVILEGES
 from tollhouse.platform.failure import Failure
 
 APPLICATION = "tollhouse_application"
@@ -38,7 +38,7 @@ async def grant(connection: "asyncpg.Connection[asyncpg.Record]", role: str) -> 
     that use it. Raises `NoSuchRoleError`.
     """
     try:
-        rows = await connection.fetch(MISSING, role)
+        rows = await connection.fetch(MISSING_PRIVILEGES, role)
     except asyncpg.UndefinedObjectError:
         raise NoSuchRoleError(
             f"The role {role} of DATABASE_URL does not exist. As the administrator of the database, run "

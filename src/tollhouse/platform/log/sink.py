@@ -10,8 +10,8 @@ import os
 import select
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from queue import Empty, SimpleQueue
+from itertools import accumulate
+from queue import SimpleQueue
 
 LINES_MAX = 10_000
 """The maximum number of queued lines."""
@@ -31,44 +31,33 @@ class LogSink:
     def __init__(self, descriptor: int, describe_loss: Callable[[int], bytes]) -> None:
         self._descriptor = descriptor
         self._describe_loss = describe_loss
+        self._torn = self._closed = False
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        """Begin without a thread and without lines, as in a fork."""
         self._waiting: SimpleQueue[bytes | threading.Event] = SimpleQueue()
-        self._hurry: SimpleQueue[None] = SimpleQueue()
+        self._hurry = threading.Event()
         self._counting = threading.RLock()
-        self._lost = 0
-        self._untold = 0
-        self._torn = False
-        self._stuck = False
-        self._closed = False
-        self._writer: threading.Thread | None = None
-        os.register_at_fork(after_in_child=self._begin_in_child)
-
-    def _begin_in_child(self) -> None:
-        """A fork has no threads, and writes only its own lines."""
-        self._waiting, self._hurry = SimpleQueue(), SimpleQueue()
-        self._counting = threading.RLock()
-        self._lost = self._untold = 0
-        self._stuck = False
-        self._writer = None
-
-    @property
-    def lost(self) -> int:
+        self.lost = 0
         """The number of lines lost since the process started."""
-        return self._lost
+        self._unreported = 0
+        self._stuck = False
+        self._writer: threading.Thread | None = None
 
     def put(self, line: bytes) -> None:
         """Queue a line. Never blocks, never raises: a line for which there is no room is dropped and counted."""
         if self._closed or self._waiting.qsize() >= LINES_MAX or not self._has_writer():
             self.lose(1)
-        elif len(line) > LINE_BYTES_MAX:
-            self._waiting.put(line[:LINE_BYTES_MAX] + b"\n")
         else:
-            self._waiting.put(line)
+            self._waiting.put(line if len(line) <= LINE_BYTES_MAX else line[:LINE_BYTES_MAX] + b"\n")
 
     def lose(self, count: int) -> None:
         """Count lines that will not be written."""
         with self._counting:
-            self._lost += count
-            self._untold += count
+            self.lost += count
+            self._unreported += count
 
     def flush(self, within_s: float = FLUSH_WITHIN_S) -> None:
         """Wait until everything queued so far has been written, within a bound."""
@@ -76,7 +65,7 @@ class LogSink:
             return
         written = threading.Event()
         self._waiting.put(written)
-        self._hurry.put(None)
+        self._hurry.set()
         self._stuck = not written.wait(within_s)
 
     def close(self) -> None:
@@ -98,85 +87,57 @@ class LogSink:
         return True
 
     def _write_on(self) -> None:
+        """Write what is queued, as many lines at once as fit in one write."""
         while True:
-            self._write_waiting(self._waiting.get())
-            while not self._waiting.empty():
-                self._write_waiting(self._waiting.get())
-            with suppress(Empty):
-                self._hurry.get(timeout=GATHER_S)
-
-    def _write_waiting(self, first: bytes | threading.Event) -> None:
-        """Write this line and those that fit in one write with it."""
-        lines: list[bytes] = []
-        ends: list[threading.Event] = []
-        self._take(first, lines, ends)
-        size = 0
-        while not ends and size < WRITE_BYTES:
-            size += len(lines[-1])
-            try:
-                self._take(self._waiting.get_nowait(), lines, ends)
-            except Empty:
-                break
-        while lines:
-            self._write(self._next_piece(lines))
-        for end in ends:
-            end.set()
-
-    @staticmethod
-    def _take(one: bytes | threading.Event, lines: list[bytes], ends: list[threading.Event]) -> None:
-        if isinstance(one, bytes):
-            lines.append(one)
-        else:
-            ends.append(one)
-
-    @staticmethod
-    def _next_piece(lines: list[bytes]) -> list[bytes]:
-        """As many lines as fit in one write, at least one."""
-        piece = [lines.pop(0)]
-        size = len(piece[0])
-        while lines and size + len(lines[0]) <= WRITE_BYTES:
-            size += len(lines[0])
-            piece.append(lines.pop(0))
-        return piece
+            lines: list[bytes] = []
+            size, item = 0, self._waiting.get()
+            while True:
+                if isinstance(item, threading.Event) or size + len(item) > WRITE_BYTES:
+                    self._write(lines)
+                    lines, size = [], 0
+                if isinstance(item, threading.Event):
+                    item.set()
+                else:
+                    lines.append(item)
+                    size += len(item)
+                if self._waiting.empty():
+                    break
+                item = self._waiting.get()
+            self._write(lines)
+            self._hurry.wait(GATHER_S)
+            self._hurry.clear()
 
     def _write(self, lines: list[bytes]) -> None:
-        if self._untold:
-            untold = self._untold
-            if self._write_all((b"\n" if self._torn else b"") + self._describe_loss(untold)) is not None:
+        if not lines:
+            return
+        if unreported := self._unreported:
+            report = (b"\n" if self._torn else b"") + self._describe_loss(unreported)
+            if self._write_all(report) < len(report):
                 self.lose(len(lines))
                 return
-            self._torn = False
             with self._counting:
-                self._untold -= untold
+                self._unreported -= unreported
         data = b"".join(lines)
         written = self._write_all(data)
-        if written is not None:
-            self._torn = written > 0
-            written_lines = 0
-            for line in lines:
-                written -= len(line)
-                written_lines += written >= 0
-            self.lose(len(lines) - written_lines)
-        else:
+        self._torn = 0 < written < len(data)
+        if written == len(data):
             self._stuck = False
+        else:
+            self.lose(sum(end > written for end in accumulate(map(len, lines))))
 
-    def _write_all(self, data: bytes) -> int | None:
-        """Write everything. None on success, otherwise the number of bytes written before the error."""
+    def _write_all(self, data: bytes) -> int:
+        """Write until an error. Returns the number of bytes written."""
         offset = 0
         while offset < len(data):
             try:
                 offset += os.write(self._descriptor, data[offset:])
-            except BlockingIOError:
-                self._wait_for_room()
+            except BlockingIOError:  # another process made the descriptor non-blocking: wait in this thread
+                poll = select.poll()
+                poll.register(self._descriptor, select.POLLOUT)
+                poll.poll(1000)
             except OSError:
-                return offset
-        return None
-
-    def _wait_for_room(self) -> None:
-        """Another process made the descriptor non-blocking: wait in this thread."""
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLOUT)
-        poll.poll(1000)
+                break
+        return offset
 
 
 class SinkStream(io.TextIOBase):

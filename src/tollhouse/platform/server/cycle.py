@@ -1,16 +1,49 @@
 """One request and its response, with a short way for the usual response: complete, of known length."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from tollhouse.platform.server.coalescing_transport import CoalescingTransport
-
-UNUSUAL = frozenset({b"connection", b"transfer-encoding"})
+RESET_AT_CLOSE = struct.pack("ii", 1, 0)
 CONTROLS = bytes({*range(0x20), 0x7F} - {0x09})
 """Characters that no header may contain. The ends of lines are two of them."""
+
+
+class CountedTransport:
+    """Delegates to a transport. `written` counts the bytes that were written to it."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.written = 0
+        self.is_closing = transport.is_closing
+        self.get_extra_info = transport.get_extra_info
+        self.pause_reading = transport.pause_reading
+        self.resume_reading = transport.resume_reading
+
+    def write(self, data: bytes) -> None:
+        """Write, and count."""
+        self.written += len(data)
+        self._transport.write(data)
+
+    def end_writing(self) -> None:
+        """Half-close: send no more, but read what the client sends."""
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+
+    def reset(self) -> None:
+        """Close immediately and discard unsent data."""
+        connection = self._transport.get_extra_info("socket")
+        with suppress(OSError):
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_CLOSE)
+        self._transport.abort()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class HttpCycle(RequestResponseCycle):
@@ -55,7 +88,7 @@ class HttpCycle(RequestResponseCycle):
         if (
             named.get(b"content-length") != b"%d" % len(body)
             or self.scope["method"] == "HEAD"
-            or not named.keys().isdisjoint(UNUSUAL)
+            or b"transfer-encoding" in named
         ):
             return False
         lines = [b": ".join(header) for header in (*self.default_headers, *sent)]
@@ -65,8 +98,10 @@ class HttpCycle(RequestResponseCycle):
         self._head = None
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        end = b"\r\n\r\n" if self.keep_alive else b"\r\nconnection: close\r\n\r\n"
-        cast("CoalescingTransport", self.transport).write_response(b"".join((STATUS_LINE[head["status"]], text, end, body)))
+        says_close = named.get(b"connection", b"").lower() == b"close"
+        end = b"\r\n\r\n" if self.keep_alive or says_close else b"\r\nconnection: close\r\n\r\n"
+        self.keep_alive = self.keep_alive and not says_close
+        self.transport.write(b"".join((STATUS_LINE[head["status"]], text, end, body)))
         self.message_event.set()
         if not self.keep_alive and not self.more_body:
             self.transport.close()

@@ -1,9 +1,12 @@
-"""Listening sockets: bound before anything is started, and inherited by web processes."""
+"""Listening sockets, bound before anything is started and inherited by web processes, and whether a process is to stop."""
 
 import errno
 import os
 import socket
+import time
 from typing import cast
+
+from msgspec import Struct
 
 from tollhouse.platform.failure import Failure
 
@@ -73,3 +76,27 @@ def _explain(error: OSError, host: str, port: int, change: str) -> str:
     return (
         f"Cannot listen on {host}, port {port}: {error.strerror or error}. Check {change.partition(' ')[0]} and the address."
     )
+
+
+class Draining(Struct):
+    """When the process stops answering, by the monotonic clock; None while nobody has asked it to stop."""
+
+    ends_at_ns: int | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the process was asked to stop."""
+        return self.ends_at_ns is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it may stop now."""
+        return self.ends_at_ns is not None and time.monotonic_ns() >= self.ends_at_ns
+
+    def begin(self, seconds: int) -> None:
+        """Stop in so many seconds."""
+        self.ends_at_ns = time.monotonic_ns() + seconds * 1_000_000_000
+
+
+DRAINING = Draining()
+"""That of this process."""

@@ -34,10 +34,9 @@ from tollhouse.kernel.limits import (
 )
 from tollhouse.platform.log import metrics
 from tollhouse.platform.log.events import log
-from tollhouse.platform.server.coalescing_transport import CoalescingTransport
 from tollhouse.platform.server.connection_limits import ConnectionLimits
-from tollhouse.platform.server.cycle import HttpCycle
-from tollhouse.platform.server.draining import DRAINING
+from tollhouse.platform.server.cycle import CountedTransport, HttpCycle
+from tollhouse.platform.server.listening import DRAINING
 from tollhouse.platform.server.security_headers import SAME_ORIGIN, security_headers
 
 
@@ -90,7 +89,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Start, if there is room for this connection."""
-        self._output = CoalescingTransport(transport)
+        self._output = CountedTransport(transport)
         super().connection_made(cast("asyncio.Transport", self._output))
         error = self._limits.admit(self, self.client[0] if self.client else "")
         if error is None:
@@ -203,7 +202,6 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """The response is complete: start the next pipelined request or wait for one."""
-        self._output.end_response()
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -227,7 +225,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._check_receive_deadline(now)
         if self._idle_until is not None and now >= self._idle_until:
             self._idle_until = None
-            self._output.close()
+            self.transport.close()
         self._check_reader(now)
 
     def abort(self) -> None:
@@ -269,14 +267,14 @@ class HttpProtocol(HttpToolsProtocol):
                 now + self._settings.request_header_timeout_s
             )  # the service delayed the request, not the client
         elif self._receiving is Receiving.NOTHING:
-            self._output.close()  # no request was sent; browsers open such connections ahead
+            self.transport.close()  # no request was sent; browsers open such connections ahead
             self._receive_by = None
         elif now >= (self._receive_by or 0) + self._body_bytes / REQUEST_BODY_BYTES_PER_S_MIN:
             self._refuse(RequestTimeout())
 
     def _check_reader(self, now: float) -> None:
         """Close the connection of a client that does not read its response, or too slowly."""
-        waiting = self._output.waiting_bytes()
+        waiting = self.transport.get_write_buffer_size()
         if not waiting:
             self._stalled = None
             return
@@ -318,7 +316,6 @@ class HttpProtocol(HttpToolsProtocol):
             current.message_event.set()
         if not answered:
             request_id = new_id_text()
-            self._output.end_response()
             self._output.write(self._answer(error, request_id))
             log.info("answered", route="none", status=error.status, code=error.code, request_id=request_id)
         self.flow.resume_reading()

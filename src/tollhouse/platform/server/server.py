@@ -14,7 +14,7 @@ from uvicorn._types import ASGI3Application
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tollhouse.platform.server.connection_limits import ConnectionLimits
-from tollhouse.platform.server.draining import DRAINING
+from tollhouse.platform.server.listening import DRAINING
 from tollhouse.platform.server.protocol import HttpProtocol
 from tollhouse.platform.settings.config import Settings
 

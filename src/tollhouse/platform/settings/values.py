@@ -8,10 +8,12 @@ import re
 from collections.abc import Callable, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Network, NetmaskValueError, ip_address, ip_network
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from tollhouse.kernel import bank_codes, limits
 
+T = TypeVar("T")
 TIMEOUT_S_MIN, TIMEOUT_S_MAX = 0.1, 3_600
 TOKEN_CHARS_MIN = 32
 KEY_BYTES = 32
@@ -53,6 +55,23 @@ def between(least: int, most: int, unit: str) -> Callable[[str], int]:
         if not least <= number <= most:
             raise ValueError(f"must be between {least} and {most} {unit}")
         return number
+
+    return read
+
+
+def at_most(ceiling: int) -> Callable[[str], int]:
+    """Seconds up to a maximum."""
+    return between(1, ceiling, "seconds: it may be shortened, never lengthened")
+
+
+def parsed(parse: Callable[[str], T | None], rule: str) -> Callable[[str], T]:
+    """What `parse` makes of the text, unless it is None."""
+
+    def read(text: str) -> T:
+        value = parse(text)
+        if value is None:
+            raise ValueError(rule)
+        return value
 
     return read
 
@@ -182,28 +201,23 @@ def schedule(text: str) -> tuple[float, ...]:
     return numbers
 
 
-def file(text: str) -> Path:
-    """The path of a file that exists."""
-    path = Path(text)
-    if not path.is_file():
-        raise ValueError("must be the path of an existing file")
-    return path
+def _path(is_right: Callable[[Path], bool], what: str) -> Callable[[str], Path]:
+    def read(text: str) -> Path:
+        path = Path(text)
+        if not is_right(path):
+            raise ValueError(f"must be the {what}")
+        return path
+
+    return read
 
 
-def folder(text: str) -> Path:
-    """The path of a folder that exists."""
-    path = Path(text)
-    if not path.is_dir():
-        raise ValueError("must be the path of an existing folder")
-    return path
+def _is_program(path: Path) -> bool:
+    return path.is_absolute() and path.is_file() and os.access(path, os.X_OK)
 
 
-def program(text: str) -> Path:
-    """The path of a program that can be run."""
-    path = Path(text)
-    if not path.is_absolute() or not path.is_file() or not os.access(path, os.X_OK):
-        raise ValueError("must be the absolute path of an executable file")
-    return path
+file = _path(Path.is_file, "path of an existing file")
+folder = _path(Path.is_dir, "path of an existing folder")
+program = _path(_is_program, "absolute path of an executable file")
 
 
 def small_text(path: Path, bytes_max: int) -> str:
@@ -220,20 +234,11 @@ def small_text(path: Path, bytes_max: int) -> str:
         raise ValueError("is not valid UTF-8") from None
 
 
-def iban(text: str) -> str:
-    """The IBAN of an account that SEPA transfers reach."""
-    iban = bank_codes.parse_iban(text)
-    if iban is None:
-        raise ValueError("must be the IBAN of an account that accepts SEPA transfers")
-    return iban
-
-
-def bic(text: str) -> str:
-    """A BIC."""
-    bic = bank_codes.parse_bic(text)
-    if bic is None:
-        raise ValueError("must be a BIC of 8 or 11 characters")
-    return bic
+iban = parsed(bank_codes.parse_iban, "must be the IBAN of an account that accepts SEPA transfers")
+bic = parsed(bank_codes.parse_bic, "must be a BIC of 8 or 11 characters")
+postal_address = parsed(
+    bank_codes.parse_address, "must be a street, postal code, city and country, such as: Main Street 7; 10115; Berlin; DE"
+)
 
 
 def holder(text: str) -> str:
@@ -241,14 +246,6 @@ def holder(text: str) -> str:
     if len(text) > limits.ACCOUNT_HOLDER_CHARS_MAX or not text.isprintable():
         raise ValueError(f"must be a name of at most {limits.ACCOUNT_HOLDER_CHARS_MAX} characters")
     return text
-
-
-def postal_address(text: str) -> bank_codes.PostalAddress:
-    """The address of an account holder."""
-    address = bank_codes.parse_address(text)
-    if address is None:
-        raise ValueError("must be a street, postal code, city and country, such as: Main Street 7; 10115; Berlin; DE")
-    return address
 
 
 def base_url(text: str) -> str:
@@ -269,18 +266,6 @@ def years(text: str) -> int:
     if 0 < number < limits.AUDIT_DAYS_MIN:
         raise ValueError(f"must be 0, for ever, or at least {limits.AUDIT_DAYS_MIN} days")
     return number
-
-
-def at_most(ceiling: int) -> Callable[[str], int]:
-    """Seconds up to a maximum."""
-
-    def read(text: str) -> int:
-        number = count(text)
-        if not 1 <= number <= ceiling:
-            raise ValueError(f"must be between 1 and {ceiling} seconds: it may be shortened, never lengthened")
-        return number
-
-    return read
 
 
 def bare_host(url: str) -> str:

@@ -1,1 +1,0 @@
-"""The catalogue file of an operator, and the check of what was stored with another one."""
