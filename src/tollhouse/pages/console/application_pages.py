@@ -20,9 +20,8 @@ from tollhouse.pages.console.layout import (
     Show,
     StatusChange,
     Suspendable,
-    confirm_page,
+    add_status_changes,
     render,
-    submit,
 )
 
 OPERATIONS = Operations(PAGES)
@@ -86,31 +85,9 @@ async def application(request: Request, caller: Operator, client_id: str, query:
     return await _application(request, caller, client_id, query.state)
 
 
-@OPERATIONS.add("GET", "/operator/applications/{client_id}/suspend", guard=operator_page)
-async def suspend_page(request: Request, caller: Operator, client_id: str) -> Response:
-    """Confirm that an application is suspended, and enter the reason."""
-    return await confirm_page(request, caller, SUSPEND, *_subject(request, caller, client_id))
+def _subject(request: Request, caller: Operator) -> tuple[Load, Show]:
+    client_id = request.params["client_id"]
 
-
-@OPERATIONS.add("POST", "/operator/applications/{client_id}/suspend", guard=operator_page)
-async def suspend(request: Request, caller: Operator, client_id: str) -> Response:
-    """Suspend an application."""
-    return await submit(request, caller, SUSPEND, *_subject(request, caller, client_id))
-
-
-@OPERATIONS.add("GET", "/operator/applications/{client_id}/reactivate", guard=operator_page)
-async def reactivate_page(request: Request, caller: Operator, client_id: str) -> Response:
-    """Confirm that an application is reactivated, and enter the reason."""
-    return await confirm_page(request, caller, REACTIVATE, *_subject(request, caller, client_id))
-
-
-@OPERATIONS.add("POST", "/operator/applications/{client_id}/reactivate", guard=operator_page)
-async def reactivate(request: Request, caller: Operator, client_id: str) -> Response:
-    """Reactivate a suspended application."""
-    return await submit(request, caller, REACTIVATE, *_subject(request, caller, client_id))
-
-
-def _subject(request: Request, caller: Operator, client_id: str) -> tuple[Load, Show]:
     async def load() -> Suspendable:
         found = await store.application(request.services.db, client_id)
         if found is None:
@@ -118,6 +95,11 @@ def _subject(request: Request, caller: Operator, client_id: str) -> tuple[Load, 
         return Suspendable("applications", client_id, found.name, found.status)
 
     return load, partial(_application, request, caller, client_id)
+
+
+add_status_changes(
+    OPERATIONS, "/operator/applications/{client_id}", {"suspend": SUSPEND, "reactivate": REACTIVATE}, _subject
+)
 
 
 async def _application(request: Request, caller: Operator, client_id: str, state: FormState) -> Response:

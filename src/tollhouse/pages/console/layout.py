@@ -9,6 +9,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.approvals.model import REASON_RULE, OperatorAction, OperatorContext, OperatorRefusedError, is_reason
 from tollhouse.accounts.identity.model import Operator
+from tollhouse.accounts.identity.operators import operator_page
+from tollhouse.http.operations import Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
@@ -164,30 +166,50 @@ class Suspendable(Struct, frozen=True):
 Load = Callable[[], Awaitable[Suspendable]]
 
 
-async def confirm_page(request: Request, caller: Operator, change: StatusChange, load: Load, show: Show) -> Response:
-    """The form that confirms the change and asks for the reason; the subject's page if it is too late."""
-    subject = await load()
-    if subject.status not in change.from_statuses:
-        return await show(FormState(409, message=change.too_late))
-    return await _form(request, caller, change, subject, NEW)
+def add_status_changes(
+    operations: Operations,
+    path: str,
+    changes: Mapping[str, StatusChange],
+    subject_of: Callable[[Request, Operator], tuple[Load, Show]],
+) -> None:
+    """Declare, below the path of a subject, the form that confirms each of these changes, and the change."""
+    for name, change in changes.items():
+        _add_status_change(operations, f"{path}/{name}", change, subject_of)
 
 
-async def submit(request: Request, caller: Operator, change: StatusChange, load: Load, show: Show) -> Response:
-    """Change the status and redirect to the subject's page."""
-    subject = await load()
+def _add_status_change(
+    operations: Operations,
+    path: str,
+    change: StatusChange,
+    subject_of: Callable[[Request, Operator], tuple[Load, Show]],
+) -> None:
+    @operations.add("GET", path, guard=operator_page)
+    async def confirm_page(request: Request, caller: Operator) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """The form that confirms the change and asks for the reason; the subject's page if it is too late."""
+        load, show = subject_of(request, caller)
+        subject = await load()
+        if subject.status not in change.from_statuses:
+            return await show(FormState(409, message=change.too_late))
+        return await _form(request, caller, change, subject, NEW)
 
-    async def show_form_or_subject(state: FormState) -> Response:
-        if state.field_errors:
-            return await _form(request, caller, change, subject, state)
-        return await show(FormState(409, message=change.too_late))
+    @operations.add("POST", path, guard=operator_page)
+    async def change_status(request: Request, caller: Operator) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Change the status and redirect to the subject's page."""
+        load, show = subject_of(request, caller)
+        subject = await load()
 
-    return await decide(
-        request,
-        caller,
-        show_form_or_subject,
-        lambda work, context: change.apply(work, subject.id, context),
-        subject.path,
-    )
+        async def show_form_or_subject(state: FormState) -> Response:
+            if state.field_errors:
+                return await _form(request, caller, change, subject, state)
+            return await show(FormState(409, message=change.too_late))
+
+        return await decide(
+            request,
+            caller,
+            show_form_or_subject,
+            lambda work, context: change.apply(work, subject.id, context),
+            subject.path,
+        )
 
 
 async def _form(

@@ -36,10 +36,9 @@ from tollhouse.pages.console.layout import (
     Show,
     StatusChange,
     Suspendable,
-    confirm_page,
+    add_status_changes,
     decide,
     render,
-    submit,
 )
 from tollhouse.pages.console.store import Merchant
 from tollhouse.payments.refunds import chargeback_notes_store
@@ -104,31 +103,11 @@ async def merchant(request: Request, caller: Operator, merchant_id: UUID, query:
     return await _merchant(request, caller, merchant_id, query.state)
 
 
-@OPERATIONS.add("GET", "/operator/merchants/{merchant_id}/suspend", guard=operator_page)
-async def suspend_page(request: Request, caller: Operator, merchant_id: UUID) -> Response:
-    """Confirm that a merchant is suspended, and enter the reason."""
-    return await confirm_page(request, caller, SUSPEND, *_subject(request, caller, merchant_id))
+def _subject(request: Request, caller: Operator) -> tuple[Load, Show]:
+    merchant_id = parse_id(request.params["merchant_id"])
+    if merchant_id is None:
+        raise NotFound
 
-
-@OPERATIONS.add("POST", "/operator/merchants/{merchant_id}/suspend", guard=operator_page)
-async def suspend(request: Request, caller: Operator, merchant_id: UUID) -> Response:
-    """Suspend a merchant."""
-    return await submit(request, caller, SUSPEND, *_subject(request, caller, merchant_id))
-
-
-@OPERATIONS.add("GET", "/operator/merchants/{merchant_id}/reactivate", guard=operator_page)
-async def reactivate_page(request: Request, caller: Operator, merchant_id: UUID) -> Response:
-    """Confirm that a merchant is reactivated, and enter the reason."""
-    return await confirm_page(request, caller, REACTIVATE, *_subject(request, caller, merchant_id))
-
-
-@OPERATIONS.add("POST", "/operator/merchants/{merchant_id}/reactivate", guard=operator_page)
-async def reactivate(request: Request, caller: Operator, merchant_id: UUID) -> Response:
-    """Reactivate a suspended merchant."""
-    return await submit(request, caller, REACTIVATE, *_subject(request, caller, merchant_id))
-
-
-def _subject(request: Request, caller: Operator, merchant_id: UUID) -> tuple[Load, Show]:
     async def load() -> Suspendable:
         found = await store.merchant(request.services.db, merchant_id)
         if found is None:
@@ -136,6 +115,9 @@ def _subject(request: Request, caller: Operator, merchant_id: UUID) -> tuple[Loa
         return Suspendable("merchants", MerchantId(merchant_id), found.business_name, found.status)
 
     return load, partial(_merchant, request, caller, merchant_id)
+
+
+add_status_changes(OPERATIONS, "/operator/merchants/{merchant_id}", {"suspend": SUSPEND, "reactivate": REACTIVATE}, _subject)
 
 
 async def _merchant(request: Request, caller: Operator, merchant_id: UUID, state: FormState) -> Response:

@@ -1,5 +1,6 @@
 """The home page: what has happened in a period, its charts and their tables, and what is to do."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -117,10 +118,13 @@ DEFAULT_QUERY = HomeQuery()
 NOTICES = {"sample-data": Text("%(count)s sample payments were created.", count=len(SAMPLES))}
 
 
+FigureKind = Literal["money", "number", "percentage"]
+
+
 class Figure(Struct, frozen=True):
     """A key figure of this and the previous period, empty where there is none. `count` is how many items it totals."""
 
-    kind: Literal["money", "number", "percentage"]
+    kind: FigureKind
     now: str
     before: str
     change: Change
@@ -194,52 +198,26 @@ async def _selected_currency(
 def _figures(now: PeriodTotals, before: PeriodTotals, parts: int, currency: Currency) -> dict[str, Figure]:
     by_part, earlier = now.by_part(currency.code, parts), before.for_currency(currency.code)
     totals = sum_up(by_part)
-    rates, averages = totals.success_tenths, totals.average_minor
 
-    def money(minor: int | None) -> str:
-        return "" if minor is None else currency.format(minor)
-
-    def rate(tenths: int | None) -> str:
-        return "" if tenths is None else format_tenths(tenths)
+    def figure(kind: FigureKind, name: str, write: Callable[[int], str], count: int = 0) -> Figure:
+        """The figure of this attribute of totals. Parts without one are drawn as the whole."""
+        current, previous = getattr(totals, name), getattr(earlier, name)
+        values = [getattr(part, name) for part in by_part]
+        return Figure(
+            kind,
+            "" if current is None else write(current),
+            "" if previous is None else write(previous),
+            (compare_tenths if kind == "percentage" else compare)(current, previous),
+            sparkline([current or 0 if value is None else value for value in values]),
+            count,
+        )
 
     return {
-        "gross": Figure(
-            "money",
-            money(totals.gross_minor),
-            money(earlier.gross_minor),
-            compare(totals.gross_minor, earlier.gross_minor),
-            sparkline([one.gross_minor for one in by_part]),
-        ),
-        "succeeded": Figure(
-            "number",
-            str(totals.succeeded),
-            str(earlier.succeeded),
-            compare(totals.succeeded, earlier.succeeded),
-            sparkline([one.succeeded for one in by_part]),
-        ),
-        "success_rate": Figure(
-            "percentage",
-            rate(rates),
-            rate(earlier.success_tenths),
-            compare_tenths(rates, earlier.success_tenths),
-            sparkline([rates or 0 if one.success_tenths is None else one.success_tenths for one in by_part]),
-            totals.failed,
-        ),
-        "average": Figure(
-            "money",
-            money(averages),
-            money(earlier.average_minor),
-            compare(averages, earlier.average_minor),
-            sparkline([averages or 0 if one.average_minor is None else one.average_minor for one in by_part]),
-        ),
-        "refunded": Figure(
-            "money",
-            money(totals.refunded_minor),
-            money(earlier.refunded_minor),
-            compare(totals.refunded_minor, earlier.refunded_minor),
-            sparkline([one.refunded_minor for one in by_part]),
-            totals.refunds,
-        ),
+        "gross": figure("money", "gross_minor", currency.format),
+        "succeeded": figure("number", "succeeded", str),
+        "success_rate": figure("percentage", "success_tenths", format_tenths, totals.failed),
+        "average": figure("money", "average_minor", currency.format),
+        "refunded": figure("money", "refunded_minor", currency.format, totals.refunds),
     }
 
 
