@@ -25,7 +25,7 @@ Name = tuple[str, str]
 """Module and qualified name of a function."""
 POSTS: tuple[Any, ...] = (
     post.post,
-    post.defer_post,
+    post.post_now,
     post.post_platform,
     holds.reserve,
     holds.capture,

@@ -11,8 +11,8 @@ from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.rails.grants import UNKNOWN
 from tollhouse.platform.outgoing.outbound import Outcome
 from tollhouse.rails.cards.stripe import client
-from tollhouse.transfers.conversions.price_feed import FeedError, read_prices
-from tollhouse.transfers.fulfillments import game_server
+from tollhouse.transfers.conversions.prices import FeedError, read_prices
+from tollhouse.transfers.fulfillments import jobs
 
 SOURCES = Path(__file__).parent.parent / "src" / "tollhouse"
 DEEP = b'{"type":"x","data":' + b"[" * 10_000 + b"]" * 10_000 + b"}"
@@ -21,8 +21,7 @@ OWN = {
     "accounts/audit/store.py", "rails/bank/payouts_store.py", "rails/evm/balances_store.py", "rails/chains/store.py",
     "pages/console/overview_store.py", "pages/console/store.py", "payments/disputes/store.py",
     "accounts/environments/payment_settings.py", "accounts/mail/store.py",
-    "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_notes_store.py",
-    "payments/refunds/chargeback_responses_store.py",
+    "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_responses_store.py",
     "webhooks/endpoints/store.py", "rails/bank/withdrawals_store.py", "platform/database/records.py",
     "kernel/text.py",
     "instance/personal_data/persons.py",  # columns of our own tables
@@ -57,7 +56,7 @@ def test_providers_and_servers_cannot_break_a_job(raw: bytes) -> None:
     assert client._error(raw).type == ""  # pyright: ignore[reportPrivateUsage]
     for status in (200, 404):
         outcome = Outcome(None if status == 200 else "http_status", status, 1, body=raw)
-        assert game_server.read(outcome, 1) == UNKNOWN
+        assert jobs.read(outcome, 1) == UNKNOWN
     with pytest.raises(FeedError):
         read_prices(raw, "/rates", ["USD"])
 

@@ -10,7 +10,7 @@ from tests.adversary_model.yard import CODES
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.rails.provider import Observation, ObservedDispute, Payer
 from tollhouse.pages.checkout import attempts
-from tollhouse.payments.links import actions as links
+from tollhouse.payments.links import new_link as links
 from tollhouse.payments.links import offers
 from tollhouse.payments.links.model import LinkCreator
 from tollhouse.payments.links.new_link import LinkRequest

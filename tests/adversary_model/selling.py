@@ -17,9 +17,9 @@ from tollhouse.payments.refunds import actions as refunds
 from tollhouse.payments.refunds.new_refund import NewRefund
 from tollhouse.payments.transactions import settlement
 from tollhouse.transfers.balance_payments import actions as balance_payments
-from tollhouse.transfers.balance_payments.new_payment import NewBalancePayment, PartialAmount
+from tollhouse.transfers.balance_payments.model import NewBalancePayment, PartialAmount
 from tollhouse.transfers.conversions import actions as conversions
-from tollhouse.transfers.conversions.new_conversion import NewConversion, NewConversionQuote
+from tollhouse.transfers.conversions.actions import NewConversion, NewConversionQuote
 from tollhouse.transfers.gate import gate
 from tollhouse.transfers.withdrawals import actions as withdrawals
 from tollhouse.transfers.withdrawals import sending

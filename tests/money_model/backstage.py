@@ -19,9 +19,8 @@ from tollhouse.pages.console import actions as operators
 from tollhouse.pages.console import reviews
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.balance_payments import actions as balance_payments
-from tollhouse.transfers.balance_payments import jobs as balance_payment_jobs
 from tollhouse.transfers.balance_payments import store as balance_payments_store
-from tollhouse.transfers.balance_payments.new_payment import PartialAmount
+from tollhouse.transfers.balance_payments.model import PartialAmount
 from tollhouse.transfers.conversions import rules
 from tollhouse.transfers.conversions.model import Conversion
 from tollhouse.transfers.fulfillments import jobs as fulfillment_jobs
@@ -125,7 +124,7 @@ class Backstage:
         for _ in range(ROUNDS):
             if not self._harness.run(balance_payments_store.list_due(self._services.db, clock.now(), 1)):
                 break
-            self.work(balance_payment_jobs.expire_reservations)
+            self.work(balance_payments.expire_reservations)
 
     def capture_as_owner(self, owner: Merchant, payment_id: str, amount: str | None) -> str:
         """The owner of an application takes what it reserved."""

@@ -65,10 +65,10 @@ class FusedTx(Tx):
         self._fuse.step(self._tx)
         return await self._tx.read_row_in_batch(sql, keys, *args)
 
-    async def defer(self, sql: str, *args: object, first: bool = False, verifies: bool = False) -> None:
+    async def write(self, sql: str, *args: object, first: bool = False, verifies: bool = False) -> None:
         """As ever; what is deferred is no step yet."""
         if self.is_optimistic:
-            await self._tx.defer(sql, *args, first=first, verifies=verifies)
+            await self._tx.write(sql, *args, first=first, verifies=verifies)
         else:
             await self.execute(sql, *args)
 

@@ -252,11 +252,11 @@ async def test_deferred_writes_run_in_their_order_and_see_each_other(service: Se
     )
 
     async def action(tx: Tx) -> None:
-        await tx.defer("SELECT deferred_add($1)", 1)
-        await tx.defer("INSERT INTO deferred_rows (n, before) VALUES ($1, $2)", 2, 1)
-        await tx.defer("SELECT deferred_add($1)", 3)
-        await tx.defer("INSERT INTO deferred_rows (n, before) VALUES ($1, $2)", 4, 3)
-        await tx.defer("SELECT deferred_add($1)", 0, first=True)
+        await tx.write("SELECT deferred_add($1)", 1)
+        await tx.write("INSERT INTO deferred_rows (n, before) VALUES ($1, $2)", 2, 1)
+        await tx.write("SELECT deferred_add($1)", 3)
+        await tx.write("INSERT INTO deferred_rows (n, before) VALUES ($1, $2)", 4, 3)
+        await tx.write("SELECT deferred_add($1)", 0, first=True)
 
     await pool.transact(action)
     rows = [tuple(row) for row in await pool.fetch("SELECT n, before FROM deferred_rows ORDER BY n")]
@@ -274,7 +274,7 @@ async def test_a_refused_deferred_write_runs_the_action_again_one_statement_at_a
     async def action(tx: Tx) -> None:
         runs.append(tx.is_optimistic)
         for n in (1, 2, 1):
-            await tx.defer("INSERT INTO refused_rows (n) VALUES ($1)", n)
+            await tx.write("INSERT INTO refused_rows (n) VALUES ($1)", n)
 
     with pytest.raises(asyncpg.UniqueViolationError):
         await pool.transact(action)
@@ -290,7 +290,7 @@ async def test_any_number_of_writes_can_be_deferred(service: Service) -> None:
 
     async def action(tx: Tx) -> None:
         for n in range(2_000):
-            await tx.defer("INSERT INTO many_rows (n) VALUES ($1)", n)
+            await tx.write("INSERT INTO many_rows (n) VALUES ($1)", n)
 
     await pool.transact(action)
     assert [row["count"] for row in await pool.fetch("SELECT count(*) FROM many_rows")] == [2_000]
@@ -304,7 +304,7 @@ async def test_an_update_cannot_be_deferred(service: Service) -> None:
     pool = Pool(service.dsn, 1)
 
     async def action(tx: Tx) -> None:
-        await tx.defer("UPDATE merchants SET business_name = $1", "x")
+        await tx.write("UPDATE merchants SET business_name = $1", "x")
 
     with pytest.raises(ValueError, match="only an INSERT"):
         await pool.transact(action)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.running import settings_for
+from tests.running import Service, settings_for
 from tollhouse.instance.api.reference import event_examples
 from tollhouse.platform.database.packed_json import DICTIONARY, pack, pack_template, place, unpack
 
@@ -47,6 +47,17 @@ def test_a_template_is_filled_with_the_integers_that_follow() -> None:
     stored = pack_template(template) + b" 105 1795420923007 -3 9007199254740991"
     filled = b'{"text":"%s \xc3\xbf 0n","version":105,"2026-11-23T08:02:03.007Z","1.05","-3","90071992.54740991",105}'
     assert unpack(stored) == filled
+
+
+async def test_the_database_shows_what_is_stored(service: Service) -> None:
+    examples: Mapping[str, Mapping[str, Any]] = event_examples(settings_for("postgresql:///nowhere"))
+    bodies = [msgspec.json.encode(data) for data in examples.values()]
+    bodies += [hashlib.shake_256(b"").hexdigest(1_000).encode(), "{ÿ😀}".encode() * 40, b"{}", b"{" + b"x" * 10_000]
+    places = (place(0, "number"), place(1, "time"), place(0, 2), place(2, 0), place(3, 8))
+    template = pack_template(b'{"text":"\xc3\xbf 0n","version":' + b",".join(places) + b"}")
+    for stored in (*bodies, *map(pack, bodies), template + b" 105 1795420923007 -3 9007199254740991"):
+        [row] = await service.sql("SELECT json_text($1) AS text", stored)
+        assert row["text"].encode() == unpack(stored)
 
 
 @pytest.mark.parametrize("integers", [b"", b" 1", b" x 2", b" 1 2.5"])

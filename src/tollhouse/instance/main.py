@@ -44,7 +44,7 @@ from tollhouse.rails.cards.stripe.client import read_account
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import BitcoinSettings, EvmSettings, StripeSettings
-from tollhouse.transfers.gate import pauses
+from tollhouse.transfers.gate import gate
 from tollhouse.webhooks.request_log.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ async def verify(settings: Settings) -> None:
         if settings.pooler_database_url is not None:
             await require_role_settings(services.db, settings.pooler_database_url)
         await require_current(services.db)
-        await services.db.transact(lambda tx: pauses.pause_if_copied(tx, clock.now()))
+        await services.db.transact(lambda tx: gate.pause_if_copied(tx, clock.now()))
         await start_checks.verify(services.db, services.keys)
         await start_checks.verify_scales(services.db, services.catalogue)
     finally:

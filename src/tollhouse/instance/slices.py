@@ -11,30 +11,19 @@ from tollhouse.accounts.settings.slice import SLICE as SETTINGS
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.operations import Operation, Surface
 from tollhouse.http.slice import Slice
-from tollhouse.ledger.accounting.slice import SLICE as ACCOUNTING
-from tollhouse.ledger.books.slice import SLICE as LEDGER
-from tollhouse.ledger.hash_chain.slice import SLICE as HASH_CHAIN
-from tollhouse.ledger.reports.slice import SLICE as REPORTS
+from tollhouse.ledger.slice import SLICE as LEDGER
 from tollhouse.oauth.slice import SLICE as OAUTH
 from tollhouse.pages.checkout.slice import SLICE as CHECKOUT
 from tollhouse.pages.console.slice import SLICE as CONSOLE
 from tollhouse.pages.dashboard.slice import SLICE as DASHBOARD
-from tollhouse.payments.disputes.slice import SLICE as DISPUTES
-from tollhouse.payments.links.slice import SLICE as PAYMENT_LINKS
-from tollhouse.payments.receipts.slice import SLICE as RECEIPTS
-from tollhouse.payments.refunds.slice import SLICE as REFUNDS
-from tollhouse.payments.transactions.slice import SLICE as TRANSACTIONS
+from tollhouse.payments.slice import SLICE as PAYMENTS
 from tollhouse.platform.database.invariants import Invariant
 from tollhouse.rails.balances.slice import SLICE as RAIL_BALANCES
 from tollhouse.rails.bank.slice import SLICE as BANK
 from tollhouse.rails.cards.slice import SLICE as CARDS
 from tollhouse.rails.chain_slice import SLICE as CHAINS
 from tollhouse.rails.sandbox.slice import SLICE as SANDBOX
-from tollhouse.transfers.balance_payments.slice import SLICE as BALANCE_PAYMENTS
-from tollhouse.transfers.conversions.slice import SLICE as CONVERSIONS
-from tollhouse.transfers.fulfillments.slice import SLICE as FULFILLMENTS
-from tollhouse.transfers.gate.slice import SLICE as OUTGOING
-from tollhouse.transfers.withdrawals.slice import SLICE as WITHDRAWALS
+from tollhouse.transfers.slice import SLICE as TRANSFERS
 from tollhouse.webhooks.delivery.slice import SLICE as EVENTS
 from tollhouse.webhooks.endpoints.slice import SLICE as WEBHOOKS
 from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
@@ -43,32 +32,21 @@ from tollhouse.webhooks.request_log.slice import SLICE as REQUEST_LOG
 SLICES: Sequence[Slice] = (
     MERCHANTS,
     OAUTH,
-    PAYMENT_LINKS,
-    TRANSACTIONS,
-    RECEIPTS,
-    REFUNDS,
-    DISPUTES,
+    PAYMENTS,
     SANDBOX,
     CHAINS,
     CARDS,
     RAIL_BALANCES,
-    BALANCE_PAYMENTS,
-    FULFILLMENTS,
-    REPORTS,
+    TRANSFERS,
+    LEDGER,
     SETTINGS,
     WEBHOOKS,
-    WITHDRAWALS,
-    CONVERSIONS,
     DASHBOARD,
     CHECKOUT,
     REQUEST_LOG,
     AUDIT_LOG,
     CONSOLE,
-    OUTGOING,
     BANK,
-    ACCOUNTING,
-    LEDGER,
-    HASH_CHAIN,
     EVENTS,
     MAIL,
     IDENTITY,

@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
-from typing import NewType
+from typing import Any, NewType
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -79,6 +79,11 @@ def parse_date(text: str) -> date | None:
 def stamp_or_none(moment: datetime | None) -> Timestamp | None:
     """The stamp of a moment that may not have come yet."""
     return None if moment is None else stamp(moment)
+
+
+def status_at(status: str, open_status: str, expires_at: datetime | None, at: datetime) -> Any:
+    """The status at `at` of what is expired from `expires_at` on, as long as it is open: the SQL function `status_at`."""
+    return "expired" if status == open_status and expires_at is not None and expires_at <= at else status
 
 
 def seconds(count: float) -> timedelta:

@@ -23,7 +23,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.receipts import jobs, mails_store
+from tollhouse.payments.receipts import mails, store
 from tollhouse.rails.sandbox.simulator import Simulated
 
 MAILS = "SELECT recipient, language, facts FROM mails WHERE about = 'receipt' ORDER BY created_at, id"
@@ -57,14 +57,14 @@ async def send_until_queued(mail_worker: MailWorker, actor: Actor, number: int) 
     """Send what waits, also what other tests left, until this many emails of the actor are queued."""
     async with asyncio.timeout(30):
         while len(await queued(actor)) < number:
-            await jobs.send_waiting(mail_worker.services)
+            await mails.send_waiting(mail_worker.services)
 
 
 async def test_the_customer_of_a_link_gets_the_receipt_once(seller: Actor, mail_worker: MailWorker) -> None:
     page = await paid(seller, customer_email=seller.email)
     assert "Sent to the customer of the link." not in await seen(seller, f"/test/payments/{payment_id(page)}")
     for _ in range(3):
-        await asyncio.gather(*(jobs.send_waiting(mail_worker.services) for _ in range(2)))
+        await asyncio.gather(*(mails.send_waiting(mail_worker.services) for _ in range(2)))
     [mail] = await mail_worker.mail_to(seller)
     assert mail.subject.startswith("Receipt 20")
     assert mail.subject.endswith(" from Shop")
@@ -90,7 +90,7 @@ async def test_the_receipt_is_in_the_language_of_the_customer(seller: Actor, mai
     link = await open_link(seller, customer_email=seller.email)
     chosen = (await post_form(f"{link['url']}/method", {"method_id": "sandbox:EUR"}, Accept_Language="de")).ok(303).location
     await simulate(link, payment=payment_id(chosen))
-    await jobs.send_waiting(mail_worker.services)
+    await mails.send_waiting(mail_worker.services)
     mail = await mail_worker.last_to(seller)
     assert mail.subject.startswith("Beleg 20")
     assert "Vielen Dank für Ihre Zahlung von 4,20" in words(mail)
@@ -104,13 +104,13 @@ async def test_a_worker_that_dies_sends_it_once(seller: Actor, mail_worker: Mail
             page = await paid(seller, customer_email=seller.email)
             pool.fuse.left = step
             try:
-                for waiting in await mails_store.list_waiting(pool, 10, clock.now()):
-                    await jobs._send_waiting(services, waiting)  # pyright: ignore[reportPrivateUsage]
+                for waiting in await store.list_waiting(pool, 10, clock.now()):
+                    await mails._send_waiting(services, waiting)  # pyright: ignore[reportPrivateUsage]
             except (KilledError, asyncpg.PostgresError, asyncpg.InterfaceError, ConnectionError):
                 pass
             pool.fuse.left = None
             for _ in range(2):
-                await jobs.send_waiting(mail_worker.services)
+                await mails.send_waiting(mail_worker.services)
             facts = [msgspec.json.decode(row["facts"])["path"] for row in await queued(seller)]
             assert facts.count(page) == 1, step
     finally:
@@ -121,22 +121,22 @@ async def test_a_receipt_that_cannot_be_made_is_tried_later(
     seller: Actor, mail_worker: MailWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = payment_id(await paid(seller, customer_email=seller.email))
-    monkeypatch.setattr(jobs, "BATCH", 1)
-    load_receipt = jobs.load_receipt
+    monkeypatch.setattr(mails, "BATCH", 1)
+    load_receipt = mails.load_receipt
 
     async def fail(db: Any, env: MerchantEnv, transaction_id: UUID, now: datetime) -> Any:
         if str(transaction_id) == broken:
             raise RuntimeError("no paper")
         return await load_receipt(db, env, transaction_id, now)
 
-    monkeypatch.setattr(jobs, "load_receipt", fail)
+    monkeypatch.setattr(mails, "load_receipt", fail)
     page = await paid(seller, customer_email=seller.email)
     await send_until_queued(mail_worker, seller, 1)
     assert [msgspec.json.decode(row["facts"])["path"] for row in await queued(seller)] == [page]
     waiting = "FROM receipt_mails WHERE transaction_id = $1::uuid AND handled_at IS NULL"
     [row] = await seller.sql(f"SELECT attempts, next_attempt_at > now() + interval '50 s' AS later {waiting}", broken)
     assert dict(row) == {"attempts": 1, "later": True}
-    monkeypatch.setattr(jobs, "load_receipt", load_receipt)
+    monkeypatch.setattr(mails, "load_receipt", load_receipt)
     await seller.sql(
         "UPDATE receipt_mails SET next_attempt_at = now() - interval '1 ms' WHERE transaction_id = $1::uuid", broken
     )
@@ -149,14 +149,14 @@ async def test_in_test_mode_the_address_is_the_one_that_was_verified(seller: Act
         "UPDATE users SET email = $1, email_key = $1 WHERE merchant_id = $2::uuid", verified, seller.merchant_id
     )
     page = await paid(seller, customer_email=verified.replace("ss", "ß", 1))
-    await jobs.send_waiting(mail_worker.services)
+    await mails.send_waiting(mail_worker.services)
     assert (await enter(page, seller, verified.replace("ss", "ß", 1))).status == 303
     assert [row["recipient"] for row in await queued(seller)] == [verified] * 2
 
 
 async def test_in_test_mode_strangers_get_nothing(seller: Actor, mail_worker: MailWorker) -> None:
     page = await paid(seller, customer_email="victim@example.com")
-    await jobs.send_waiting(mail_worker.services)
+    await mails.send_waiting(mail_worker.services)
     answer = await enter(page, seller, "victim@example.com")
     assert answer.status == 422
     assert "only to verified email addresses" in answer.text
@@ -231,7 +231,7 @@ async def test_hostile_names_stay_harmless(seller: Actor, mail_worker: MailWorke
     name = "Shop\r\nBcc: victim@example.com\r\n\r\nhttps://evil.example/login <b>now</b> \u202e" + "W" * 200
     await seller.sql("UPDATE merchants SET business_name = $1 WHERE id = $2::uuid", name, seller.merchant_id)
     await paid(seller, customer_email=seller.email, display_name="Win at www.evil.example or //evil.example now")
-    await jobs.send_waiting(mail_worker.services)
+    await mails.send_waiting(mail_worker.services)
     mail = await mail_worker.last_to(seller)
     assert mail.message["Bcc"] is None
     assert len(mail.subject) < 120
@@ -262,9 +262,9 @@ def test_a_name_has_no_links(text: str, name: str) -> None:
 
 async def test_a_payment_is_requested_once(seller: Actor, mail_worker: MailWorker) -> None:
     page = await paid(seller, customer_email=seller.email)
-    await jobs.send_waiting(mail_worker.services)
+    await mails.send_waiting(mail_worker.services)
     env = MerchantEnv(MerchantId(UUID(seller.merchant_id)), "test")
     async with mail_worker.services.db.transaction() as tx:
-        await mails_store.request(tx, env, UUID(payment_id(page)), clock.now())
-    await jobs.send_waiting(mail_worker.services)
+        await store.request(tx, env, UUID(payment_id(page)), clock.now())
+    await mails.send_waiting(mail_worker.services)
     assert len(await queued(seller)) == 1

@@ -25,8 +25,8 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
-from tollhouse.payments.receipts import jobs
-from tollhouse.payments.receipts.mails_store import WaitingMail
+from tollhouse.payments.receipts import mails
+from tollhouse.payments.receipts.store import WaitingMail
 from tollhouse.platform.database import digests_store
 
 ERASED = re.compile(r"^\| `(\w+)` \|.*\| (?:deleted|removed)[^|]*\|$", re.MULTILINE)
@@ -133,7 +133,7 @@ async def test_a_receipt_that_waits_is_withheld(alice: Actor, services: Services
         alice.merchant_id,
     )
     env = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test")
-    await jobs._send_waiting(services, WaitingMail(env, UUID(sale["id"]), "en", 0))  # pyright: ignore[reportPrivateUsage]
+    await mails._send_waiting(services, WaitingMail(env, UUID(sale["id"]), "en", 0))  # pyright: ignore[reportPrivateUsage]
     assert [tuple(row) for row in await alice.sql(kept, sale["id"])] == [(True, True)]
 
 

@@ -10,17 +10,17 @@ from tests.cast import Actor
 from tests.ledger.accounting.test_trial_balance import HOURS_AGO, adjust
 from tests.rails.bank.steps import Bank, earned
 from tollhouse.kernel import clock
-from tollhouse.ledger.accounting import datev, journal
+from tollhouse.ledger.accounting import journal
 from tollhouse.ledger.accounting.model import DailyTotal
 
 DAY = date(2026, 11, 3)
-BATCH = datev.PostingBatch(1001, 42, date(2026, 11, 1), date(2026, 11, 30), datetime(2026, 12, 1, 9, 30, tzinfo=UTC))
+BATCH = journal.PostingBatch(1001, 42, date(2026, 11, 1), date(2026, 11, 30), datetime(2026, 12, 1, 9, 30, tzinfo=UTC))
 NUMBERS = {"bank": "1800", "rail": "1460", "merchants": "1700", "income": "4400", "income:payment_fee": "44010"}
 
 
 def bookings(*days: DailyTotal) -> list[list[str]]:
     """The lines of a file after the two of its head."""
-    head, columns, *rows = datev.write(BATCH, days, NUMBERS).decode("cp1252").split("\r\n")
+    head, columns, *rows = journal.write(BATCH, days, NUMBERS).decode("cp1252").split("\r\n")
     assert head.startswith('"EXTF";700;21;"Buchungsstapel";13;20261201093000000;;"TH";"";"";1001;42;20260101;4;20261101;')
     assert (head.count(";"), columns.count(";"), rows.pop()) == (30, 124, "")
     return [row.split(";") for row in rows]
@@ -39,14 +39,14 @@ def test_a_day_is_one_booking_for_each_pair_of_accounts() -> None:
 
 
 def test_a_large_total_is_divided() -> None:
-    rows = bookings(DailyTotal(DAY, "payment", "rail:bank", "available", 2 * datev.AMOUNT_MAX + 1, 9))
+    rows = bookings(DailyTotal(DAY, "payment", "rail:bank", "available", 2 * journal.AMOUNT_MAX + 1, 9))
     assert [row[0] for row in rows] == ["9999999999,99", "9999999999,99", "0,01"]
 
 
 def test_missing_numbers_are_listed() -> None:
     days = [DailyTotal(DAY, "bank_fee", "expense:bank_fee", "unmatched:bank", 5, 1)]
-    assert datev.missing_accounts(days, NUMBERS) == ["expense:bank_fee", "unmatched:bank"]
-    assert datev.missing_accounts(days, NUMBERS | {"expense": "6300", "unmatched:bank": "1590"}) == []
+    assert journal.missing_accounts(days, NUMBERS) == ["expense:bank_fee", "unmatched:bank"]
+    assert journal.missing_accounts(days, NUMBERS | {"expense": "6300", "unmatched:bank": "1590"}) == []
 
 
 async def test_the_journal_has_every_posting_once(alice: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +79,7 @@ async def test_files_of_the_page(alice: Actor, bank: Bank, olga: Actor) -> None:
     assert ",payment,EUR,10.00,rail:bank,," in postings
     file = (await olga.send("GET", f"/operator/books/datev.csv?{days}")).ok()
     assert f"EXTF_Buchungsstapel_{today:%Y%m%d}_{today:%Y%m%d}.csv" in file.headers["Content-Disposition"]
-    assert f'"EUR";;;;1460;1700;;{today:%d%m};"TH{today:%Y%m%d}"' in file.raw.decode(datev.ENCODING)
+    assert f'"EUR";;;;1460;1700;;{today:%d%m};"TH{today:%Y%m%d}"' in file.raw.decode(journal.ENCODING)
     for wrong in (
         f"from={today}&to=gone",
         f"from={today}&to={today - timedelta(days=1)}",

@@ -14,8 +14,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.ledger.accounting import store
-from tollhouse.ledger.accounting.jobs import add_daily_totals
-from tollhouse.ledger.accounting.trial_balance import trial_balances
+from tollhouse.ledger.accounting.journal import add_daily_totals, trial_balances
 from tollhouse.pages.console import actions
 from tollhouse.platform.settings.config import InvalidSettingsError, load
 

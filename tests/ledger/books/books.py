@@ -19,7 +19,7 @@ from tollhouse.ledger.books.model import (
     available,
     equity,
 )
-from tollhouse.ledger.books.post import post
+from tollhouse.ledger.books.post import post_now
 from tollhouse.ledger.books.store import get_balance
 from tollhouse.platform.database.pool import Row, Tx
 
@@ -58,7 +58,7 @@ class Books:
     ) -> PostedTransaction:
         """Post a journal entry."""
         journal_entry = JournalEntry(self.env.mode, kind, source or Source("test", new_id()), postings)
-        return await self.services.transact(lambda work: post(work, journal_entry), clock.now())
+        return await self.services.transact(lambda work: post_now(work, journal_entry), clock.now())
 
     async def fund(self, amount_minor: int, currency: str = "EUR") -> PostedTransaction:
         """Give the merchant test money."""

@@ -25,7 +25,7 @@ from tollhouse.ledger.books.model import (
     income,
     rail,
 )
-from tollhouse.ledger.books.post import post, post_platform
+from tollhouse.ledger.books.post import post_now, post_platform
 from tollhouse.ledger.books.store import POST_PLATFORM
 
 
@@ -105,7 +105,7 @@ async def test_entries_between_accounts_of_the_platform_are_written_together(boo
     first, second = of_the_platform(5, 7), of_the_platform(9)
     await write(first, second)
     third = of_the_platform(5, 7)
-    await books.services.transact(lambda work: post(work, third), clock.now())
+    await books.services.transact(lambda work: post_now(work, third), clock.now())
     kept = [tuple(row) for row in await books.pool.fetch(KEPT, [one.source.id for one in (first, second, third)])]
     lines = [(first, 1, 5), (first, 2, 7), (second, 1, 9), (third, 1, 5), (third, 2, 7)]
     assert kept == [

@@ -12,7 +12,7 @@ from tollhouse.instance.database import embedded
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id, parse_id
 from tollhouse.ledger.books.model import Account, EntryType, JournalEntry, Posting, Source, equity
-from tollhouse.ledger.books.post import post
+from tollhouse.ledger.books.post import post_now
 
 LET_LEAVE = "SELECT value_let_leave($1, $2, $3, $4, $5, false)"
 """Whatever leaves the merchant has passed the gate."""
@@ -25,7 +25,7 @@ class Harness:
         self.services = services
         self.env = env
 
-    async def post(
+    async def post_now(
         self, at: datetime, entry_type: EntryType, amount_minor: int, currency: str = "EUR", code: str = "available"
     ) -> None:
         """One line between the merchant's account and the house."""
@@ -52,7 +52,7 @@ class Harness:
             await work.tx.execute(
                 LET_LEAVE, entry.source.type, entry.source.id, self.env.merchant_id, self.env.mode, posting.currency
             )
-            await post(work, entry)
+            await post_now(work, entry)
 
         await self.services.transact(posted, at)
 

@@ -9,7 +9,7 @@ from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.payments import Link, Payment
 from tests.money_model.oracle.simulating import simulate
 from tollhouse.payments.refunds import jobs as refunds_jobs
-from tollhouse.payments.transactions import jobs as transactions_jobs
+from tollhouse.payments.transactions import link_closing as transactions_jobs
 
 LINK_LIVES_S = 86_400
 OPEN, PAID = {"pending", "processing"}, {"succeeded", "partially_refunded"}

@@ -15,7 +15,7 @@ from tests.payments.bank import fresh, play, purse, sell, until
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.rails.disputes import DisputeOrder, DisputeSubmission
-from tollhouse.payments.disputes import jobs
+from tollhouse.payments.disputes import actions
 from tollhouse.payments.refunds import chargeback_responses_store as responses
 from tollhouse.payments.refunds.chargeback_responses_store import DueResponse
 from tollhouse.rails.sandbox.provider import SANDBOX
@@ -179,7 +179,7 @@ async def test_without_a_response_it_expires_on_the_clock_of_its_environment(ali
     (await save(alice, dispute, **TRACKING)).refused("invalid_state", 409)
     for how in ("submit", "accept"):
         (await respond(alice, dispute, how)).refused("invalid_state", 409)
-    await jobs.expire_disputes(services)
+    await actions.expire_disputes(services)
     transaction = {"id": dispute["transaction_id"]}
     while (await fresh(alice, transaction))["chargeback"]["status"] == "open":  # another worker has it
         await asyncio.sleep(0.02)
@@ -229,12 +229,12 @@ async def test_a_lost_answer_is_asked_for_again(alice: Actor, services: Services
     later = clock.now() + timedelta(days=4_000)
 
     async def lease_own(at: datetime) -> list[DueResponse]:
-        found = await responses.lease_responses(services.db, at, jobs.LEASE, 1_000)  # those of other tests, too
+        found = await responses.lease_responses(services.db, at, actions.LEASE, 1_000)  # those of other tests, too
         return [due for due in found if due.order.id == UUID(dispute["id"])]
 
     for _ in range(2):
         for due in await lease_own(later):
-            await jobs.deliver(services, due, later)
+            await actions.deliver(services, due, later)
         later += timedelta(days=1)
     assert [(order.provider_reference, order.evidence.uncategorized_text) for order in rail.orders] == [("dp_1", "x")] * 2
     assert await lease_own(later + timedelta(days=1)) == []

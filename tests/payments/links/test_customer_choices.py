@@ -15,7 +15,7 @@ from tests.payments.links.test_tax_lines import NEW, VAT
 from tests.payments.shop import COFFEE, open_link, simulate, visit
 from tests.payments.transactions.test_other_currencies import ETHER, accept_currencies, transactions
 from tollhouse.http.services import Services
-from tollhouse.payments.transactions import jobs
+from tollhouse.payments.transactions import link_closing
 
 CUPS = {"quantity": {"min": 1, "max": 10}}
 GIFT = {"min": "1.00", "max": "500.00", "preset": "10"}
@@ -197,7 +197,7 @@ async def test_a_part_for_one_amount_never_counts_for_another(alice: Actor, serv
     assert (paid["status"], paid["amount_received"], paid["overpaid_minor"]) == ("succeeded", "10.00", 0)
     kept = (await alice.get(f"/payment-links/{link['id']}")).ok().body
     assert (kept["status"], kept["amount_paid"], kept["payments_count"]) == ("completed", "10.00", 1)
-    await jobs.close_links(services)
+    await link_closing.close_links(services)
     left = await payment(alice, small)
     assert (left["status"], left["refund_required_reason"]) == ("refund_required", "duplicate")
     assert (left["refund_required_amount"], left["net_minor"]) == ("2.00", 0)

@@ -17,7 +17,7 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.links import actions
+from tollhouse.payments.links import new_link
 from tollhouse.payments.transactions import link_closing
 from tollhouse.transfers.orders.errors import InvalidState
 
@@ -108,7 +108,7 @@ async def test_the_job_expires_a_link_by_the_expiry_that_it_has(alice: Actor, se
         return await services.transact(lambda work: link_closing.expire_due(work, env, link_id), at)
 
     async def change(work: Work) -> None:
-        await actions.change_expiry(work, env, link_id, now + timedelta(days=3))
+        await new_link.change_expiry(work, env, link_id, now + timedelta(days=3))
 
     await services.transact(change, now)
     assert not await expire(now + timedelta(days=2))

@@ -18,8 +18,8 @@ from tests.running import Service
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.receipts import files
-from tollhouse.payments.receipts.actions import load_receipt
+from tollhouse.payments.receipts import mails
+from tollhouse.payments.receipts.mails import load_receipt
 
 NUMBER = re.compile(r"No\. ([0-9]{4}-[0-9]{6})")
 HOSTILE = "<script>alert(1)</script> (\\) Tj ET %%EOF endstream 漢字 🎉 שלום"
@@ -254,8 +254,8 @@ async def test_no_other_work_waits_for_files(alice: Actor, service: Service) -> 
     try:
         receipt = await load_receipt(services.db, env, UUID(payment_id(page)), clock.now())
         assert receipt is not None
-        files.RENDERER.submit(done.wait)
-        making = asyncio.gather(*(files.receipt_file(receipt, "en", services.catalogue) for _ in range(100)))
+        mails.RENDERER.submit(done.wait)
+        making = asyncio.gather(*(mails.receipt_file(receipt, "en", services.catalogue) for _ in range(100)))
         await asyncio.sleep(0)
         await asyncio.wait_for(asyncio.to_thread(int), 20)
         assert not making.done()

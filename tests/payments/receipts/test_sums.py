@@ -15,7 +15,7 @@ from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.receipts.actions import load_receipt
+from tollhouse.payments.receipts.mails import load_receipt
 from tollhouse.payments.receipts.model import Receipt
 
 LINE = re.compile(r'<div(?: class="(?P<kind>[a-z ]+)")?><dt[^>]*>(?P<label>[^<]+)</dt><dd>(?P<amount>.*?)</dd>', re.DOTALL)

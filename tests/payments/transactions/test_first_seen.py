@@ -19,7 +19,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.methods import Method
 from tollhouse.kernel.rails.provider import BLOCK_WITHIN, Observation, PaymentTimes
 from tollhouse.payments.refunds import reversals
-from tollhouse.payments.transactions.jobs import close_links
+from tollhouse.payments.transactions.link_closing import close_links
 from tollhouse.payments.transactions.model import Transaction
 from tollhouse.transfers.conversions import prices
 

@@ -13,7 +13,7 @@ from tests.payments.receipts.paying import paid, payment_id, read
 from tests.payments.shop import open_link
 from tests.running import Service
 from tollhouse.http.services import Services
-from tollhouse.payments.transactions import payers_store
+from tollhouse.payments.transactions import transfers_store
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
 from tollhouse.rails.settings import BitcoinSettings
 
@@ -89,7 +89,7 @@ async def test_transfers_are_named_by_their_transaction(
         (f"{HASH}:0", "seen", 2), (f"{other}:1", "seen", 3), (f"{other}:1", "vanished", 4),
     ):  # fmt: skip
         await alice.sql(SEEN_IN, sold["id"], reference, outcome, order)
-    listed = await payers_store.list_transfers(services.db, UUID(sold["id"]))
+    listed = await transfers_store.list_transfers(services.db, UUID(sold["id"]))
     assert [one.tx_hash for one in listed] == [HASH, None]
     network = BitcoinNetwork("sandbox", BitcoinSettings(network="main", explorer_url="https://explorer.example/tx/{tx}"))
     monkeypatch.setitem(service.rails.providers, ("sandbox", "test"), network)

@@ -23,7 +23,7 @@ from tollhouse.rails.bank.files.batch import Batch
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.bank.model import AccountKey, BookedAccount, Decided, Imported, ListedPayout, ListedTransfer
 from tollhouse.rails.bank.operator_ports import BANK_PORTS
-from tollhouse.transfers.withdrawals import review
+from tollhouse.transfers.withdrawals import changes as withdrawal_changes
 from tollhouse.transfers.withdrawals import store as withdrawals_store
 from tollhouse.transfers.withdrawals.jobs import advance_withdrawals
 
@@ -182,7 +182,7 @@ async def withdrawn(actor: Actor, bank: Bank, amount: str = "4.00", receiver: st
 
     async def approve(tx: Any) -> None:
         current = await withdrawals_store.lock(tx, env, UUID(asked["id"]))
-        await review.approve(tx, current, Reviewer("olga"), None, clock.now())
+        await withdrawal_changes.approve(tx, current, Reviewer("olga"), None, clock.now())
 
     await bank.services.db.transact(approve)
     return await prepared(bank, asked["id"])

@@ -13,7 +13,7 @@ from tests.payments.shop import approve_project, choose, visit
 from tests.rails.bank.camt import CUSTOMER_IBAN, Line, paid
 from tests.rails.bank.steps import Bank, euros, offer, payment
 from tollhouse.kernel import clock
-from tollhouse.payments.transactions.jobs import close_links
+from tollhouse.payments.transactions.link_closing import close_links
 from tollhouse.rails.bank.files.transfer import TIMES
 
 

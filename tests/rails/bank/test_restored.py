@@ -26,7 +26,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.rails.bank import pauses
 from tollhouse.rails.bank.model import BankRefusedError, Decided
 from tollhouse.rails.bank.operator_ports import BANK_PORTS
-from tollhouse.transfers.gate import pauses as outgoing_pauses
+from tollhouse.transfers.gate import gate as outgoing_pauses
 from tollhouse.transfers.gate import pauses_store
 
 

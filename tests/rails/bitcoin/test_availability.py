@@ -10,7 +10,7 @@ from tests.rails.bitcoin.core import RefusedCallError, normal
 from tests.rails.bitcoin.receiving import PRICE, BitcoinReceiver
 from tests.rails.bitcoin.wallet import ACCOUNT, ROOT, THEIRS
 from tollhouse.pages.console.rail_pages import REASONS
-from tollhouse.payments.links.errors import MethodUnavailable
+from tollhouse.payments.links.model import MethodUnavailable
 from tollhouse.rails.bitcoin.network import keys
 
 OTHER_ZPUB = xpub_from_xprv(derive(ROOT, "m/84h/0h/1h"))

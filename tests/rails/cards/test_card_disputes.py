@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from tests.rails.cards.steps import Shop
 from tollhouse.kernel import clock
 from tollhouse.kernel.rails.disputes import Evidence
-from tollhouse.payments.disputes.jobs import deliver_responses
+from tollhouse.payments.disputes.actions import deliver_responses
 from tollhouse.payments.refunds import reversals
 from tollhouse.rails.cards import jobs
 from tollhouse.rails.cards.payments import DISPUTE_TYPES

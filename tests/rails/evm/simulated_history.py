@@ -15,14 +15,14 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.payments.links import actions as link_actions
+from tollhouse.payments.links import new_link as link_actions
 from tollhouse.payments.links.model import LinkCreator
 from tollhouse.payments.links.new_link import LinkRequest
 from tollhouse.payments.refunds import actions as refund_actions
 from tollhouse.payments.refunds import review as refund_review
 from tollhouse.payments.refunds.new_refund import NewRefund
 from tollhouse.transfers.withdrawals import actions as withdrawal_actions
-from tollhouse.transfers.withdrawals import review as withdrawal_review
+from tollhouse.transfers.withdrawals import changes as withdrawal_review
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
 T = TypeVar("T")

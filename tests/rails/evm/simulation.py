@@ -21,7 +21,7 @@ from tollhouse.instance import catalogue_file
 from tollhouse.kernel import clock
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.refunds import jobs as refund_jobs
-from tollhouse.payments.transactions import jobs as transaction_jobs
+from tollhouse.payments.transactions import link_closing as transaction_jobs
 from tollhouse.rails import chain_health, chain_jobs
 from tollhouse.rails.evm import payouts_jobs, sweeps_jobs
 from tollhouse.rails.evm.network.derivation import AddressDeriver

@@ -15,7 +15,7 @@ from tests.rails.evm.offering import address
 from tests.rails.evm.receiving import ETHER, MINOR, Receiver, new_xpub
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
-from tollhouse.payments.links.errors import MethodUnavailable
+from tollhouse.payments.links.model import MethodUnavailable
 from tollhouse.rails import chain_jobs
 from tollhouse.rails.chains import addresses, store
 from tollhouse.rails.chains.model import LEASE

@@ -20,7 +20,7 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.rails.chain import Measured
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.ledger.books.model import JournalEntry, Posting, Source, available, equity
-from tollhouse.ledger.books.post import post
+from tollhouse.ledger.books.post import post_now
 from tollhouse.rails.evm import operator_payouts as network_payouts
 from tollhouse.rails.evm import payout_checks, payout_health, payouts_jobs
 from tollhouse.rails.evm import payouts_store as store
@@ -211,7 +211,7 @@ async def live(payer: Payer, alice: Actor, services: Services) -> tuple[Services
 
     async def fund(work: Work) -> None:
         posting = Posting("adjustment", "ETH", 2_000_000_000, equity("adjustment"), available(env))
-        await post(work, JournalEntry("live", "adjustment", Source("test", uuid4()), (posting,)))
+        await post_now(work, JournalEntry("live", "adjustment", Source("test", uuid4()), (posting,)))
 
     await services.transact(fund, clock.now())
     return on_chain, payouts, env

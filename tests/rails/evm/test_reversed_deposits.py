@@ -15,7 +15,7 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.ledger.books.model import JournalEntry, Posting, Source, available, equity
-from tollhouse.ledger.books.post import post
+from tollhouse.ledger.books.post import post_now
 from tollhouse.payments.transactions.model import Transaction
 
 PAID_MINOR, DOLLARS = 150_000_000, 20_000_000
@@ -195,7 +195,7 @@ async def test_a_balance_at_its_limit_delays_a_reinstatement_and_nothing_else(ra
         accounts = (equity("adjustment"), available(rail.env))
         debit, credit = accounts if minor > 0 else accounts[::-1]
         posting = Posting("adjustment", "ETH", abs(minor), debit, credit)
-        await post(work, JournalEntry("live", "adjustment", Source("test", uuid4()), (posting,)))
+        await post_now(work, JournalEntry("live", "adjustment", Source("test", uuid4()), (posting,)))
 
     full = MINOR_MAX - 1
     await rail.services.transact(lambda work: adjust(work, full), clock.now())

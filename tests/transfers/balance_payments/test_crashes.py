@@ -21,7 +21,7 @@ from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import ALL
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.balance_payments import actions
-from tollhouse.transfers.balance_payments.new_payment import NewBalancePayment, PartialAmount
+from tollhouse.transfers.balance_payments.model import NewBalancePayment, PartialAmount
 
 pytestmark = pytest.mark.long
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cast import Actor
 from tests.invariants import broken_invariants
 from tests.transfers.balance_payments.till import SCOPES, Till, fund, open_till
-from tollhouse.transfers.balance_payments import jobs
+from tollhouse.transfers.balance_payments import actions
 
 
 @pytest.mark.covers("P-109")
@@ -61,9 +61,9 @@ async def test_captures_at_the_moment_of_expiry(till: Till) -> None:
                 reserved["id"],
             )
             captures = [till.act(reserved, "capture") for _ in range(6)]
-            await asyncio.gather(*captures, *(jobs.expire_reservations(services) for _ in range(4)))
+            await asyncio.gather(*captures, *(actions.expire_reservations(services) for _ in range(4)))
             while (await till.purses())[1]:  # nobody was first yet: the moment is still to come
-                await jobs.expire_reservations(services)
+                await actions.expire_reservations(services)
             settled = (await till.read(reserved)).ok().body
             available, held, owned = await till.purses()
             paid = settled["captured_minor"]

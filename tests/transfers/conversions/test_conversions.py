@@ -18,7 +18,7 @@ from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.transfers.conversions import actions, prices
-from tollhouse.transfers.conversions.new_conversion import NewConversion
+from tollhouse.transfers.conversions.actions import NewConversion
 
 
 def terms(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:

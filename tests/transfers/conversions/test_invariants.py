@@ -6,7 +6,7 @@ from tests.cast import Actor
 from tests.invariants import broken_without_events
 from tests.transfers.conversions.steps import convert, fund
 from tollhouse.platform.database import invariants
-from tollhouse.transfers.conversions import invariants_store as conversions_store
+from tollhouse.transfers.conversions import store as conversions_store
 from tollhouse.webhooks.events import invariants_store as events_store
 
 INVARIANTS = (*conversions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))

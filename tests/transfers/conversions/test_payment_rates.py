@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from tests.running import CATALOGUE
 from tollhouse.accounts.environments.payment_settings import Settlement
-from tollhouse.transfers.conversions.model import CurrencyPosition
-from tollhouse.transfers.conversions.payment_model import PricedAmount
+from tollhouse.transfers.conversions.model import CurrencyPosition, PricedAmount
 from tollhouse.transfers.conversions.payments import exchange_at_fixed_rate, fix_rate
 from tollhouse.transfers.conversions.prices import Price
 

@@ -18,9 +18,9 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.pages.console import actions
-from tollhouse.transfers.conversions import positions_store, prices
-from tollhouse.transfers.conversions.jobs import apply_rules
+from tollhouse.transfers.conversions import prices, prices_store
 from tollhouse.transfers.conversions.model import CurrencyPosition
+from tollhouse.transfers.conversions.rules import apply_rules
 
 TEN_EUROS = {"from_currency": "EUR", "to_currency": "USD", "amount": "10.00"}
 TEN_BACK = {"from_currency": "USD", "to_currency": "EUR", "amount": "10.00"}
@@ -42,7 +42,7 @@ async def rich(shop: Actor, services: Services) -> AsyncIterator[Actor]:
     await services.db.transact(lambda tx: prices.post(tx, {"USD": "1"}, "olga", clock.now()))
     yield shop
     for currency in ("EUR", "USD"):
-        await services.db.transact(lambda tx, code=currency: positions_store.set_limit(tx, code, None))
+        await services.db.transact(lambda tx, code=currency: prices_store.set_limit(tx, code, None))
 
 
 async def adjust(services: Services, actor: Actor, currency: str, amount_minor: int) -> None:
@@ -54,13 +54,13 @@ async def adjust(services: Services, actor: Actor, currency: str, amount_minor: 
 
 async def position(services: Services, currency: str) -> int:
     """The position in a currency."""
-    return (await positions_store.list_positions(services.db)).get(currency, CurrencyPosition()).position_minor
+    return (await prices_store.list_positions(services.db)).get(currency, CurrencyPosition()).position_minor
 
 
 async def limit(services: Services, currency: str, more_minor: int) -> None:
     """Let the position of a currency become larger by so much."""
     limit_minor = abs(await position(services, currency)) + more_minor
-    await services.db.transact(lambda tx: positions_store.set_limit(tx, currency, limit_minor))
+    await services.db.transact(lambda tx: prices_store.set_limit(tx, currency, limit_minor))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ async def test_a_limit_is_set_by_command(rich: Actor, services: Services) -> Non
     listed = (await operator(rich.service, "positions", "list", "--json")).json["positions"]
     assert [one["limit_minor"] for one in listed if one["currency"] == "USD"] == [100_050]
     assert (await operator(rich.service, *limit, "none", "--reason", "No more")).status == 0
-    assert (await positions_store.list_positions(services.db))["USD"].limit_minor is None
+    assert (await prices_store.list_positions(services.db))["USD"].limit_minor is None
     history = await rich.sql(
         "SELECT operator, reason, on_command_line FROM operator_actions WHERE reason = 'Hedged by command'"
     )
@@ -147,7 +147,7 @@ async def test_a_limit_is_set_by_command(rich: Actor, services: Services) -> Non
         ((*limit, "1"), 2),
     ):
         assert (await operator(rich.service, *words)).status == status
-    assert (await positions_store.list_positions(services.db))["USD"].limit_minor is None
+    assert (await prices_store.list_positions(services.db))["USD"].limit_minor is None
 
 
 async def test_an_operator_sets_and_removes_a_limit(rich: Actor, services: Services) -> None:
@@ -160,9 +160,9 @@ async def test_an_operator_sets_and_removes_a_limit(rich: Actor, services: Servi
         shown = (await olga.send("GET", done.location)).ok().text
         assert "Done: position limit changed" in shown
         assert "$1,000.50" in shown
-        assert (await positions_store.list_positions(services.db))["USD"].limit_minor == 100_050
+        assert (await prices_store.list_positions(services.db))["USD"].limit_minor == 100_050
         (await olga.form(f"{path}/limit", form | {"limit": ""})).ok(303)
-        assert (await positions_store.list_positions(services.db))["USD"].limit_minor is None
+        assert (await prices_store.list_positions(services.db))["USD"].limit_minor is None
         history = (await olga.send("GET", "/operator/history")).ok().text
         assert "Hedged up to here" in history
         assert "Position in USD" in history

@@ -17,7 +17,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.transfers.conversions import jobs, rules
+from tollhouse.transfers.conversions import rules
 
 
 async def change(actor: Actor, made: dict[str, Any], **changes: Any) -> Any:
@@ -37,11 +37,11 @@ async def test_each_payment_is_converted_once(shop: Actor, services: Services) -
         None,
         {"type": "api_key", "oauth_client_id": None},
     )
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert await conversions(shop) == []  # what came before the rule is no reason
     await sell(shop)
     for _ in range(3):
-        await jobs.apply_rules(services)
+        await rules.apply_rules(services)
     [done] = await conversions(shop, rule_id=made["id"])
     assert (done["rule_id"], done["from_amount"], done["to_amount"], done["webhook_url"]) == (
         made["id"],
@@ -52,7 +52,7 @@ async def test_each_payment_is_converted_once(shop: Actor, services: Services) -
     assert (await available(shop, "EUR"), await available(shop, "USD")) == (1_000, 1_084)
     assert await reported(shop, "conversion.completed") == 1
     await fund(shop)
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert len(await conversions(shop)) == 1  # test money is no payment
 
 
@@ -60,7 +60,7 @@ async def test_many_workers_follow_once(shop: Actor, services: Services) -> None
     (await rule(shop, percent=50)).ok(201)
     for _ in range(3):
         await sell(shop)
-        await asyncio.gather(*(jobs.apply_rules(services) for _ in range(4)))
+        await asyncio.gather(*(rules.apply_rules(services) for _ in range(4)))
     assert [one["from_amount"] for one in await conversions(shop)] == ["5.00"] * 3
     assert await available(shop, "EUR") == 1_500
 
@@ -74,12 +74,12 @@ async def test_small_amounts_wait_until_they_are_enough(
     (await rule(shop)).ok(201)
     for expected in (0, 0, 1):
         await sell(shop)
-        await jobs.apply_rules(services)
+        await rules.apply_rules(services)
         assert len(await conversions(shop)) == expected
     assert await available(shop, "EUR") == 0
     await sell(shop, amount="70.00")
     for _ in range(4):
-        await jobs.apply_rules(services)
+        await rules.apply_rules(services)
     assert [one["from_amount"] for one in await conversions(shop)] == ["30.00"] * 3
     assert await available(shop, "EUR") == 1_000
 
@@ -89,13 +89,13 @@ async def test_without_room_for_what_it_brings_it_waits(shop: Actor, services: S
     await fund(shop, "90071992547409.91", "USD")
     await sell(shop)
     for _ in range(2):
-        await jobs.apply_rules(services)
+        await rules.apply_rules(services)
     assert await conversions(shop) == []
     [row] = await shop.sql("SELECT retry_at, runs FROM conversion_rules WHERE id = $1::uuid", made["id"])
     assert (row["retry_at"] is not None, row["runs"]) == (True, 0)
     (await convert(shop, {"from_currency": "USD", "to_currency": "EUR", "amount": "20.00"})).ok(201)
     await shop.sql("UPDATE conversion_rules SET retry_at = now() - interval '1 s' WHERE id = $1::uuid", made["id"])
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert [one["from_amount"] for one in await conversions(shop, rule_id=made["id"])] == ["10.00"]
 
 
@@ -103,13 +103,13 @@ async def test_without_a_price_it_waits(shop: Actor, services: Services, monkeyp
     monkeypatch.setitem(CATALOGUE.conversion_pairs, "EUR:USD", ConversionPair(pair_id="EUR:USD", enabled=False))
     made = (await rule(shop)).ok(201).body
     await sell(shop)
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert await conversions(shop) == []
     monkeypatch.delitem(CATALOGUE.conversion_pairs, "EUR:USD")
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert await conversions(shop) == []
     await shop.sql("UPDATE conversion_rules SET retry_at = now() - interval '1 s' WHERE id = $1::uuid", made["id"])
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert [one["from_amount"] for one in await conversions(shop)] == ["10.00"]
 
 
@@ -117,23 +117,23 @@ async def test_what_was_spent_is_not_converted(shop: Actor, services: Services) 
     (await rule(shop)).ok(201)
     await sell(shop)
     (await convert(shop, {"from_currency": "EUR", "to_currency": "GBP", "amount": "7.00"})).ok(201)
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert [one["from_amount"] for one in await conversions(shop, currency="USD")] == ["3.00"]
 
 
 async def test_a_threshold(shop: Actor, services: Services) -> None:
     (await rule(shop, trigger="on_threshold", threshold="25.00", percent=50)).ok(201)
     await fund(shop, "24.99")
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert await conversions(shop) == []
     await fund(shop, "75.01")
     for _ in range(3):
-        await jobs.apply_rules(services)
+        await rules.apply_rules(services)
     assert [one["from_amount"] for one in await conversions(shop)] == ["50.00"]  # its own conversion is no reason
     (await rule(shop, from_currency="USD", to_currency="GBP", trigger="on_threshold", threshold="1.00")).ok(201)
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     (await convert(shop)).ok(201)
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert await conversions(shop, currency="GBP") == []
 
 
@@ -165,12 +165,12 @@ async def test_changing_and_ending(shop: Actor, services: Services) -> None:
     assert stale.body["details"] == {"version": 2}
     off = (await change(shop, changed, enabled=False)).ok().body
     await sell(shop)
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     on = (await change(shop, off, enabled=True)).ok().body
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert await conversions(shop) == []  # it counts from when it was switched on
     await sell(shop)
-    await jobs.apply_rules(services)
+    await rules.apply_rules(services)
     assert [one["from_amount"] for one in await conversions(shop)] == ["1.00"]
     assert (await shop.get("/conversion-rules")).ok().body == {
         "conversion_rules": [on],

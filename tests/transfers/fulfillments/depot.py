@@ -13,7 +13,7 @@ from tollhouse.kernel.catalogue.products import BUILT_IN, Product
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.ledger.books.model import JournalEntry, Posting, Source, available, equity
-from tollhouse.ledger.books.post import post
+from tollhouse.ledger.books.post import post_now
 from tollhouse.transfers.fulfillments import jobs
 
 GEMS = {"product_id": "sandbox:gems", "quantity": 5, "recipient": {"player_id": "p-1"}}
@@ -88,4 +88,4 @@ class Depot:
         env = MerchantEnv(MerchantId(UUID(self.actor.merchant_id)), mode)
         posting = Posting("adjustment", "EUR", 1_000, equity("adjustment"), available(env))
         journal_entry = JournalEntry(mode, "adjustment", Source("test", uuid4()), (posting,))
-        await self.services.transact(lambda work: post(work, journal_entry), clock.now())
+        await self.services.transact(lambda work: post_now(work, journal_entry), clock.now())

@@ -15,8 +15,8 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.database.pool import Tx
-from tollhouse.transfers.fulfillments import actions, simulator
-from tollhouse.transfers.fulfillments.new_fulfillment import NewFulfillment
+from tollhouse.transfers.fulfillments import actions
+from tollhouse.transfers.fulfillments.actions import NewFulfillment
 
 pytestmark = pytest.mark.long
 
@@ -73,7 +73,7 @@ async def test_ending(depot: Depot, action: Any, left: int) -> None:
     async def end(tx: Tx) -> Any:
         if action == "cancel":
             return await actions.cancel(Work(tx, depot.services, now), env, fulfillment_id)
-        return await simulator.play(Work(tx, depot.services, now), env, fulfillment_id, action)
+        return await actions.play(Work(tx, depot.services, now), env, fulfillment_id, action)
 
     await survive(depot, end, at_least=5)
     assert await depot.purse() == (left, 0)

@@ -15,7 +15,7 @@ from tests.running import CATALOGUE
 from tests.transfers.fulfillments.depot import SECRET, Depot
 from tollhouse.kernel.rails.grants import UNKNOWN, GrantAnswer
 from tollhouse.platform.outgoing.outbound import Outcome
-from tollhouse.transfers.fulfillments import game_server
+from tollhouse.transfers.fulfillments import jobs
 from tollhouse.transfers.fulfillments.jobs import retry_delay
 
 
@@ -188,7 +188,7 @@ async def test_a_server_that_is_gone_keeps_the_money_on_hold(
 )  # fmt: skip
 def test_what_an_answer_says(status: int | None, body: bytes, outcome: GrantAnswer) -> None:
     good = status is not None and 200 <= status <= 299
-    assert game_server.read(Outcome(None if good else "x", status, 1, body=body), 5) == outcome
+    assert jobs.read(Outcome(None if good else "x", status, 1, body=body), 5) == outcome
 
 
 def test_the_waits_grow() -> None:

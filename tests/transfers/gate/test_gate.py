@@ -32,12 +32,11 @@ from tollhouse.ledger.books.model import (
     payable,
     rail,
 )
-from tollhouse.ledger.books.post import post
+from tollhouse.ledger.books.post import post_now
 from tollhouse.transfers.conversions import actions as conversions
-from tollhouse.transfers.conversions.new_conversion import NewConversion
+from tollhouse.transfers.conversions.actions import NewConversion
 from tollhouse.transfers.gate import gate, store
-from tollhouse.transfers.gate.errors import PasswordWasReset
-from tollhouse.transfers.gate.model import OutgoingTransfer
+from tollhouse.transfers.gate.model import OutgoingTransfer, PasswordWasReset
 
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {
@@ -105,7 +104,7 @@ async def leave(
 ) -> None:
     """Post money to a rail's outgoing side."""
     posting = Posting(kind, code, minor, equity("test_funding"), rail(by))
-    await post(work, JournalEntry("test", kind, source, (posting,)))
+    await post_now(work, JournalEntry("test", kind, source, (posting,)))
 
 
 async def test_the_database_takes_no_posting_past_the_gate(services: Services) -> None:
@@ -204,7 +203,7 @@ async def test_no_posting_takes_value_from_a_merchant_past_the_gate(alice: Actor
 
     async def take(work: Work, kind: EntryType, source: str, to: Account) -> None:
         posting = Posting(kind, "EUR", 100, available(env), to)
-        await post(work, JournalEntry("test", kind, Source(source, uuid4()), (posting,)))
+        await post_now(work, JournalEntry("test", kind, Source(source, uuid4()), (posting,)))
 
     ways: tuple[tuple[EntryType, Account], ...] = (*LEAVES, ("balance_payment_out", available(other)))
     for (kind, to), source in product(ways, SOURCES):

@@ -13,8 +13,8 @@ from tollhouse.accounts.approvals.model import Reviewer
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.platform.database.pool import Tx
+from tollhouse.transfers.withdrawals import changes as reviewing
 from tollhouse.transfers.withdrawals import jobs
-from tollhouse.transfers.withdrawals import review as reviewing
 from tollhouse.transfers.withdrawals.model import Withdrawal
 
 TO_NINA: dict[str, Any] = {"method_id": "sandbox:EUR", "amount": "10.00", "receiver": "Nina's account"}

@@ -20,7 +20,7 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.rails.provider import PayoutState, Submission
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.withdrawals import actions, jobs, sending
-from tollhouse.transfers.withdrawals import review as reviewing
+from tollhouse.transfers.withdrawals import changes as reviewing
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
 pytestmark = pytest.mark.long

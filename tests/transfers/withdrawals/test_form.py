@@ -16,8 +16,7 @@ from tests.transfers.withdrawals.test_rails import ACCOUNT
 from tollhouse.kernel.catalogue.methods import Fees
 from tollhouse.kernel.catalogue.withdrawal_methods import BUILT_IN, FeeMode, WithdrawalMethod
 from tollhouse.rails.bank.files.transfer import BankTransfer
-from tollhouse.transfers.withdrawals.masking import mask
-from tollhouse.transfers.withdrawals.model import largest_amount, terms_of
+from tollhouse.transfers.withdrawals.model import largest_amount, mask, terms_of
 
 NEW = "/test/withdrawals/new/sandbox:EUR"
 SEPA = "/live/withdrawals/new/sepa:EUR"

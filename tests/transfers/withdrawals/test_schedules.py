@@ -21,7 +21,7 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.pages.dashboard.balances.withdrawals import SchedulesPageQuery
 from tollhouse.transfers.withdrawals import jobs, schedules
-from tollhouse.transfers.withdrawals.schedules_model import Frequency, next_run
+from tollhouse.transfers.withdrawals.model import Frequency, next_run
 
 PATH, DAY = "/withdrawal-schedules", 86_400
 

@@ -19,6 +19,7 @@ from tollhouse.ledger.books.model import (
     Account,
     JournalEntry,
     LedgerTransaction,
+    PostedTransaction,
     Posting,
     Source,
     available,
@@ -29,9 +30,12 @@ from tollhouse.ledger.books.model import (
     rail,
     reserved,
 )
-from tollhouse.ledger.books.post import defer_post, post
+from tollhouse.ledger.books.post import post, post_now
+from tollhouse.ledger.books.store import get_balance
+from tollhouse.ledger.books.views import balance_view, entry_view
 from tollhouse.platform.database.packed_json import unpack
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
+from tollhouse.webhooks.events.record import payload
 
 VOLATILE = ("id", "created_at", "updated_at", "ledger_transaction_id", "source_id")
 BODIES = """
@@ -79,19 +83,32 @@ def postings_of(env: MerchantEnv, currency: str) -> list[tuple[Posting, ...]]:
 
 
 async def bodies(services: Services, env: MerchantEnv, currency: str, *, deferred: bool) -> list[bytes]:
-    """Post everything and return the bodies of the events."""
+    """Post everything and return the bodies of the events: as they are stored, or as the program would encode them."""
+    encoded: list[bytes] = []
     for number, postings in enumerate(postings_of(env, currency)):
         source_id = UUID(int=number)
 
         async def action(work: Work, postings: tuple[Posting, ...] = postings, number: int = number) -> LedgerTransaction:
             entry = JournalEntry("test", postings[0].type, Source("transaction", new_id(), number), postings)
-            posted = await (defer_post(work, entry) if deferred else post(work, entry))
             cause = Cause("transaction", source_id, "50% ÿ \x00 %1$s", 3)  # noqa: B023 - awaited here
-            await notify_balance(work, env, currency, posted, cause, "https://shop.example/%s/%1$s")
-            return posted
+            if deferred:
+                posted = await post(work, entry)
+                await notify_balance(work, env, currency, posted, cause, "https://shop.example/%s/%1$s")
+                return posted
+            written = await post_now(work, entry)
+            encoded.append(await encode(work, env, currency, written, cause))
+            return written
 
         await services.transact(action, clock.now())
-    return [unpack(row["body"]) for row in await services.db.fetch(BODIES, env.merchant_id)]
+    return encoded or [unpack(row["body"]) for row in await services.db.fetch(BODIES, env.merchant_id)]
+
+
+async def encode(work: Work, env: MerchantEnv, currency: str, posted: PostedTransaction, cause: Cause) -> bytes:
+    """The body with the values that the program reads after the posting."""
+    decimals = work.services.catalogue.currencies[currency].decimals
+    view = balance_view(await get_balance(work.tx, env, currency), env, decimals)
+    data = {"object": view, "source": cause, "entries": [entry_view(entry, env, decimals) for entry in posted.entries]}
+    return msgspec.json.encode(payload(new_id(), env, "balance.updated", view.version, data, work.now))
 
 
 def comparable(value: Any) -> Any:
@@ -125,9 +142,7 @@ async def test_a_repaid_debt_is_an_entry_of_the_event(apart: Service, shop: Acto
 
     async def action(work: Work, posting: Posting = owed) -> None:
         entry = JournalEntry("test", posting.type, Source("transaction", new_id()), (posting,))
-        await notify_balance(
-            work, env, "EUR", await defer_post(work, entry), Cause("transaction", new_id(), "paid", 1), None
-        )
+        await notify_balance(work, env, "EUR", await post(work, entry), Cause("transaction", new_id(), "paid", 1), None)
 
     await services.transact(action, clock.now())
     paid = Posting("payment", "EUR", 100, rail("sandbox"), available(env))
@@ -143,7 +158,7 @@ async def test_a_hold_shows_in_the_breakdown(apart: Service, shop: Actor) -> Non
     env = MerchantEnv(MerchantId(UUID(shop.merchant_id)), "test")
     funding = Posting("test_funding", "EUR", 500, equity("test_funding"), available(env))
     await services.transact(
-        lambda work: post(work, JournalEntry("test", "test_funding", Source("test_funding", new_id()), (funding,))),
+        lambda work: post_now(work, JournalEntry("test", "test_funding", Source("test_funding", new_id()), (funding,))),
         clock.now(),
     )
 

@@ -21,7 +21,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, MerchantId, new_id, new_id_text
 from tollhouse.kernel.scopes import API
-from tollhouse.payments.transactions.balances_api import OPERATIONS
+from tollhouse.payments.transactions.api import BALANCE_OPERATIONS
 from tollhouse.platform.database import partitions
 from tollhouse.webhooks.request_log import recorder, store
 from tollhouse.webhooks.request_log import slice as retention
@@ -74,7 +74,7 @@ async def test_what_waits_is_written_at_the_end(services: Services) -> None:
     kept, merchant_id = Recorder(services), new_id()
     kept.start()
     for _ in range(recorder.BATCH + 1):
-        kept.record(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
+        kept.record(asked(services, merchant_id), BALANCE_OPERATIONS[0], Response(), 1)
     await kept.stop()
     assert await count(services, merchant_id) == recorder.BATCH + 1
 
@@ -83,9 +83,9 @@ async def test_what_no_credential_asked_or_is_over_the_limit_is_not_written(serv
     kept, merchant_id = Recorder(services), new_id()
     stranger = asked(services, merchant_id)
     stranger.caller = None
-    kept.record(stranger, OPERATIONS[0], Response(), 1)
+    kept.record(stranger, BALANCE_OPERATIONS[0], Response(), 1)
     kept.record(asked(services, merchant_id), None, Response(), 1)
-    kept.record(asked(services, merchant_id), OPERATIONS[0], Response(status_code=429), 1)
+    kept.record(asked(services, merchant_id), BALANCE_OPERATIONS[0], Response(status_code=429), 1)
     kept.start()
     await kept.stop()
     assert await count(services, merchant_id) == 0
@@ -94,7 +94,7 @@ async def test_what_no_credential_asked_or_is_over_the_limit_is_not_written(serv
 async def test_too_much_is_dropped_and_counted(services: Services, capsys: pytest.CaptureFixture[str]) -> None:
     kept, merchant_id = Recorder(services), new_id()
     for _ in range(recorder.QUEUE_MAX + 3):
-        kept.record(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
+        kept.record(asked(services, merchant_id), BALANCE_OPERATIONS[0], Response(), 1)
     kept.start()
     await kept.stop()
     assert await count(services, merchant_id) == recorder.QUEUE_MAX
@@ -117,7 +117,7 @@ async def test_a_line_that_cannot_be_made_or_written_holds_nobody_up(
             patched.setattr(where, name, broken)
             kept = Recorder(services)
             kept.start()
-            kept.record(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
+            kept.record(asked(services, merchant_id), BALANCE_OPERATIONS[0], Response(), 1)
             await kept.stop()
     assert await count(services, merchant_id) == 0
 
@@ -126,7 +126,10 @@ async def test_whatever_was_asked_and_answered_can_be_written(services: Services
     kept, merchant_id = Recorder(services), new_id()
     kept.start()
     kept.record(
-        asked(services, merchant_id, "/api/v2/integration/\0\ud800"), OPERATIONS[0], Response(b"no json", 500), 1 << 40
+        asked(services, merchant_id, "/api/v2/integration/\0\ud800"),
+        BALANCE_OPERATIONS[0],
+        Response(b"no json", 500),
+        1 << 40,
     )
     await kept.stop()
     assert await count(services, merchant_id) == 1
@@ -136,7 +139,7 @@ async def test_switched_off_it_keeps_nothing(services: Services) -> None:
     off = msgspec.structs.replace(services, settings=msgspec.structs.replace(services.settings, request_log_kept_days=0))
     kept, merchant_id = Recorder(off), new_id()
     kept.start()
-    kept.record(asked(services, merchant_id), OPERATIONS[0], Response(), 1)
+    kept.record(asked(services, merchant_id), BALANCE_OPERATIONS[0], Response(), 1)
     await kept.stop()
     assert await count(services, merchant_id) == 0
 

@@ -77,7 +77,7 @@ async def insert(
     about: Subject,
 ) -> None:
     """Insert an event of this merchant."""
-    await tx.defer(INSERT, merchant_id, event_id, now, mode, event_type, *_columns(by), *msgspec.structs.astuple(about))
+    await tx.write(INSERT, merchant_id, event_id, now, mode, event_type, *_columns(by), *msgspec.structs.astuple(about))
 
 
 async def insert_for_user(

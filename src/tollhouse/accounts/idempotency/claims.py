@@ -1,8 +1,7 @@
 """Idempotency keys: the claim of a key, the action and the stored response are one transaction.
 
-An optimistic run claims the key with its deferred writes. If another request holds it, or the action refuses, the action
-runs again and claims it first: it then waits for the unique index of the claim, two seconds at most. An error rolls the
-claim back, so that a corrected request may reuse its key: only successful responses are stored.
+A request waits for another one with its key, two seconds at most. An error rolls the claim back, so that a corrected
+request may reuse its key: only successful responses are stored.
 """
 
 import hashlib
@@ -10,8 +9,6 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
-
-import asyncpg
 
 from tollhouse.accounts.idempotency import store
 from tollhouse.accounts.identity.model import Caller
@@ -21,6 +18,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.kernel.tokens import digest
+from tollhouse.platform.database import claims
 from tollhouse.platform.database.pool import Row, Tx
 
 SEE_OTHER = 303
@@ -50,36 +48,18 @@ class DatabaseIdempotencyStore:
 
         Raises `IdempotencyKeyReused` and `IdempotencyInProgress`.
         """
-        if tx.is_optimistic:
-            earlier = await tx.read_row_in_batch(store.READ_MANY, _primary_key(caller, key))
-            if earlier is not None:
-                return _stored_response(earlier, fingerprint)
-            tx.retries_errors = True  # what refuses this request may be what the first one with the key has done
-            return None
-        if tx.has_waited:
-            await tx.run("SET LOCAL lock_timeout = '10ms'")
         try:
-            claimed = await tx.execute(store.CLAIM, *_primary_key(caller, key), fingerprint, now)
-        except asyncpg.LockNotAvailableError:
+            earlier = await claims.claim(tx, store.CLAIMS, _primary_key(caller, key), fingerprint, now)
+        except claims.ClaimedByOtherError:
             raise IdempotencyInProgress from None
-        if tx.has_waited:
-            await tx.run("SET LOCAL lock_timeout TO DEFAULT")
-        if claimed:
-            return None
-        earlier = await tx.fetchrow(store.READ, *_primary_key(caller, key))
-        if earlier is None:  # the first request was rolled back between the two statements
-            raise IdempotencyInProgress
-        return _stored_response(earlier, fingerprint)
+        return None if earlier is None else _stored_response(earlier, fingerprint)
 
     async def store_response(
         self, tx: Tx, caller: Caller, key: str, fingerprint: bytes, stored: StoredResponse, now: datetime
     ) -> None:
-        """Store the response of the claimed key. In an optimistic run this claims it, before the other deferred writes."""
-        primary_key = _primary_key(caller, key)
-        if tx.is_optimistic:
-            await tx.defer(store.STORE, *primary_key, fingerprint, stored.status, stored.body, now, first=True)
-        else:
-            await tx.execute(store.STORE_RESPONSE, *primary_key, stored.status, stored.body)
+        """Store the response of the claimed key."""
+        completed = (*_primary_key(caller, key), stored.status, stored.body)
+        await claims.complete(tx, store.CLAIMS, completed, fingerprint, now)
 
 
 IDEMPOTENCY = DatabaseIdempotencyStore()

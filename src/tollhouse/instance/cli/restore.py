@@ -29,7 +29,7 @@ from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings import values as setting_values
 from tollhouse.platform.settings.config import Settings
-from tollhouse.transfers.gate import pauses
+from tollhouse.transfers.gate import gate
 
 Backup = Annotated[Path, Parameter(help="A file that `tollhouse backup` wrote, or the folder of a WAL archive.")]
 IdentityFile = Annotated[Path | None, Parameter(help="The file of the age identity, if the backup is encrypted.")]
@@ -172,7 +172,7 @@ async def finish(settings: Settings, data_until: str) -> list[str]:
     if moment is None:
         raise BackupError(f"{data_until} is not a time.")
     async with connected(settings.migration_database_url or settings.database_url or "") as tx, tx.raw.transaction():
-        await pauses.pause_restored(tx, moment, now)
+        await gate.pause_restored(tx, moment, now)
         await users_store.end_sessions(tx, now)
     await root.verify(settings)
     stderr.print("Checking the invariants …")

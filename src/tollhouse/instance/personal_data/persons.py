@@ -27,7 +27,7 @@ from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S
 from tollhouse.kernel.text import Text
 from tollhouse.pages.dashboard import saved_filters_store
 from tollhouse.payments.links import store as links_store
-from tollhouse.payments.receipts import mails_store
+from tollhouse.payments.receipts.store import withhold
 from tollhouse.platform.database.pool import Row
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.settings.config import Settings
@@ -103,7 +103,7 @@ async def _erase(work: Work, address: str, user_id: UUID | None, kept: list[Kept
     """
     tx = work.tx
     links = await links_store.clear_customer(tx, address)
-    await mails_store.withhold(tx, links, work.now)
+    await withhold(tx, links, work.now)
     deleted = {
         "saved_filters": await saved_filters_store.delete_containing(tx, address),
         "mails": await mail_store.delete_of_person(tx, address, user_id),

@@ -21,7 +21,7 @@ from tollhouse.ledger.books.model import (
     available,
     reserved,
 )
-from tollhouse.ledger.books.post import defer_post
+from tollhouse.ledger.books.post import post
 
 
 class HoldCapture(Struct, frozen=True):
@@ -39,7 +39,7 @@ async def reserve(
     hold = Hold(new_id(), env, currency, source, amount_minor, 0, 0)
     posting = Posting("hold", currency, amount_minor, available(env), reserved(env))
     await store.insert_hold(work.tx, hold, work.now)
-    return hold, await defer_post(work, JournalEntry(env.mode, "hold", source, (posting,)))
+    return hold, await post(work, JournalEntry(env.mode, "hold", source, (posting,)))
 
 
 async def capture(
@@ -86,4 +86,4 @@ async def _post(
         raise HoldNotActive
     captured = (Posting(one.type, hold.currency, one.amount_minor, reserved(env), one.credit) for one in captures)
     postings = (*captured, *extra_postings)
-    return hold, await defer_post(work, JournalEntry(env.mode, postings[0].type, hold.source, postings))
+    return hold, await post(work, JournalEntry(env.mode, postings[0].type, hold.source, postings))

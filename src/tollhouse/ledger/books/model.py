@@ -110,8 +110,8 @@ class JournalEntry(Struct, frozen=True):
             raise ValueError("a journal entry has at least one posting")
 
 
-class ExpectedEntry(Struct, frozen=True):
-    """The effect of a posting on one account of a merchant, as far as it is known before it is written.
+class PostedEntry(Struct, frozen=True):
+    """The effect of a posting on one account of a merchant.
 
     `delta_minor` is signed. `client_id` is the application that requested it, if any.
     """
@@ -127,37 +127,29 @@ class ExpectedEntry(Struct, frozen=True):
     client_id: str | None
 
 
-class LedgerEntry(ExpectedEntry, frozen=True):
-    """An entry that was written. `sequence` has no gaps per account."""
+class LedgerEntry(PostedEntry, frozen=True):
+    """An entry with the balance after it. `sequence` has no gaps per account."""
 
     balance_after_minor: int
     sequence: int
     created_at: datetime
 
 
-class PostedTransaction(Struct, frozen=True):
-    """A ledger transaction that was written, with the merchants' entries in the order of its postings."""
+class LedgerTransaction(Struct, frozen=True):
+    """A ledger transaction, with the merchants' entries in the order of its postings."""
 
     id: UUID
-    entries: tuple[LedgerEntry, ...]
+    entries: tuple[PostedEntry, ...]
 
-    def for_merchant(self, env: MerchantEnv) -> "PostedTransaction":
+    def for_merchant(self, env: MerchantEnv) -> "LedgerTransaction":
         """Only the entries of one merchant: each party of a balance payment is sent its own."""
-        return PostedTransaction(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
+        return LedgerTransaction(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
 
 
-class DeferredTransaction(Struct, frozen=True):
-    """A ledger transaction that is written with the other deferred writes, and the entries it has unless debt is repaid."""
+class PostedTransaction(LedgerTransaction, frozen=True):
+    """A ledger transaction whose balances are known."""
 
-    id: UUID
-    entries: tuple[ExpectedEntry, ...]
-
-    def for_merchant(self, env: MerchantEnv) -> "DeferredTransaction":
-        """Only the entries of one merchant."""
-        return DeferredTransaction(self.id, tuple(entry for entry in self.entries if entry.merchant_id == env.merchant_id))
-
-
-LedgerTransaction = PostedTransaction | DeferredTransaction
+    entries: tuple[LedgerEntry, ...]
 
 
 class Hold(Struct, frozen=True):
@@ -269,7 +261,7 @@ def equity(kind: Literal["adjustment", "test_funding", "dismissed", "bank_openin
 
 def expected_entries(
     transaction_id: UUID, journal_entry: JournalEntry, entry_ids: Sequence[UUID], client_id: str | None
-) -> tuple[ExpectedEntry, ...]:
+) -> tuple[PostedEntry, ...]:
     """The entries that `ledger_post` writes for these postings, in its order, unless debt is repaid."""
     sides = (
         (posting, account, is_credit)
@@ -278,7 +270,7 @@ def expected_entries(
     )
     touched = [(posting, account, account.merchant_id, credit) for posting, account, credit in sides if account.merchant_id]
     return tuple(
-        ExpectedEntry(
+        PostedEntry(
             entry_id,
             transaction_id,
             merchant_id,

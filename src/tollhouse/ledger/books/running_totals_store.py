@@ -151,3 +151,13 @@ def add(totals: Totals, row: Row, number: int, moments: int) -> None:
     series = Series(row["currency"], row["type"], row["raised"], row["method_id"])
     before = totals.setdefault(series, [NOTHING] * moments)
     before[number] += Added(int(row["amount"]), row["count"])
+
+
+CURRENCIES = """
+    SELECT DISTINCT currency FROM ledger_accounts WHERE owner = $1 AND mode = $2 AND ($3::text IS NULL OR currency = $3)
+"""
+
+
+async def list_currencies(tx: Tx, env: MerchantEnv, currency: str | None) -> set[str]:
+    """The currencies with entries; only the given one, if any."""
+    return {row["currency"] for row in await tx.fetch(CURRENCIES, env.merchant_id, env.mode, currency)}

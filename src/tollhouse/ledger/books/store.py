@@ -12,12 +12,13 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.ledger.books.model import (
     HOLD,
-    DeferredTransaction,
     EntryType,
     Hold,
     JournalEntry,
     LedgerEntry,
+    LedgerTransaction,
     MerchantCode,
+    PostedEntry,
     PostedTransaction,
     Source,
     expected_entries,
@@ -25,17 +26,9 @@ from tollhouse.ledger.books.model import (
 )
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
-# Foreign keys are checked at the end of the statement, so the application's row may name the transaction before it exists.
 POST = """
-    WITH application AS (
-        INSERT INTO ledger_transaction_applications (transaction_id, mode, oauth_client_id)
-        SELECT $1, $2, $16 WHERE $16::text IS NOT NULL
-    )
     SELECT id, transaction_id, merchant_id, currency, account, type, delta, balance_after, version, created_at
     FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-"""
-POST_DEFERRED = """
-    SELECT count(*) FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 """
 POST_PLATFORM = "SELECT ledger_post_platform($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
 RECORD_APPLICATION = """
@@ -173,22 +166,34 @@ class EntryFilter(Struct, frozen=True):
     source_id: UUID | None = None
 
 
-async def post(tx: Tx, journal_entry: JournalEntry, client_id: str | None, now: datetime) -> PostedTransaction:
-    """Write a journal entry, requested by this application if any, in one round trip."""
-    transaction_id = new_id()
-    rows = await tx.fetch(
-        POST, *_values(transaction_id, journal_entry, new_entry_ids(journal_entry.postings), now), client_id
+async def post(tx: Tx, journal_entry: JournalEntry, client_id: str | None, now: datetime) -> LedgerTransaction:
+    """Write a journal entry, requested by this application if any."""
+    transaction_id, entry_ids = new_id(), new_entry_ids(journal_entry.postings)
+
+    def read(row: Row) -> PostedEntry:
+        return _entry(row, journal_entry.source, client_id)
+
+    entries = await tx.write_rows(
+        POST,
+        *_values(transaction_id, journal_entry, entry_ids, now),
+        read=read,
+        expected=expected_entries(transaction_id, journal_entry, entry_ids, client_id),
     )
+    await _record_application(tx, transaction_id, journal_entry, client_id)
+    return LedgerTransaction(transaction_id, tuple(entries))
+
+
+async def post_now(tx: Tx, journal_entry: JournalEntry, client_id: str | None, now: datetime) -> PostedTransaction:
+    """Write a journal entry at once; with the balances after it."""
+    transaction_id = new_id()
+    rows = await tx.fetch(POST, *_values(transaction_id, journal_entry, new_entry_ids(journal_entry.postings), now))
+    await _record_application(tx, transaction_id, journal_entry, client_id)
     return PostedTransaction(transaction_id, tuple(_entry(row, journal_entry.source, client_id) for row in rows))
 
 
-async def defer_post(tx: Tx, journal_entry: JournalEntry, client_id: str | None, now: datetime) -> DeferredTransaction:
-    """Write a journal entry with the other deferred writes."""
-    transaction_id, entry_ids = new_id(), new_entry_ids(journal_entry.postings)
-    await tx.defer(POST_DEFERRED, *_values(transaction_id, journal_entry, entry_ids, now))
+async def _record_application(tx: Tx, transaction_id: UUID, journal_entry: JournalEntry, client_id: str | None) -> None:
     if client_id is not None:
-        await tx.defer(RECORD_APPLICATION, transaction_id, journal_entry.mode, client_id)
-    return DeferredTransaction(transaction_id, expected_entries(transaction_id, journal_entry, entry_ids, client_id))
+        await tx.write(RECORD_APPLICATION, transaction_id, journal_entry.mode, client_id)
 
 
 async def post_platform(tx: Tx, journal_entries: Sequence[JournalEntry], now: datetime) -> None:
@@ -297,34 +302,31 @@ async def lock_available(tx: Tx, env: MerchantEnv, currency: str) -> int:
     return await tx.fetchval(LOCK_AVAILABLE, env.merchant_id, env.mode, currency) or 0
 
 
-async def lock_headroom(tx: Tx, env: MerchantEnv, currency: str) -> int:
-    """Lock the balance; return by how many minor units it may grow, debt included."""
-    return await tx.fetchval(LOCK_HEADROOM, env.merchant_id, env.mode, currency)
+async def lock_headroom(tx: Tx, env: MerchantEnv, currency: str) -> int | None:
+    """Lock the balance; return by how many minor units it may grow, debt included. None: the constraint knows."""
+    return await tx.fetch_bound(LOCK_HEADROOM, env.merchant_id, env.mode, currency)
 
 
 async def insert_hold(tx: Tx, hold: Hold, now: datetime) -> None:
     """Insert a hold. Its source can have one."""
     env, source = hold.env, hold.source
     values = (hold.currency, source.type, source.id, hold.amount_minor)
-    await tx.defer(INSERT_HOLD, hold.id, env.merchant_id, env.mode, *values, now)
+    await tx.write(INSERT_HOLD, hold.id, env.merchant_id, env.mode, *values, now)
 
 
 async def capture_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:
     """Capture from an active hold of this merchant that holds as much; None if there is none."""
-    row = await tx.fetchrow(CAPTURE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
-    return None if row is None else HOLD.read(row)
+    return await HOLD.find(tx, CAPTURE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
 
 
 async def settle_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, amount_minor: int, now: datetime) -> Hold | None:
     """Resolve an active hold: capture this amount, release the rest; None as for `capture_hold`."""
-    row = await tx.fetchrow(SETTLE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
-    return None if row is None else HOLD.read(row)
+    return await HOLD.find(tx, SETTLE_HOLD, env.merchant_id, env.mode, hold_id, amount_minor, now)
 
 
 async def release_hold(tx: Tx, env: MerchantEnv, hold_id: UUID, now: datetime) -> Hold | None:
     """Resolve an active hold: release what it holds; None as for `capture_hold`."""
-    row = await tx.fetchrow(RELEASE_HOLD, env.merchant_id, env.mode, hold_id, now)
-    return None if row is None else HOLD.read(row)
+    return await HOLD.find(tx, RELEASE_HOLD, env.merchant_id, env.mode, hold_id, now)
 
 
 def _entry(row: Row, source: Source | None = None, client_id: str | None = None) -> LedgerEntry:

@@ -10,7 +10,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example, example_id
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor
-from tollhouse.ledger.books.model import EntryType, ExpectedEntry, LedgerEntry, MerchantCode
+from tollhouse.ledger.books.model import EntryType, LedgerEntry, MerchantCode, PostedEntry
 from tollhouse.ledger.books.store import Balance
 
 DESCRIPTIONS: dict[EntryType, str] = {
@@ -141,7 +141,7 @@ def balance_view(balance: Balance, env: MerchantEnv, decimals: int) -> BalanceVi
 
 def entry_view(entry: LedgerEntry, env: MerchantEnv, decimals: int) -> EntryView:
     """An entry as responses and events show it."""
-    return expected_entry_view(
+    return posted_entry_view(
         entry,
         env,
         decimals,
@@ -152,8 +152,8 @@ def entry_view(entry: LedgerEntry, env: MerchantEnv, decimals: int) -> EntryView
     )
 
 
-def expected_entry_view(
-    entry: ExpectedEntry,
+def posted_entry_view(
+    entry: PostedEntry,
     env: MerchantEnv,
     decimals: int,
     *,

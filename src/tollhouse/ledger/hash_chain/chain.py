@@ -4,12 +4,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
+from tollhouse.http.services import Services
+from tollhouse.kernel import clock
 from tollhouse.kernel.clock import stamp
 from tollhouse.ledger.hash_chain import model, store
 from tollhouse.ledger.hash_chain.model import Block, CoveredRow, Head
 from tollhouse.ledger.hash_chain.store import SignedBlock, Snapshot
 from tollhouse.platform.database.pool import Tx, connected
 from tollhouse.platform.encryption import KeyRing
+from tollhouse.platform.log.events import log
 
 SETTINGS = {"statement_timeout": "3600s", "idle_in_transaction_session_timeout": "0", "lock_timeout": "5s"}
 """The first block of a large database reads all of it."""
@@ -71,3 +76,12 @@ def _difference(kept: Head, ours: Block | None) -> str | None:
     if (ours.hash.hex(), stamp(ours.created_at)) != (kept.hash, kept.created_at):
         return f"{name} differs from the database: rows or blocks were changed after it was signed"
     return None
+
+
+async def append_blocks(services: Services) -> None:
+    """Cover what is new since the last block."""
+    dsn = services.settings.database_url
+    if dsn is None:
+        raise AssertionError("services have a database URL")
+    for head in await append(dsn, services.keys, clock.now()):
+        log.info("hash_chain_block_signed", head=msgspec.json.encode(head).decode())

@@ -12,9 +12,8 @@ from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import FieldError, ValidationFailed
-from tollhouse.ledger.reports.csv_file import as_csv
 from tollhouse.ledger.reports.model import FinancialReport, SummaryQuery
-from tollhouse.ledger.reports.summary import report, summaries
+from tollhouse.ledger.reports.summary import as_csv, report, summaries
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 

@@ -14,8 +14,8 @@ from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.text import Translatable
 from tollhouse.ledger.reports import labels
-from tollhouse.ledger.reports.header import ReportHeader
 from tollhouse.ledger.reports.model import LINES, MethodSummary, ReportData, Summary
+from tollhouse.ledger.reports.selection import ReportHeader
 from tollhouse.ledger.reports.tables import by_currency, columns, fees, total_fees, whole
 
 LETTERS = "cp1252"

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel import messages
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.periods import BY_DAY_MAX, DateRange, PeriodName, period
@@ -79,3 +80,24 @@ class ReportsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         defaults, current = msgspec.to_builtins(ReportsQuery()), msgspec.to_builtins(self) | others
         query = {name: value for name, value in current.items() if value != defaults[name]}
         return "?" + urlencode(query) if query else ""
+
+
+class ReportHeader(Struct, frozen=True, kw_only=True):
+    """The header of a report. `project_name` is empty for all projects."""
+
+    env: MerchantEnv
+    business_name: str
+    project_name: str
+    time_zone: str
+    selection: ReportSelection
+    made_at: datetime
+    language: str
+
+    def file_name(self, ending: str) -> str:
+        """`report-test-2026-11-01-to-2026-11-30.pdf`."""
+        return f"report-{self.env.mode}-{self.selection.days.first}-to-{self.selection.days.last}.{ending}"
+
+    def period_name(self, period: Interval) -> str:
+        """`2026-11-21` or `2026-11`, in the merchant's time zone."""
+        day = period.start.astimezone(self.selection.zone).date().isoformat()
+        return day if self.selection.group_by == "day" else day[:7]

@@ -1,17 +1,18 @@
 """The financial summary: opening balance, changes by line, closing balance."""
 
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from tollhouse.http.csv_table import lines
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.ledger.books import running_totals_store
 from tollhouse.ledger.books.running_totals_store import NOTHING, Totals, list_entry_totals
-from tollhouse.ledger.reports import store
 from tollhouse.ledger.reports.model import (
     LINES,
     PAYMENT_TYPES,
@@ -91,7 +92,7 @@ async def _summaries(
     if currency is not None:
         codes.add(currency)
     if project_id is None:
-        codes |= await store.list_currencies(tx, env, currency)
+        codes |= await running_totals_store.list_currencies(tx, env, currency)
     openings, lines, counts = _by_line(totals, len(periods))
     found: list[Summary] = []
     for code in sorted(codes):
@@ -174,4 +175,23 @@ def _view(row: Summary, catalogue: Catalogue) -> SummaryView:
         to=stamp(row.period.end),
         counts={str(line): count for line, count in row.counts.items()},
         **pairs,
+    )
+
+
+HEADER = ("from", "to", "currency", "opening", *LINES, "closing", *(f"{line}_count" for line in LINES))
+
+
+def as_csv(found: Iterable[Summary], catalogue: Catalogue) -> str:
+    """A header line and a line for each row."""
+    return lines([HEADER, *(_cells(row, catalogue) for row in found)])
+
+
+def _cells(row: Summary, catalogue: Catalogue) -> tuple[str, ...]:
+    amounts = (row.opening_minor, *row.lines.values(), row.closing_minor)
+    return (
+        stamp(row.period.start),
+        stamp(row.period.end),
+        row.currency,
+        *(catalogue.format_amount(minor, row.currency) for minor in amounts),
+        *(str(count) for count in row.counts.values()),
     )

@@ -11,8 +11,8 @@ from tollhouse.http.texts import Texts
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
 from tollhouse.ledger.reports import labels
-from tollhouse.ledger.reports.header import ReportHeader
 from tollhouse.ledger.reports.model import LINES, ReportData, Summary
+from tollhouse.ledger.reports.selection import ReportHeader
 from tollhouse.ledger.reports.tables import by_currency, columns, whole
 
 DIGITS_MAX = 15

@@ -12,15 +12,14 @@ from tollhouse.kernel.catalogue.methods import Method
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Attempt, Instructions, RailUnavailableError
 from tollhouse.payments.links import store as link_store
-from tollhouse.payments.links.errors import MethodUnavailable
-from tollhouse.payments.links.model import CheckoutPrice, PaymentLink
+from tollhouse.payments.links.model import CheckoutPrice, MethodUnavailable, PaymentLink
 from tollhouse.payments.links.offers import LinkOffer
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.log import changed_objects
 from tollhouse.rails.cards import payments
 from tollhouse.rails.chains import addresses
-from tollhouse.transfers.conversions.payment_model import PricedAmount
+from tollhouse.transfers.conversions.model import PricedAmount
 
 OPEN_ATTEMPTS_MAX = 100
 """Open attempts per link. Visitors without an account create them."""
@@ -102,7 +101,7 @@ async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, paye
     Raises `RateLimited` if too many attempts of other prices were started lately.
     """
     link = await link_store.lock(tx, shown.env, shown.id)
-    if link is None or link.status_at(now) != "active":
+    if link.status_at(now) != "active":
         return None
     shared = await _find_shared(tx, link, new.method.method_id, new.price, now)
     if shared is not None:

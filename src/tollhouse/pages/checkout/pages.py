@@ -51,8 +51,7 @@ from tollhouse.pages.checkout.state import (
     typed_of,
 )
 from tollhouse.payments.links import store as link_store
-from tollhouse.payments.links.errors import LinkCanceled, LinkExpired, MethodUnavailable
-from tollhouse.payments.links.model import CheckoutPrice
+from tollhouse.payments.links.model import CheckoutPrice, LinkCanceled, LinkExpired, MethodUnavailable
 from tollhouse.payments.links.offers import LinkOffer, load_prices, offers_for
 from tollhouse.payments.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available
 from tollhouse.payments.transactions.model import FAILURES, Transaction

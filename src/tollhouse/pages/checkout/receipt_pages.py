@@ -19,8 +19,7 @@ from tollhouse.http.responses import see_other, with_headers_of
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.pages.checkout.pages import named_attempt, render
 from tollhouse.pages.checkout.state import Checkout, load_checkout, load_own_receipt
-from tollhouse.payments.receipts.files import receipt_file
-from tollhouse.payments.receipts.mails import ReceiptMailForm, is_available, send_from_page
+from tollhouse.payments.receipts.mails import ReceiptMailForm, is_available, receipt_file, send_from_page
 from tollhouse.payments.receipts.model import Receipt
 from tollhouse.platform.database.pool import Pool
 

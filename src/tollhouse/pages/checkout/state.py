@@ -21,7 +21,7 @@ from tollhouse.kernel.text import Text, Translatable
 from tollhouse.payments.links import store as link_store
 from tollhouse.payments.links.model import CheckoutPrice, PaymentLink
 from tollhouse.payments.links.store import CheckoutLink
-from tollhouse.payments.receipts.actions import load_receipt
+from tollhouse.payments.receipts.mails import load_receipt
 from tollhouse.payments.receipts.model import Receipt
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions import verdict
@@ -202,7 +202,7 @@ async def load_checkout(db: Pool, token: str, named: UUID | None, now: datetime,
     attempt = await _find_attempt(db, link, named)
     own = attempt is not None
     if attempt is None and link.max_payments == 1 and link.latest_transaction_id is not None:
-        attempt = await transaction_store.get(db, link.env, link.latest_transaction_id)
+        attempt = await transaction_store.find(db, link.env, link.latest_transaction_id)
     settings = await payment_settings.of(db, link.env)
     found = Checkout(shown, attempt, _state(shown, attempt, settings, now, own=own), settings, own)
     if anew and found.can_choose_again:
@@ -229,7 +229,7 @@ async def find_simulated_attempt(db: Pool, link: PaymentLink, named: UUID | None
 
 
 async def _find_attempt(db: Pool, link: PaymentLink, named: UUID | None) -> Transaction | None:
-    found = None if named is None else await transaction_store.get(db, link.env, named)
+    found = None if named is None else await transaction_store.find(db, link.env, named)
     return found if found is not None and found.payment_link_id == link.id else None
 
 

@@ -16,10 +16,10 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.clock import parse_date
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.ledger.accounting import datev, journal
+from tollhouse.ledger.accounting import journal
 from tollhouse.ledger.accounting import store as totals_store
+from tollhouse.ledger.accounting.journal import trial_balances, trial_balances_as_csv
 from tollhouse.ledger.accounting.labels import account_name
-from tollhouse.ledger.accounting.trial_balance import as_csv, trial_balances
 from tollhouse.ledger.books.model import rail as rail_account
 from tollhouse.pages.console.layout import FormState, render
 from tollhouse.rails.balances import store
@@ -92,7 +92,7 @@ async def trial_balance_csv(request: Request, query: TrialBalanceQuery) -> Respo
     if field_errors:
         raise _invalid(field_errors)
     until = day or request.now.date()
-    text = as_csv(await trial_balances(request.services.db, day), until, request.services.catalogue)
+    text = trial_balances_as_csv(await trial_balances(request.services.db, day), until, request.services.catalogue)
     return Response(text, 200, attachment(f"trial-balance-{until:%Y%m%d}.csv"), media_type=MEDIA_TYPE)
 
 
@@ -140,14 +140,14 @@ async def datev_csv(request: Request, caller: Operator, query: JournalQuery) -> 
     if first.year != last.year:
         return await _journal_page(request, caller, query, message="All days of a file for DATEV must be of one year.")
     async with request.services.db.connection() as tx, tx.snapshot():
-        days = await totals_store.list_days(tx, datev.CURRENCY, first, last)
+        days = await totals_store.list_days(tx, journal.CURRENCY, first, last)
     numbers = dict(settings.datev_accounts)
-    if missing := datev.missing_accounts(days, numbers):
+    if missing := journal.missing_accounts(days, numbers):
         message = Text("These accounts have no number: %(codes)s.", codes=", ".join(missing))
         return await _journal_page(request, caller, query, message=message)
-    batch = datev.PostingBatch(settings.datev_consultant, settings.datev_client, first, last, request.now)
-    raw = await asyncio.to_thread(datev.write, batch, days, numbers)
-    return Response(raw, 200, attachment(datev.file_name(batch)), media_type=DATEV_MEDIA_TYPE)
+    batch = journal.PostingBatch(settings.datev_consultant, settings.datev_client, first, last, request.now)
+    raw = await asyncio.to_thread(journal.write, batch, days, numbers)
+    return Response(raw, 200, attachment(journal.file_name(batch)), media_type=DATEV_MEDIA_TYPE)
 
 
 async def _journal_page(request: Request, caller: Operator, query: JournalQuery, *, message: Translatable = "") -> Response:

@@ -41,7 +41,7 @@ from tollhouse.pages.console.layout import (
     render,
 )
 from tollhouse.pages.console.store import Merchant
-from tollhouse.payments.refunds import chargeback_notes_store
+from tollhouse.payments.refunds import chargeback_responses_store
 from tollhouse.platform.database.pool import Pool
 
 OPERATIONS = Operations(PAGES)
@@ -137,7 +137,7 @@ async def _merchant(request: Request, caller: Operator, merchant_id: UUID, state
         balances=[(mode, balance) for mode in MODES for balance in await list_balances(db, MerchantEnv(owner, mode))],
         projects=await store.projects_of(db, owner, PROJECTS_SHOWN),
         waiting=await decisions_store.list_open(db, "adjustment", owner),
-        chargebacks=await chargeback_notes_store.list_open(db, owner, CHARGEBACKS_SHOWN),
+        chargebacks=await chargeback_responses_store.list_open(db, owner, CHARGEBACKS_SHOWN),
         history=await store.actions_of_merchant(db, owner, ACTIONS_SHOWN),
         amount=request.services.catalogue.format_amount,
     )

@@ -28,7 +28,7 @@ from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.pages.console import overview_store, store, users
 from tollhouse.pages.console.layout import ROOT, render
 from tollhouse.pages.console.overview import many, size
-from tollhouse.transfers.withdrawals import review_store
+from tollhouse.transfers.withdrawals.store import list_queue
 
 OPERATIONS = Operations(PAGES)
 WITHDRAWALS_SHOWN = 5
@@ -117,7 +117,7 @@ async def overview(request: Request, caller: Operator) -> Response:
     """The state of the service and what is to do."""
     services = request.services
     state = await overview_store.overview(services.db, version("tollhouse"), request.now)
-    withdrawals = await review_store.list_queue(services.db, "pending_review", WITHDRAWALS_SHOWN, services.catalogue)
+    withdrawals = await list_queue(services.db, "pending_review", WITHDRAWALS_SHOWN, services.catalogue)
     return await render(
         request,
         caller,

@@ -24,7 +24,7 @@ from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.pages.console.layout import ActionQuery, FormState, decide, find_action, render
 from tollhouse.platform.database.pool import Pool
-from tollhouse.transfers.conversions import feed_store, positions_store, prices
+from tollhouse.transfers.conversions import prices, prices_store
 from tollhouse.transfers.conversions.model import NO_POSITION, CurrencyPosition
 from tollhouse.transfers.conversions.prices import EURO, PostedPrice
 
@@ -53,9 +53,9 @@ class ShownPosition(Struct, frozen=True):
 
 async def list_positions(db: Pool, catalogue: Catalogue, now: datetime) -> list[ShownPosition]:
     """The positions of all currencies that were converted or have a price or a limit."""
-    kept = await positions_store.list_positions(db)
+    kept = await prices_store.list_positions(db)
     posted = {one.currency: one for one in await prices.list_posted(db)}
-    rejections = await feed_store.list_rejections(db)
+    rejections = await prices_store.list_rejections(db)
     codes = sorted((kept.keys() | posted.keys() | rejections.keys()) & catalogue.currencies.keys())
     found = [shown(code, kept.get(code, NO_POSITION), posted.get(code), catalogue, now) for code in codes]
     return [msgspec.structs.replace(one, rejection=REJECTIONS.get(rejections.get(one.currency, ""))) for one in found]
@@ -97,7 +97,7 @@ def read_limit(currency: Currency, text: str) -> int:
 
 async def set_limit(work: Work, currency: Currency, limit_minor: int | None, context: OperatorContext) -> OperatorAction:
     """Set the limit of a currency, or remove it if it is None."""
-    subject_id = await positions_store.set_limit(work.tx, currency.code, limit_minor)
+    subject_id = await prices_store.set_limit(work.tx, currency.code, limit_minor)
     return await record.record_action(
         work,
         context,
@@ -149,7 +149,7 @@ async def _positions(request: Request, caller: Operator, state: FormState) -> Re
         state,
         here="positions",
         positions=await list_positions(request.services.db, catalogue, request.now),
-        feed=None if catalogue.price_feed is None else await feed_store.get(request.services.db),
+        feed=None if catalogue.price_feed is None else await prices_store.get(request.services.db),
         currencies=[(code, code) for code in currencies(catalogue)],
         values=dict.fromkeys(FIELDS, "") | {"currency": EURO},
         history=await find_action(request, state, kind="position_limit_changed"),

@@ -28,14 +28,13 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import InvalidRequest, NotFound
 from tollhouse.pages.console import reviews, store
 from tollhouse.pages.console.layout import ROOT, ActionQuery, FormState, decide, render
-from tollhouse.payments.refunds import review_store as refund_review_store
 from tollhouse.payments.refunds import store as refund_store
 from tollhouse.rails.bank.files.batch import missing_details
 from tollhouse.rails.bank.files.transfer import NAME
-from tollhouse.transfers.gate import limits
+from tollhouse.transfers.gate import gate
 from tollhouse.transfers.gate import store as outgoing_store
-from tollhouse.transfers.withdrawals import review_store
 from tollhouse.transfers.withdrawals.model import WithdrawalStatus
+from tollhouse.transfers.withdrawals.store import get_listed, list_queue
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
@@ -76,7 +75,7 @@ class Queue(Struct, frozen=True):
 
 
 async def _load_withdrawal(services: Services, withdrawal_id: UUID, now: datetime) -> ReviewedTransfer:
-    found = await review_store.get(services.db, withdrawal_id)
+    found = await get_listed(services.db, withdrawal_id)
     return ReviewedTransfer(
         env=found.env,
         version=found.version,
@@ -94,7 +93,7 @@ async def _load_withdrawal(services: Services, withdrawal_id: UUID, now: datetim
 
 async def _approvals_needed(services: Services, transfer_id: UUID, rail: str, currency: str, now: datetime) -> int:
     """With what else the merchant withdraws, and by the present threshold of the method."""
-    method = limits.method_of(rail, currency, services.catalogue)
+    method = gate.method_of(rail, currency, services.catalogue)
     above_minor = None if method is None else method.second_operator_above_minor
     return await outgoing_store.approvals_needed(services.db, transfer_id, now, above_minor)
 
@@ -115,7 +114,7 @@ async def _load_refund(services: Services, refund_id: UUID, now: datetime) -> Re
         return None
     env, _ = owner
     found, transfer = await refund_store.get(db, env, refund_id), await outgoing_store.get(db, refund_id)
-    if found is None or transfer is None:
+    if transfer is None:
         return None
     return ReviewedTransfer(
         env=env,
@@ -140,9 +139,7 @@ REFUNDS = Queue("refunds", reviews.REFUNDS, _load_refund)
 async def withdrawals(request: Request, caller: Operator, query: WithdrawalQueueQuery) -> Response:
     """Withdrawals of all merchants, oldest first."""
     rows, more = query.cut(
-        await review_store.list_queue(
-            request.services.db, query.status, query.fetch, request.services.catalogue, query.offset
-        )
+        await list_queue(request.services.db, query.status, query.fetch, request.services.catalogue, query.offset)
     )
     return await render(
         request,
@@ -162,7 +159,7 @@ async def withdrawals(request: Request, caller: Operator, query: WithdrawalQueue
 async def refunds(request: Request, caller: Operator, query: RefundsQuery) -> Response:
     """Refunds of all merchants to an account other than the payer's, oldest first."""
     rows, more = query.cut(
-        await refund_review_store.list_queue(
+        await refund_store.list_queue(
             request.services.db, query.review, query.fetch, request.services.catalogue, query.offset
         )
     )

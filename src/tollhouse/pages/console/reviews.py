@@ -24,7 +24,7 @@ from tollhouse.kernel.text import Text, as_text
 from tollhouse.payments.refunds import review as refund_review
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.gate.gate import ApprovalPolicy
-from tollhouse.transfers.withdrawals import review
+from tollhouse.transfers.withdrawals import changes
 
 
 class LockedSubject(Protocol):
@@ -70,10 +70,10 @@ WITHDRAWALS = Kind(
     "withdrawal_approval_given",
     "withdrawal_approved",
     "withdrawal_rejected",
-    review.lock,
-    review.approve,
-    review.reject,
-    review.is_approved,
+    changes.lock,
+    changes.approve,
+    changes.reject,
+    changes.is_approved,
 )
 REFUNDS = Kind(
     "refund",

@@ -15,10 +15,9 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.limits import EVIDENCE_BODY_BYTES_MAX
 from tollhouse.payments.disputes import actions, store
-from tollhouse.payments.disputes.model import DisputeStatus
-from tollhouse.payments.disputes.new_evidence import NewEvidence
+from tollhouse.payments.disputes.actions import NewEvidence
+from tollhouse.payments.disputes.model import DisputeStatus, DisputeView, dispute_view
 from tollhouse.payments.disputes.store import DisputeFilter
-from tollhouse.payments.disputes.views import DisputeView, dispute_view
 from tollhouse.platform.database.pool import Pool
 from tollhouse.transfers.orders.errors import InvalidState
 

@@ -13,10 +13,10 @@ from tollhouse.http.lists import ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.errors import NotFound, ValidationFailed
-from tollhouse.payments.links import actions, store
+from tollhouse.payments.links import new_link, store
 from tollhouse.payments.links.model import LinkCreator, LinkStatus
 from tollhouse.payments.links.new_link import LinkExpiryRequest, LinkRequest
-from tollhouse.payments.links.payability import load_reason, load_reasons
+from tollhouse.payments.links.offers import load_reason, load_reasons
 from tollhouse.payments.links.store import LinkFilter
 from tollhouse.payments.links.views import LinkView, link_view
 from tollhouse.platform.database.pool import Pool
@@ -53,7 +53,7 @@ class LinkList(Struct, frozen=True):
 async def open_link(caller: Caller, body: LinkRequest, work: Work) -> LinkView:
     """Create a payment link."""
     created_by = LinkCreator("api_key" if caller.client_id is None else "oauth", caller.client_id)
-    link, reason = await actions.open_link(work, caller.env, body, created_by)
+    link, reason = await new_link.open_link(work, caller.env, body, created_by)
     return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue, reason)
 
 
@@ -73,8 +73,6 @@ async def list_links(
 async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, services: Services) -> LinkView:
     """Retrieve a payment link."""
     link = await store.get(db, caller.env, link_id)
-    if link is None:
-        raise NotFound
     reason = await load_reason(db, link, services, now)
     return link_view(link, services.settings.base_url, now, services.catalogue, reason)
 
@@ -88,6 +86,6 @@ async def read_link(caller: Caller, link_id: UUID, db: Pool, now: datetime, serv
 )
 async def change_expiry(caller: Caller, link_id: UUID, body: LinkExpiryRequest, work: Work) -> LinkView:
     """Change when an active payment link expires. It can be earlier or later."""
-    link = await actions.change_expiry(work, caller.env, link_id, body.expires_at)
+    link = await new_link.change_expiry(work, caller.env, link_id, body.expires_at)
     reason = await load_reason(work.tx, link, work.services, work.now)
     return link_view(link, work.services.settings.base_url, work.now, work.services.catalogue, reason)

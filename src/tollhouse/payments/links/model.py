@@ -8,7 +8,9 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.kernel.clock import status_at
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.platform.database.records import Array, Columns, Internal, Json, Record
 from tollhouse.transfers.orders.store import CLOCK_OFFSET
@@ -34,11 +36,6 @@ class LinkCreator(Struct, frozen=True):
 
     type: Literal["api_key", "oauth", "dashboard"]
     oauth_client_id: str | None = None
-
-
-def effective_status(status: LinkStatus, expires_at: datetime, now: datetime) -> LinkStatus:
-    """The status of a link at `now`: an active link is expired from `expires_at` on, even if no job has recorded it yet."""
-    return "expired" if status == "active" and now >= expires_at else status
 
 
 class TaxLine(Struct, frozen=True):
@@ -179,7 +176,7 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
 
     def status_at(self, now: datetime) -> LinkStatus:
         """The status at `now`."""
-        return effective_status(self.status, self.expires_at, now + self.clock_offset)
+        return status_at(self.status, "active", self.expires_at, now + self.clock_offset)
 
 
 LINK = Record(PaymentLink, "payment_links")
@@ -188,3 +185,37 @@ LINK = Record(PaymentLink, "payment_links")
 def new_link_token() -> str:
     """A token for the checkout URL: 128 random bits in 26 characters, independent of the link's id."""
     return base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()
+
+
+class LinkNotActive(ApiError):
+    """409: a completed or expired link cannot be canceled."""
+
+    code, status = "invalid_state", 409
+    message = "Only an active payment link can be canceled."
+
+    def __init__(self, status: LinkStatus) -> None:
+        super().__init__(members={"details": {"status": status}})
+
+
+class LinkExpired(ApiError):
+    """410: the link has expired."""
+
+    code, status = "payment_link_expired", 410
+    message = "This payment link has expired."
+
+
+class LinkCanceled(ApiError):
+    """410: the merchant canceled the link."""
+
+    code, status = "payment_link_canceled", 410
+    message = "This payment link was canceled."
+
+
+class MethodUnavailable(ApiError):
+    """422: the payment method cannot be used now."""
+
+    code, status = "method_unavailable", 422
+    message = "This payment method is not available here."
+
+    def __init__(self, reason: str | None = None) -> None:
+        super().__init__(members={"details": {"unavailable_reason": reason}} if reason else None)

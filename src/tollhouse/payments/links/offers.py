@@ -1,19 +1,23 @@
 """The payment methods offered at checkout, with the amounts to pay, and why others are unavailable."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.environments.availability import MethodRequirements, offers
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
+from tollhouse.http.services import Services
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.methods import Method, UnavailableReason
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.links.model import CheckoutPrice, PaymentLink, UnpayableReason
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.transfers.conversions import payments, prices
-from tollhouse.transfers.conversions.payment_model import PricedAmount
+from tollhouse.transfers.conversions.model import PricedAmount
 from tollhouse.transfers.conversions.prices import Price
 
 HIDDEN: frozenset[UnavailableReason] = frozenset({"not_in_environment", "disabled_by_merchant", "disabled_by_operator"})
@@ -160,3 +164,43 @@ def _in_other_currencies(
 
 def _is_chosen(link: PaymentLink, method: Method) -> bool:
     return link.payment_method_ids is None or method.method_id in link.payment_method_ids
+
+
+Reasons = dict[UUID, UnpayableReason | None]
+
+
+async def load_reason(
+    db: Pool | Tx, link: PaymentLink, services: Services, now: datetime, *, is_suspended: bool = False
+) -> UnpayableReason | None:
+    """Why nobody can pay the link now; None if customers can."""
+    return (await load_reasons(db, link.env, [link], services, now, is_suspended=is_suspended))[link.id]
+
+
+async def load_reasons(
+    db: Pool | Tx,
+    env: MerchantEnv,
+    links: Sequence[PaymentLink],
+    services: Services,
+    now: datetime,
+    *,
+    is_suspended: bool = False,
+) -> Reasons:
+    """Why nobody can pay each of these links now, by ID. Nothing is read for links that are not active."""
+    reasons: Reasons = {link.id: "account_suspended" if is_suspended else "not_active" for link in links}
+    active = [link for link in links if link.status_at(now) == "active"]
+    reasons |= {link.id: "not_active" for link in links if link not in active}
+    if not active or is_suspended:
+        return reasons
+    settings = await payment_settings.of(db, env)
+    for link in active:
+        reasons[link.id] = await reason_with(db, link, settings, services, now)
+    return reasons
+
+
+async def reason_with(
+    db: Pool | Tx, link: PaymentLink, settings: PaymentSettings, services: Services, now: datetime
+) -> UnpayableReason | None:
+    """Why nobody can pay an active link with these settings. Reads prices only if its own currency does not do."""
+    reason = find_unpayable_reason(link, settings, services.rails, services.catalogue)
+    current: CurrentPrices | None = None if reason is None else await load_prices(db, link, settings, now)
+    return reason if current is None else find_unpayable_reason(link, settings, services.rails, services.catalogue, current)

@@ -40,10 +40,9 @@ FIND_LINK = f"""
 LIST = f"""
     SELECT {LINK.columns} FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
-      AND ($4::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($4) THEN $4 || 'active'::text ELSE $4 END))
-      AND ($4 IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
-               (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
-               THEN 'expired' ELSE status END = ANY($4))
+      AND ($4::text[] IS NULL OR status = ANY (stored_statuses($4, 'active')))
+      AND ($4 IS NULL OR status_at(status, 'active', expires_at, $3::timestamptz + coalesce(
+           (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) = ANY ($4))
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
       AND ($7::text IS NULL OR external_id = $7)
       AND created_at >= $8 AND (created_at, id) < ($9, $10)
@@ -54,10 +53,9 @@ POSITION = "SELECT created_at, id FROM payment_links WHERE merchant_id = $1 AND 
 SEARCH = f"""
     SELECT {LINK.columns} FROM payment_links
     WHERE merchant_id = $1 AND mode = $2
-      AND ($4::text IS NULL OR status = ANY(CASE $4 WHEN 'expired' THEN ARRAY['expired', 'active'] ELSE ARRAY[$4] END))
-      AND ($4 IS NULL OR CASE WHEN status = 'active' AND expires_at <= $3::timestamptz + coalesce(
-               (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')
-               THEN 'expired' ELSE status END = $4)
+      AND ($4::text IS NULL OR status = ANY (stored_statuses(ARRAY[$4], 'active')))
+      AND ($4 IS NULL OR status_at(status, 'active', expires_at, $3::timestamptz + coalesce(
+           (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) = $4)
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
       AND ($7::text IS NULL OR external_id = $7 OR lower(customer_email) = lower($7) AND customer_email = $7)
       AND ($8::text[] IS NULL OR currency = ANY ($8) AND EXISTS (
@@ -170,19 +168,17 @@ async def get_terms(tx: Tx, env: MerchantEnv, project_id: UUID | None) -> LinkTe
 
 async def insert(tx: Tx, link: PaymentLink) -> None:
     """Insert a link."""
-    await tx.defer(INSERT, *LINK.values(link))
+    await tx.write(INSERT, *LINK.values(link))
 
 
-async def get(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
-    """The link of this id."""
-    row = await db.fetchrow(GET, env.merchant_id, env.mode, link_id)
-    return None if row is None else LINK.read(row)
+async def get(db: Pool | Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink:
+    """The link of this id. Raises `NotFound`."""
+    return await LINK.get(db, GET, env.merchant_id, env.mode, link_id)
 
 
-async def lock(tx: Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink | None:
-    """Lock the link and return it. Payments of it are locked through it."""
-    row = await tx.fetchrow(LOCK, env.merchant_id, env.mode, link_id)
-    return None if row is None else LINK.read(row)
+async def lock(tx: Tx, env: MerchantEnv, link_id: UUID) -> PaymentLink:
+    """Lock the link and return it. Payments of it are locked through it. Raises `NotFound`."""
+    return await LINK.get(tx, LOCK, env.merchant_id, env.mode, link_id)
 
 
 async def get_by_token(db: Pool | Tx, token: str) -> CheckoutLink | None:
@@ -234,7 +230,7 @@ async def record_attempt(tx: Tx, link: PaymentLink, transaction_id: UUID, now: d
 async def record_payment(tx: Tx, env: MerchantEnv, link_id: UUID, payment: Credited, now: datetime) -> None:
     """Count a payment. The last one, in time, completes the link."""
     paid = (payment.transaction_id, payment.amount_minor, now, payment.in_time)
-    await tx.defer(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, *paid)
+    await tx.write(RECORD_PAYMENT, env.merchant_id, env.mode, link_id, *paid)
 
 
 async def clear_customer(tx: Tx, email: str) -> list[UUID]:

@@ -1,6 +1,6 @@
 """Refunds in two phases: the money goes on hold first; it leaves, or is released, when the rail reports the result."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -12,9 +12,10 @@ from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.identity import emails
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.rails.disputes import EVIDENCE_CHARS_MAX, Evidence
 from tollhouse.ledger.books import holds
 from tollhouse.ledger.books.holds import HoldCapture
 from tollhouse.ledger.books.model import (
@@ -28,18 +29,48 @@ from tollhouse.ledger.books.model import (
     rail,
     unapplied,
 )
-from tollhouse.ledger.books.post import defer_post, ensure_balance_limit
-from tollhouse.payments.refunds import refund_evidence, store
-from tollhouse.payments.refunds.new_refund import NewRefund
-from tollhouse.payments.refunds.preview import RefundPreview, preview_refund
-from tollhouse.payments.transactions import notify, priced, settlement, verdict
+from tollhouse.ledger.books.post import ensure_balance_limit, post
+from tollhouse.payments.refunds import chargeback_responses_store as responses
+from tollhouse.payments.refunds import store
+from tollhouse.payments.refunds.new_refund import NewRefund, RefundPreview, preview_refund
+from tollhouse.payments.transactions import notify, priced, verdict
+from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import REFUND_FAILED, Refund, RefundStatus, Transaction, refund_exchange
 from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.log import changed_objects
-from tollhouse.transfers.gate import gate, limits
+from tollhouse.transfers.gate import gate
 from tollhouse.transfers.gate.model import OutgoingTransfer
 from tollhouse.transfers.orders.balance_events import Cause
 from tollhouse.transfers.orders.errors import InvalidState
+
+
+def of(payment: Transaction, catalogue: Catalogue) -> Evidence:
+    """The evidence that the refunds of a payment are: nothing if it has none that succeeded or is pending."""
+    text = "\n".join(_lines(payment, catalogue))
+    return Evidence(uncategorized_text=text[:EVIDENCE_CHARS_MAX] or None)
+
+
+async def follow(work: Work, before: Transaction, after: Transaction) -> None:
+    """Let the draft of an open dispute say what the refunds of its locked payment are now."""
+    was, becomes = of(before, work.services.catalogue), of(after, work.services.catalogue)
+    if after.charged_back_minor and was != becomes:
+        await responses.replace_evidence(work.tx, after.env, after.id, was, becomes, work.now)
+
+
+def _lines(payment: Transaction, catalogue: Catalogue) -> Iterator[str]:
+    currency = catalogue.currencies[payment.currency]
+    standing = [one for one in reversed(payment.refunds) if one.status != "failed"]
+    if standing:
+        paid = currency.format(payment.received_minor)
+        yield f"The merchant has refunded this payment of {paid} {payment.currency}:"
+    for one in standing:
+        amount = f"{currency.format(one.amount_minor)} {one.currency}"
+        if one.status == "succeeded":
+            named = "" if one.provider_reference is None else f", reference {one.provider_reference}"
+            yield f"- {amount} on {one.updated_at.date()} (refund {one.id}{named})"
+        else:
+            yield f"- {amount}, requested on {one.created_at.date()} and on its way (refund {one.id})"
+
 
 SOURCE = "refund"
 
@@ -68,7 +99,7 @@ async def request(
         returning_unapplied_minor=current.returning_unapplied_minor + from_unapplied,
         refunds=(refund, *current.refunds),
     )
-    changed = await settlement.change(work.tx, held, "refund requested", work.now)
+    changed = await transaction_store.change(work.tx, held, "refund requested", work.now)
     await _notify_balance(work, changed, refund, posted)
     changed_values = new_values(
         amount=work.services.catalogue.priced(amount_minor, refund.currency),
@@ -87,13 +118,13 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     changed = await _change(work.tx, current, refund, "refunded", work.now, refunded=refund.amount_minor, freed=True)
     extra_postings = _from_unapplied(current, refund, out)
     if refund.hold_id is None:
-        posted = await defer_post(work, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), extra_postings))
+        posted = await post(work, JournalEntry(env.mode, "refund", Source(SOURCE, refund.id), extra_postings))
     else:
         captures = (HoldCapture("refund", refund.amount_minor - refund.unapplied_minor, out),)
         if refund.network_fee_minor:  # what the network took is an expense, booked with the payout
             captures += (HoldCapture("network_fee", refund.network_fee_minor, expense("network_fee")),)
         _, posted = await holds.capture(work, env, refund.hold_id, captures, extra_postings=extra_postings)
-    await refund_evidence.follow(work, current, changed)
+    await follow(work, current, changed)
     await notify.payment(work, "payment.refunded", changed, refund=refund)
     await _notify_balance(work, changed, refund, posted)
     return refund
@@ -128,7 +159,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     await _ensure_room(work.tx, current, refund_id)
     refund = await _end(work.tx, env, refund_id, "succeeded", "failed", "returned_by_bank", work.now)
     changed = await _change(work.tx, current, refund, "refund returned", work.now, refunded=-refund.amount_minor)
-    await refund_evidence.follow(work, current, changed)
+    await follow(work, current, changed)
     of_merchant = refund.amount_minor - refund.unapplied_minor
     to_merchant = (
         Posting("refund_reversal", refund.currency, of_merchant, rail(current.rail), available(env)) if of_merchant else None
@@ -140,7 +171,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
         else None
     )
     postings = tuple(posting for posting in (to_merchant, back) if posting is not None)
-    posted = await defer_post(work, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings))
+    posted = await post(work, JournalEntry(env.mode, "refund_reversal", Source(SOURCE, refund.id), postings))
     await gate.close_by_id(work.tx, refund.id, work.now)
     await _notify_balance(work, changed, refund, posted)
     await _convert_again(work, changed, refund, of_merchant)  # the network has its fee
@@ -205,7 +236,7 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
         receiver=target.account,
         receiver_name=target.name,
         payer_account=target.payer_account,
-        count=None if method is None or day is None else await limits.count(tx, current.env, method, amount_minor, day),
+        count=None if method is None or day is None else await gate.count(tx, current.env, method, amount_minor, day),
         review="required" if needed else "not_required",
         approvals=Approvals((), 0, needed),
         second_operator_above_minor=None if method is None or not needed else method.second_operator_above_minor,
@@ -217,9 +248,7 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
 async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundStatus) -> Transaction:
     """Lock the payment of a refund in this status. Raises `NotFound`, and `InvalidState` for another status."""
     found = await store.get(tx, env, refund_id)
-    if found is None:
-        raise NotFound
-    current = await settlement.lock(tx, env, found.transaction_id)
+    current = await transaction_store.lock(tx, env, found.transaction_id)
     status_now = next(one.status for one in current.refunds if one.id == refund_id)
     if status_now != status:
         raise InvalidState(status_now)
@@ -239,7 +268,7 @@ async def _fail(work: Work, current: Transaction, refund_id: UUID, failure_code:
     """Fail a pending refund of a locked payment, whose transfer is closed. Returns both."""
     refund = await _end(work.tx, current.env, refund_id, "pending", "failed", failure_code, work.now)
     changed = await _change(work.tx, current, refund, f"{REFUND_FAILED}{failure_code}", work.now, freed=True)
-    await refund_evidence.follow(work, current, changed)
+    await follow(work, current, changed)
     await _give_back(work, changed, refund)
     await _send_email(work, current, refund)
     return changed, refund
@@ -269,7 +298,7 @@ async def _change(
         returning_unapplied_minor=current.returning_unapplied_minor - (unapplied_minor if freed else 0),
         refunds=_with(current.refunds, refund),
     )
-    return await settlement.change(tx, verdict.with_derived_status(new), detail, now)
+    return await transaction_store.change(tx, verdict.with_derived_status(new), detail, now)
 
 
 async def _give_back(work: Work, changed: Transaction, refund: Refund) -> None:

@@ -13,18 +13,23 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.books.model import InsufficientFunds
-from tollhouse.payments.links.errors import MethodUnavailable
+from tollhouse.payments.links.model import MethodUnavailable
 from tollhouse.payments.refunds import actions, store
-from tollhouse.payments.refunds.destination import SCOPE_FOR_OTHER_RECEIVERS
-from tollhouse.payments.refunds.errors import ChargedBack, ReceiverRequired, RefundLimitReached, RefundNotAllowed
-from tollhouse.payments.refunds.new_refund import NewRefund
+from tollhouse.payments.refunds.new_refund import (
+    SCOPE_FOR_OTHER_RECEIVERS,
+    ChargedBack,
+    NewRefund,
+    ReceiverRequired,
+    RefundLimitReached,
+    RefundNotAllowed,
+)
 from tollhouse.payments.refunds.store import RefundFilter
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import RefundStatus
 from tollhouse.payments.transactions.views import RefundView, refund_view
 from tollhouse.platform.database.pool import Pool
-from tollhouse.transfers.conversions.errors import RateUnavailable
-from tollhouse.transfers.gate.errors import RECIPIENT_ERRORS, DailyLimitExceeded
+from tollhouse.transfers.conversions.model import RateUnavailable
+from tollhouse.transfers.gate.model import RECIPIENT_ERRORS, DailyLimitExceeded
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum, RefundTooLarge
 
 OPERATIONS = Operations(INTEGRATION)
@@ -87,8 +92,7 @@ async def list_refunds_of(
     caller: Caller, transaction_id: UUID, page: ListPageRequest, db: Pool, catalogue: Catalogue
 ) -> RefundList:
     """List the refunds of a transaction. Newest first."""
-    if await transaction_store.get(db, caller.env, transaction_id) is None:
-        raise NotFound
+    await transaction_store.get(db, caller.env, transaction_id)
     filters = RefundFilter(transaction_id=transaction_id)
     found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
     return RefundList([refund_view(one, caller.env, catalogue) for one in found], more, cursor)
@@ -108,6 +112,4 @@ async def list_refunds(
 async def read_refund(caller: Caller, refund_id: UUID, db: Pool, catalogue: Catalogue) -> RefundView:
     """Retrieve a refund."""
     refund = await store.get(db, caller.env, refund_id)
-    if refund is None:
-        raise NotFound
     return refund_view(refund, caller.env, catalogue)

@@ -12,14 +12,13 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
-from tollhouse.ledger.books import debts
-from tollhouse.ledger.books.debts import Charge
 from tollhouse.ledger.books.model import EntryType, JournalEntry, Posting, Source, available, income, rail
-from tollhouse.ledger.books.post import defer_post
-from tollhouse.payments.refunds import actions, refund_evidence, store
-from tollhouse.payments.refunds.errors import ChargedBack
+from tollhouse.ledger.books.post import Charge, charge_postings, post
+from tollhouse.payments.refunds import actions, store
+from tollhouse.payments.refunds.new_refund import ChargedBack
 from tollhouse.payments.refunds.store import AwaitedResponse
-from tollhouse.payments.transactions import notify, priced, settlement, verdict
+from tollhouse.payments.transactions import notify, priced, verdict
+from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import REFUNDABLE, Chargeback, ChargebackStatus, Refund, Transaction
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.orders.balance_events import Cause
@@ -45,7 +44,7 @@ async def open_chargeback(
     What was refunded can be disputed, too: released refunds continue. Unreleased ones fail. Raises `NotFound` and
     `InvalidState`.
     """
-    current = await settlement.lock(work.tx, env, transaction_id)
+    current = await transaction_store.lock(work.tx, env, transaction_id)
     stoppable = await actions.list_unreleased(work.tx, current)
     if current.status not in DISPUTABLE or _disputable_without(current, stoppable) <= 0:
         raise InvalidState(current.status_at(work.now))
@@ -91,19 +90,19 @@ async def charge_back(
         opened_at=work.now,
         closed_at=None,
     )
-    evidence = refund_evidence.of(current, work.services.catalogue)
+    evidence = actions.of(current, work.services.catalogue)
     await store.insert_chargeback(work.tx, current, chargeback, awaited, evidence)
     disputed = msgspec.structs.replace(
         current, charged_back_minor=current.charged_back_minor + amount_minor, chargeback=chargeback
     )
-    changed = await settlement.change(work.tx, verdict.with_derived_status(disputed), reason, work.now)
+    changed = await transaction_store.change(work.tx, verdict.with_derived_status(disputed), reason, work.now)
     charges = [Charge("chargeback", amount_minor, rail(current.rail))]
     if fee_minor:
         charges.append(Charge("chargeback_fee", fee_minor, income("chargeback_fee")))
     if current.price is not None:
         await priced.lock_positions(work, current)
         await priced.convert_back_affordable(work, current, chargeback.id, sum(charge.amount_minor for charge in charges))
-    postings = await debts.charge_postings(work.tx, current.env, current.currency, charges)
+    postings = await charge_postings(work.tx, current.env, current.currency, charges)
     await notify.payment(work, "payment.chargeback", changed, chargeback=chargeback)
     await _post(work, changed, chargeback, "chargeback", postings)
     await _send_email(work, changed, chargeback, awaited)
@@ -130,7 +129,7 @@ async def decide(
 
     Raises `NotFound` and `InvalidState`.
     """
-    current = await settlement.lock(work.tx, env, transaction_id)
+    current = await transaction_store.lock(work.tx, env, transaction_id)
     chargeback = current.chargeback if chargeback_id is None else await _get(work, env, chargeback_id)
     if chargeback is None or chargeback.status != "open":
         raise InvalidState(current.status_at(work.now))
@@ -170,7 +169,7 @@ async def _close(work: Work, current: Transaction, chargeback: Chargeback, statu
         charged_back_minor=current.charged_back_minor - (closed.amount_minor if status == "won" else 0),
         chargeback=closed if is_latest else current.chargeback,
     )
-    changed = await settlement.change(work.tx, verdict.with_derived_status(new), f"chargeback {status}", work.now)
+    changed = await transaction_store.change(work.tx, verdict.with_derived_status(new), f"chargeback {status}", work.now)
     if status == "won":
         await priced.lock_positions(work, current)
         posting = Posting(
@@ -189,6 +188,6 @@ async def _post(
     kind: EntryType,
     postings: tuple[Posting, ...],
 ) -> None:
-    posted = await defer_post(work, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings))
+    posted = await post(work, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings))
     cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)
     await notify.moved(work, transaction, posted, cause)

@@ -9,7 +9,7 @@ from tollhouse.kernel.rails.provider import Provider
 from tollhouse.payments.refunds import actions, store
 from tollhouse.payments.refunds.store import DueRefund
 from tollhouse.platform.log.events import log
-from tollhouse.transfers.gate import gate, pauses
+from tollhouse.transfers.gate import gate
 
 BATCH_SIZE = 50
 LEASE = timedelta(seconds=30)
@@ -35,7 +35,7 @@ async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
     if provider is None:
         log.error("refund_rail_missing", part=due.rail, mode=due.env.mode)
         return
-    if not due.accepted and not await pauses.may_submit(services.db, provider):
+    if not due.accepted and not await gate.may_submit(services.db, provider):
         return  # tried again when the lease ends
     if not due.released:
         await services.db.transact(lambda tx: gate.release(tx, due.order.id, now, leaves=not provider.is_exported))

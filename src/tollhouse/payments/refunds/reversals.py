@@ -18,7 +18,7 @@ from tollhouse.ledger.books.post import post_platform
 from tollhouse.payments.refunds import actions, chargebacks
 from tollhouse.payments.refunds import reversals_store as store
 from tollhouse.payments.refunds import store as refund_store
-from tollhouse.payments.refunds.errors import ChargedBack
+from tollhouse.payments.refunds.new_refund import ChargedBack
 from tollhouse.payments.refunds.reversals_store import Reversal
 from tollhouse.payments.refunds.store import AwaitedResponse
 from tollhouse.payments.transactions import notify, settlement, verdict
@@ -52,7 +52,7 @@ async def observe(
 
 async def apply(work: Work, env: MerchantEnv, transaction_id: UUID, observation: Observation) -> Transaction | None:
     """Apply an observation to the payment that it refers to. Raises `NotFound` and `BalanceLimitExceeded`."""
-    current = await settlement.lock(work.tx, env, transaction_id)
+    current = await transaction_store.lock(work.tx, env, transaction_id)
     if observation.outcome in {"reversed", "reinstated"}:
         return await _apply_reversal(work, current, observation)
     settled = await settlement.settle_locked(work, current, observation)
@@ -103,7 +103,7 @@ async def _reverse(work: Work, beside: Transaction, expected: Reversal) -> tuple
     transfer = await store.find_transfer(work.tx, beside, expected.external_ref)
     if transfer is None:
         raise AssertionError("the transfer was confirmed")
-    current = await settlement.lock(work.tx, beside.env, transfer.transaction_id)
+    current = await transaction_store.lock(work.tx, beside.env, transfer.transaction_id)
     current = await actions.stop(work, current, await actions.list_unreleased(work.tx, current), ChargedBack.code)
     left_minor = min(expected.reported_minor or transfer.amount_minor, transfer.left_minor)
     unapplied_minor = min(left_minor, current.unapplied_refundable_minor)
@@ -148,7 +148,7 @@ async def _reverse(work: Work, beside: Transaction, expected: Reversal) -> tuple
 
 async def _take_unapplied(work: Work, current: Transaction, amount_minor: int, reason: str) -> Transaction:
     """Lower what awaits a decision. A payment of which nothing is left has failed."""
-    changed = await settlement.change(work.tx, verdict.take_unapplied(current, amount_minor), reason, work.now)
+    changed = await transaction_store.change(work.tx, verdict.take_unapplied(current, amount_minor), reason, work.now)
     if changed.status == "failed":
         await notify.payment(work, "payment.failed", changed)
     return changed
@@ -160,7 +160,7 @@ async def _reinstate(work: Work, env: MerchantEnv, found: Reversal, observation:
         raise AssertionError("reversals of a locked payment do not change")
     if found.status == "expected":
         return None
-    current = await settlement.lock(work.tx, env, found.transaction_id)
+    current = await transaction_store.lock(work.tx, env, found.transaction_id)
     if found.chargeback_id is not None:
         current = await chargebacks.reinstate(work, current, found.chargeback_id)
     postings: list[Posting] = []
@@ -172,7 +172,7 @@ async def _reinstate(work: Work, env: MerchantEnv, found: Reversal, observation:
         current = await settlement.receive_again(work, current, found.unapplied_minor, observation, seen_at)
     elif found.unapplied_minor:
         given_back = verdict.give_back_unapplied(current, found.unapplied_minor)
-        current = await settlement.change(work.tx, given_back, "reinstated", work.now)
+        current = await transaction_store.change(work.tx, given_back, "reinstated", work.now)
         account = unapplied(current.rail)
         postings.append(
             Posting("payment_reinstatement", current.currency, found.unapplied_minor, rail(current.rail), account)

@@ -11,7 +11,7 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.payments.refunds import actions, store
-from tollhouse.payments.transactions import settlement
+from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import Refund, Transaction
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.gate import gate
@@ -50,7 +50,7 @@ async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
     found = await store.find_by_id(tx, refund_id)
     if found is None:
         raise NotFound
-    payment = await settlement.lock(tx, *found)
+    payment = await transaction_store.lock(tx, *found)
     return LockedRefund(payment, next(one for one in payment.refunds if one.id == refund_id))
 
 

@@ -1,18 +1,22 @@
 """SQL of refunds and chargebacks."""
 
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
 from tollhouse.http.lists import Window
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.rails.disputes import Evidence, encode
 from tollhouse.kernel.rails.provider import RefundOrder
-from tollhouse.payments.transactions.model import REFUND, Chargeback, Refund, Transaction
+from tollhouse.payments.transactions.model import REFUND, Chargeback, Refund, RefundStatus, Transaction
 from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.transfers.gate.model import Review
 
 INSERT = REFUND.insert
 GET = f"""
@@ -109,13 +113,17 @@ async def insert(tx: Tx, transaction: Transaction, refund: Refund) -> None:
     due_at = None if refund.review == "required" else refund.created_at
     env, rail = transaction.env, transaction.rail
     values = REFUND.values(refund, merchant_id=env.merchant_id, mode=env.mode, rail=rail, next_look_at=due_at)
-    await tx.defer(INSERT, *values)
+    await tx.write(INSERT, *values)
 
 
-async def get(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:
+async def find(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund | None:
     """The refund of this id."""
-    row = await db.fetchrow(GET, env.merchant_id, env.mode, refund_id)
-    return None if row is None else REFUND.read(row)
+    return await REFUND.find(db, GET, env.merchant_id, env.mode, refund_id)
+
+
+async def get(db: Pool | Tx, env: MerchantEnv, refund_id: UUID) -> Refund:
+    """The refund of this id. Raises `NotFound`."""
+    return await REFUND.get(db, GET, env.merchant_id, env.mode, refund_id)
 
 
 async def list_refunds(db: Pool, env: MerchantEnv, filters: RefundFilter, window: Window) -> list[Refund]:
@@ -130,8 +138,7 @@ async def update_status_if(
     tx: Tx, env: MerchantEnv, refund_id: UUID, was: str, becomes: str, failure_code: str | None, now: datetime
 ) -> Refund | None:
     """Move a refund from one status to another. None if it has another status."""
-    row = await tx.fetchrow(UPDATE_STATUS_IF, env.merchant_id, env.mode, refund_id, was, becomes, failure_code, now)
-    return None if row is None else REFUND.read(row)
+    return await REFUND.find(tx, UPDATE_STATUS_IF, env.merchant_id, env.mode, refund_id, was, becomes, failure_code, now)
 
 
 async def record_approval(tx: Tx, env: MerchantEnv, refund_id: UUID, look_at: datetime | None, now: datetime) -> None:
@@ -192,3 +199,45 @@ def _due(row: Row) -> DueRefund:
     )
     env = MerchantEnv(MerchantId(row["merchant_id"]), mode)
     return DueRefund(env, row["rail"], order, row["released"], row["provider_reference"] is not None)
+
+
+LIST_QUEUE = """
+    SELECT r.id AS refund_id, r.merchant_id, m.business_name, r.mode, r.transaction_id, r.currency, r.amount_minor,
+           o.receiver, o.payer_account, r.status, o.review, o.approvals,
+           outgoing_transfers_needed(o, NULL, now()) AS approvals_needed, o.review_note, r.created_at
+    FROM outgoing_transfers o JOIN refunds r ON r.id = o.id JOIN merchants m ON m.id = r.merchant_id
+    WHERE o.kind = 'refund' AND o.review = $1 AND ($1 <> 'required' OR o.closed_at IS NULL)
+    ORDER BY o.created_at, o.id LIMIT $2 OFFSET $3
+"""
+
+
+class ListedRefund(Struct, frozen=True):
+    """A row of the operators' queue. `payer_account` is null if unknown."""
+
+    refund_id: UUID
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    transaction_id: UUID
+    amount: str
+    currency: str
+    receiver: str
+    payer_account: str | None
+    status: RefundStatus
+    review: Review
+    approvals: list[str]
+    approvals_needed: int
+    review_note: str | None
+    created_at: Timestamp
+
+
+async def list_queue(db: Pool, review: Review, limit: int, catalogue: Catalogue, offset: int = 0) -> list[ListedRefund]:
+    """Refunds of all merchants with this review status, oldest first."""
+    rows = await db.fetch(LIST_QUEUE, review, limit, offset)
+    return [ListedRefund(**_shown(row, catalogue)) for row in rows]
+
+
+def _shown(row: Row, catalogue: Catalogue) -> dict[str, Any]:
+    members = dict(row)
+    amount = catalogue.format_amount(members.pop("amount_minor"), row["currency"])
+    return members | {"amount": amount, "created_at": stamp(row["created_at"])}

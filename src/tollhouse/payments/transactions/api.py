@@ -9,20 +9,23 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.guards import scope
 from tollhouse.accounts.identity.model import Caller
-from tollhouse.http.lists import ListQuery, PageRequest
+from tollhouse.http.lists import CataloguePageRequest, ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound
-from tollhouse.ledger.books.model import BalanceLimitExceeded
-from tollhouse.payments.links.errors import LinkNotActive
+from tollhouse.ledger.books import store as ledger_store
+from tollhouse.ledger.books.model import BalanceLimitExceeded, EntryType, MerchantCode
+from tollhouse.ledger.books.store import Balance, EntryFilter
+from tollhouse.ledger.books.views import BalanceView, EntryView, balance_view, entry_view
+from tollhouse.payments.links.model import LinkNotActive
 from tollhouse.payments.links.views import LinkView, link_view
 from tollhouse.payments.transactions import link_closing, settlement, store
 from tollhouse.payments.transactions.model import TransactionStatus
 from tollhouse.payments.transactions.store import TransactionFilter
 from tollhouse.payments.transactions.views import TransactionView, transaction_view
 from tollhouse.platform.database.pool import Pool
-from tollhouse.transfers.conversions.errors import PairUnavailable
+from tollhouse.transfers.conversions.model import PairUnavailable
 from tollhouse.transfers.orders.errors import InvalidState
 
 OPERATIONS = Operations(INTEGRATION)
@@ -77,8 +80,6 @@ async def read_transaction(
 ) -> TransactionView:
     """Retrieve a transaction."""
     transaction = await store.get(db, caller.env, transaction_id)
-    if transaction is None:
-        raise NotFound
     return transaction_view(transaction, now, catalogue)
 
 
@@ -92,3 +93,73 @@ async def read_transaction(
 async def accept(caller: Caller, transaction_id: UUID, work: Work) -> TransactionView:
     """Accept a payment. It can be late, a duplicate, after a cancellation, or of another amount."""
     return transaction_view(await settlement.accept(work, caller.env, transaction_id), work.now, work.services.catalogue)
+
+
+BALANCE_OPERATIONS = Operations(INTEGRATION)
+
+
+class EntriesQuery(ListQuery, frozen=True):
+    """Filters of GET /ledger."""
+
+    currency: str | None = None
+    account: MerchantCode | None = None
+    type: EntryType | None = None
+    source_type: str | None = None
+    source_id: UUID | None = None
+
+
+class BalanceList(Struct, frozen=True):
+    """The balances in every currency that can have one."""
+
+    balances: list[BalanceView]
+    has_more: bool
+    next_cursor: str | None
+
+
+class EntryList(Struct, frozen=True):
+    """A page of entries."""
+
+    ledger: list[EntryView]
+    has_more: bool
+    next_cursor: str | None
+
+
+@BALANCE_OPERATIONS.add("GET", "/balances", guard=scope("balances:read"))
+async def list_balances(caller: Caller, page: CataloguePageRequest, db: Pool, catalogue: Catalogue) -> BalanceList:
+    """List balances. All are as of one moment."""
+    found = {balance.currency: balance for balance in await ledger_store.list_balances(db, caller.env)}
+    every = [
+        found.get(one.code, Balance(one.code))
+        for one in catalogue.currencies.values()
+        if one.operations.balances or one.code in found
+    ]
+    shown, more, cursor = page.pick(every, lambda balance: balance.currency)
+    views = [balance_view(balance, caller.env, catalogue.currencies[balance.currency].decimals) for balance in shown]
+    return BalanceList(views, more, cursor)
+
+
+@BALANCE_OPERATIONS.add("GET", "/balances/{code}", guard=scope("balances:read"), errors=(NotFound,))
+async def read_balance(caller: Caller, code: str, db: Pool, catalogue: Catalogue) -> BalanceView:
+    """Retrieve a balance."""
+    known = catalogue.currencies.get(code)
+    if known is None:
+        raise NotFound
+    return balance_view(await ledger_store.get_balance(db, caller.env, code), caller.env, known.decimals)
+
+
+@BALANCE_OPERATIONS.add("GET", "/ledger", guard=scope("balances:read"))
+async def list_entries(caller: Caller, query: EntriesQuery, page: PageRequest, db: Pool, catalogue: Catalogue) -> EntryList:
+    """List ledger entries. Newest first."""
+    entry_filter = EntryFilter(query.currency, query.account, query.type, query.source_type, query.source_id)
+    found, more, cursor = page.cut(await ledger_store.list_entries(db, caller.env, entry_filter, page.window))
+    views = [entry_view(entry, caller.env, catalogue.currencies[entry.currency].decimals) for entry in found]
+    return EntryList(views, more, cursor)
+
+
+@BALANCE_OPERATIONS.add("GET", "/ledger/{entry_id}", guard=scope("balances:read"), errors=(NotFound,))
+async def read_entry(caller: Caller, entry_id: UUID, db: Pool, catalogue: Catalogue) -> EntryView:
+    """Retrieve a ledger entry."""
+    entry = await ledger_store.get_entry(db, caller.env, entry_id)
+    if entry is None:
+        raise NotFound
+    return entry_view(entry, caller.env, catalogue.currencies[entry.currency].decimals)

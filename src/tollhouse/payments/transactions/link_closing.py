@@ -2,20 +2,19 @@
 
 from uuid import UUID
 
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.payments.links import store as link_store
-from tollhouse.payments.links.errors import LinkNotActive
-from tollhouse.payments.links.model import PaymentLink
-from tollhouse.payments.transactions import notify, settlement, store, verdict
+from tollhouse.payments.links.model import LinkNotActive, PaymentLink
+from tollhouse.payments.transactions import notify, settlement, store, transfers_store, verdict
 from tollhouse.payments.transactions.model import Transaction
 
 
 async def expire_due(work: Work, env: MerchantEnv, link_id: UUID) -> bool:
     """Expire a link that is due. False if it is not due or already closed."""
     link = await link_store.lock(work.tx, env, link_id)
-    if link is None or link.status != "active" or link.status_at(work.now) != "expired":
+    if link.status != "active" or link.status_at(work.now) != "expired":
         return False
     return await expire(work, link)
 
@@ -42,16 +41,13 @@ async def expire(work: Work, link: PaymentLink) -> bool:
     if ended is not None:
         await notify.payment(work, "payment.expired", ended)
         return True
-    closed = await link_store.get(work.tx, link.env, link.id)
-    if closed is None:
-        raise AssertionError("links are never deleted")
-    await notify.link_expired(work, closed)
+    await notify.link_expired(work, await link_store.get(work.tx, link.env, link.id))
     return True
 
 
 async def end(work: Work, attempt: Transaction) -> Transaction:
     """End a pending attempt of a link that has ended."""
-    over = await settlement.change(work.tx, verdict.end_unpaid(attempt), None, work.now)
+    over = await store.change(work.tx, verdict.end_unpaid(attempt), None, work.now)
     if over.status == "refund_required":
         await notify.payment(work, "payment.refund_required", over)
     return over
@@ -59,7 +55,7 @@ async def end(work: Work, attempt: Transaction) -> Transaction:
 
 async def end_partly_paid(work: Work, env: MerchantEnv, transaction_id: UUID) -> bool:
     """End a partly paid attempt whose link was completed by other payments. False if there is nothing to end."""
-    attempt = await settlement.lock(work.tx, env, transaction_id)
+    attempt = await store.lock(work.tx, env, transaction_id)
     if attempt.status != "pending" or attempt.received_minor == 0 or attempt.link_status == "active":
         return False
     await end(work, attempt)
@@ -68,7 +64,7 @@ async def end_partly_paid(work: Work, env: MerchantEnv, transaction_id: UUID) ->
 
 async def end_stalled(work: Work, env: MerchantEnv, transaction_id: UUID) -> bool:
     """End an attempt of a closed link that waits only for transfers which no block has taken. What still arrives is late."""
-    attempt = await settlement.lock(work.tx, env, transaction_id)
+    attempt = await store.lock(work.tx, env, transaction_id)
     if attempt.status != "processing" or attempt.link_status == "active":
         return False
     if attempt.link_status == "canceled":
@@ -76,7 +72,7 @@ async def end_stalled(work: Work, env: MerchantEnv, transaction_id: UUID) -> boo
         return True
     ended = await end(work, attempt)
     link = await link_store.get(work.tx, env, attempt.payment_link_id)
-    if ended.status == "expired" and attempt.link_status == "expired" and link is not None and link.payments_count == 0:
+    if ended.status == "expired" and attempt.link_status == "expired" and link.payments_count == 0:
         await notify.payment(work, "payment.expired", ended)
     return True
 
@@ -87,8 +83,6 @@ async def cancel(work: Work, env: MerchantEnv, link_id: UUID) -> PaymentLink:
     Pending attempts fail. Those in `processing` continue, because money may be on the way.
     """
     link = await link_store.lock(work.tx, env, link_id)
-    if link is None:
-        raise NotFound
     if link.status == "canceled":
         return link
     effective_status = link.status_at(work.now)
@@ -98,7 +92,19 @@ async def cancel(work: Work, env: MerchantEnv, link_id: UUID) -> PaymentLink:
     for attempt in await store.list_open(work.tx, link):
         if attempt.status == "pending":
             await settlement.fail(work, attempt, "link_canceled")
-    canceled = await link_store.get(work.tx, env, link_id)
-    if canceled is None:
-        raise AssertionError("links are never deleted")
-    return canceled
+    return await link_store.get(work.tx, env, link_id)
+
+
+BATCH_SIZE = 50
+
+
+async def close_links(services: Services) -> None:
+    """Expire links that are due, and end attempts of closed links that are partly paid or wait for what no block takes."""
+    now = clock.now()
+    for env, link_id in await link_store.list_due(services.db, now, BATCH_SIZE):
+        await services.transact(lambda work, env=env, link_id=link_id: expire_due(work, env, link_id), now)
+    stalled = await transfers_store.list_stalled(services.db, services.rails.block_limits, now, BATCH_SIZE)
+    for env, attempt_id in stalled:
+        await services.transact(lambda work, env=env, attempt_id=attempt_id: end_stalled(work, env, attempt_id), now)
+    for env, attempt_id in await store.list_partly_paid(services.db, BATCH_SIZE):
+        await services.transact(lambda work, env=env, attempt_id=attempt_id: end_partly_paid(work, env, attempt_id), now)

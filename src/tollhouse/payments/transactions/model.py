@@ -8,14 +8,14 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.http.record_views import ShownAs
+from tollhouse.kernel.clock import status_at
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.rails.provider import Instructions
 from tollhouse.kernel.text import Text, Translatable, as_text
-from tollhouse.payments.links.model import LinkStatus, effective_status
+from tollhouse.payments.links.model import LinkStatus
 from tollhouse.platform.database.records import Columns, Internal, Json, Record, Selected
-from tollhouse.transfers.conversions.model import Exchange
-from tollhouse.transfers.conversions.payment_model import PaymentPrice
+from tollhouse.transfers.conversions.model import Exchange, PaymentPrice
 from tollhouse.transfers.gate.model import Review
 
 TransactionStatus = Literal[
@@ -303,7 +303,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
 
     def link_status_at(self, now: datetime) -> LinkStatus:
         """The link's status at `now`."""
-        return effective_status(self.link_status, self.link_expires_at, now + self.clock_offset)
+        return status_at(self.link_status, "active", self.link_expires_at, now + self.clock_offset)
 
     def is_rate_over(self, now: datetime) -> bool:
         """Whether the fixed rate has expired by `now`. What was seen before still has it."""

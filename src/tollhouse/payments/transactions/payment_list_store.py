@@ -11,7 +11,9 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.payments.transactions.payment_list import PaymentListFilter, PaymentRow
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
-SELECT_ROWS = """
+STATUS = """payment_status_at(t.status, t.received_minor, l.status, l.expires_at, $3::timestamptz + coalesce(
+           (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))"""
+SELECT_ROWS = f"""
     SELECT t.id, t.created_at, t.updated_at, t.succeeded_at, t.currency, t.amount_minor, t.received_minor, t.credited_minor,
            t.fee_minor, t.refunded_minor, t.method_id, t.failure_code, t.refund_required_reason, t.late, t.payment_link_id,
            l.project_id, l.display_name, l.external_id, l.customer_email, l.currency AS link_currency,
@@ -21,10 +23,7 @@ SELECT_ROWS = """
                 ELSE 0 END::bigint AS tax_minor,
            (SELECT r.year || '-' || lpad(r.number::text, greatest(6, length(r.number::text)), '0') FROM receipts r
             WHERE r.transaction_id = t.id) AS receipt_number,
-           CASE WHEN t.status = 'pending' AND t.received_minor = 0
-                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
-                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))
-                THEN 'expired' ELSE t.status END AS status
+           {STATUS} AS status
     FROM transactions t JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = (t.merchant_id, t.mode, t.payment_link_id)"""
 POSITION = "SELECT created_at, id FROM transactions WHERE merchant_id = $1 AND mode = $2 AND id = $3"
 # Keyset bounds are always present, so that the index is used. There is one upper bound: with two, an index scan begins at
@@ -33,7 +32,7 @@ POSITION = "SELECT created_at, id FROM transactions WHERE merchant_id = $1 AND m
 LIST = f"""
     {SELECT_ROWS}
     WHERE t.merchant_id = $1 AND t.mode = $2
-      AND ($4::text IS NULL OR t.status = ANY (CASE $4 WHEN 'expired' THEN ARRAY['expired', 'pending'] ELSE ARRAY[$4] END))
+      AND ($4::text IS NULL OR t.status = ANY (stored_statuses(ARRAY[$4], 'pending')))
       AND ($5::text IS NULL OR t.currency = $5) AND ($6::uuid IS NULL OR t.payment_link_id = $6)
       AND ($7::text IS NULL OR t.method_id = $7)
       AND ($8::uuid IS NULL OR l.project_id = $8)
@@ -45,19 +44,16 @@ LIST = f"""
            SELECT FROM unnest($12, $13::bigint[], $14::bigint[]) AS a (currency, least, most)
            WHERE a.currency = t.currency AND t.amount_minor BETWEEN a.least AND a.most))
       AND ($13 IS NULL OR $13 IS DISTINCT FROM $14 OR t.amount_minor = ANY ($13))
-      AND ($4 IS NULL OR t.status <> 'pending'
-           OR ($4 = 'expired') = (t.received_minor = 0
-                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3
-                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))))
+      AND ($4 IS NULL OR t.status <> 'pending' OR {STATUS} = $4)
     ORDER BY t.created_at DESC, t.id DESC LIMIT $16
 """
 # Counts stop at $15. In the order of the list: otherwise the planner would read the table from its beginning for a merchant
 # with most of its rows, wherever these are.
-COUNT = """
+COUNT = f"""
     SELECT count(*) AS payments FROM (
     SELECT FROM transactions t
     WHERE t.merchant_id = $1 AND t.mode = $2
-      AND ($4::text IS NULL OR t.status = ANY (CASE $4 WHEN 'expired' THEN ARRAY['expired', 'pending'] ELSE ARRAY[$4] END))
+      AND ($4::text IS NULL OR t.status = ANY (stored_statuses(ARRAY[$4], 'pending')))
       AND ($5::text IS NULL OR t.currency = $5) AND ($6::uuid IS NULL OR t.payment_link_id = $6)
       AND ($7::text IS NULL OR t.method_id = $7)
       AND ($8::uuid IS NULL OR EXISTS (SELECT FROM payment_links f WHERE f.id = t.payment_link_id AND f.project_id = $8))
@@ -69,10 +65,8 @@ COUNT = """
            SELECT FROM unnest($12, $13::bigint[], $14::bigint[]) AS a (currency, least, most)
            WHERE a.currency = t.currency AND t.amount_minor BETWEEN a.least AND a.most))
       AND ($13 IS NULL OR $13 IS DISTINCT FROM $14 OR t.amount_minor = ANY ($13))
-      AND ($4 IS NULL OR t.status <> 'pending' OR ($4 = 'expired') = (t.received_minor = 0 AND EXISTS (
-           SELECT FROM payment_links l WHERE l.merchant_id = $1 AND l.mode = $2 AND l.id = t.payment_link_id
-             AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
-                  + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))))))
+      AND ($4 IS NULL OR t.status <> 'pending' OR $4 = (
+           SELECT {STATUS} FROM payment_links l WHERE l.merchant_id = $1 AND l.mode = $2 AND l.id = t.payment_link_id))
     ORDER BY t.created_at DESC, t.id DESC LIMIT $15) AS counted
 """
 # The newest payments of a link, by the link's index.

@@ -6,13 +6,11 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.http.services import Work
-from tollhouse.ledger.books import debts
+from tollhouse.ledger.books import post
 from tollhouse.ledger.books.store import get_balance, lock_available
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.transfers.conversions import payments, positions_store
-from tollhouse.transfers.conversions.errors import PairUnavailable, RateUnavailable
-from tollhouse.transfers.conversions.model import Exchange, Rate
-from tollhouse.transfers.conversions.payment_model import PaymentPrice
+from tollhouse.transfers.conversions import payments, prices_store
+from tollhouse.transfers.conversions.model import Exchange, PairUnavailable, PaymentPrice, Rate, RateUnavailable
 from tollhouse.transfers.conversions.payments import PaymentCause
 
 POSITION_LIMIT = "position_limit"
@@ -22,7 +20,7 @@ async def lock_positions(work: Work, current: Transaction) -> None:
     """Before balances are locked: conversions lock positions first, and would wait for each other in a circle."""
     price = _converted(current)
     if price is not None and current.env.mode == "live":
-        await positions_store.lock(work.tx, (current.currency, price.currency))
+        await prices_store.lock(work.tx, (current.currency, price.currency))
 
 
 async def current_rate(work: Work, current: Transaction) -> Rate | None:
@@ -52,7 +50,7 @@ async def exchanges_of(
     price = _converted(current)
     if price is None or given_minor <= 0:
         return ()
-    left_minor = given_minor - await debts.get_debt(work.tx, current.env, current.currency)
+    left_minor = given_minor - await post.get_debt(work.tx, current.env, current.currency)
     fixed_minor = min(left_minor, current.amount_minor) if at_fixed_rate else 0
     if at_fixed_rate and rate is not None and rate.number == price.rate:
         fixed_minor = left_minor

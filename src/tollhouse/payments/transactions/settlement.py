@@ -16,21 +16,18 @@ from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.methods import Fees
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.rails.provider import Observation, PaymentTimes
 from tollhouse.ledger.books.model import JournalEntry, Posting, Source, available, income, rail, unapplied
-from tollhouse.ledger.books.post import defer_post, fits_balance_limit
+from tollhouse.ledger.books.post import fits_balance_limit, post
 from tollhouse.payments.links import store as link_store
 from tollhouse.payments.links.store import Credited
-from tollhouse.payments.receipts import mails_store
 from tollhouse.payments.receipts.mails import is_available
+from tollhouse.payments.receipts.store import request
 from tollhouse.payments.transactions import notify, priced, store, transfers_store, verdict
 from tollhouse.payments.transactions.model import RECEIVED, SENT_IN_TIME, IncomingTransfer, RefundRequiredReason, Transaction
 from tollhouse.payments.transactions.verdict import Timing
-from tollhouse.platform.database.pool import Tx
-from tollhouse.platform.log import changed_objects
 from tollhouse.platform.log.events import log
 from tollhouse.transfers.conversions.model import Exchange
 from tollhouse.transfers.orders.balance_events import Cause
@@ -48,13 +45,13 @@ async def settle(
     fees: Fees | None = None,
 ) -> Transaction | None:
     """Apply an observation to this transaction. `fees` default to the method's. Raises `NotFound`."""
-    return await settle_locked(work, await lock_or_verify(work.tx, env, transaction_id), observation, fees=fees)
+    return await settle_locked(work, await store.get_to_change(work.tx, env, transaction_id), observation, fees=fees)
 
 
 async def settle_locked(
     work: Work, current: Transaction, observation: Observation, *, fees: Fees | None = None
 ) -> Transaction | None:
-    """Apply an observation to a transaction that is locked or will be verified. Reversals are for `refunds.reversals`."""
+    """Apply an observation to a transaction that others do not change. Reversals are for `refunds.reversals`."""
     env = current.env
     if observation.currency is not None and observation.currency not in work.services.catalogue.currencies:
         log.error("observation in an unknown currency", part=current.rail, mode=env.mode)
@@ -70,30 +67,9 @@ async def settle_locked(
     )
 
 
-async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
-    """Lock the payment and its link. Raises `NotFound`."""
-    found = await store.lock(tx, env, transaction_id)
-    if found is None:
-        raise NotFound
-    return found
-
-
-async def lock_or_verify(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
-    """As `lock`; an optimistic run reads the payment, and its deferred writes verify payment and link under the lock.
-
-    Only for actions whose every change depends on nothing else that the lock protects.
-    """
-    if not tx.is_optimistic:
-        return await lock(tx, env, transaction_id)
-    found = await store.get_to_verify(tx, env, transaction_id)
-    if found is None:
-        raise NotFound
-    return found
-
-
 async def fail(work: Work, current: Transaction, failure_code: str) -> Transaction:
     """Fail an open attempt. If part of the money was received, it becomes `refund_required` instead."""
-    failed = await change(work.tx, verdict.fail(current, failure_code), failure_code, work.now)
+    failed = await store.change(work.tx, verdict.fail(current, failure_code), failure_code, work.now)
     event_type = "payment.failed" if failed.status == "failed" else "payment.refund_required"
     await notify.payment(work, event_type, failed)
     return failed
@@ -104,7 +80,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
 
     Raises `NotFound`, `InvalidState`, `BalanceLimitExceeded`, and `PairUnavailable` if there is no rate for it.
     """
-    current = await lock(work.tx, env, transaction_id)
+    current = await store.lock(work.tx, env, transaction_id)
     if not current.is_acceptable:
         raise InvalidState(current.status_at(work.now))
     # A database constraint enforces the balance limit; its violation rolls everything back.
@@ -115,7 +91,7 @@ async def accept(work: Work, env: MerchantEnv, transaction_id: UUID) -> Transact
     rate = await priced.current_rate(work, current)
     exchanges = await priced.exchanges_of(work, current, net_minor, rate, at_fixed_rate=False)
     accepted = msgspec.structs.replace(accepted, fee_minor=fee_minor, succeeded_at=current.succeeded_at or work.now)
-    accepted = await change(work.tx, accepted, "accepted", work.now)
+    accepted = await store.change(work.tx, accepted, "accepted", work.now)
     postings = [Posting("payment", current.currency, current.unapplied_minor, unapplied(current.rail), available(env))]
     if not current.credited_minor:
         in_time = current.link_status_at(work.now) == "active"
@@ -140,12 +116,6 @@ async def receive_again(
     timing = verdict.timing_of(current, arrived, transfer, _times(work, current), work.now)
     fees = work.services.catalogue.fees_of(current.method_id)
     return await _receive(work, current, arrived, fees, timing, in_part=False)
-
-
-async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
-    """Write the new state of a locked payment and return it."""
-    changed_objects.note(new.id)
-    return await store.change(tx, new, detail, now)
 
 
 async def _confirm(work: Work, current: Transaction, observation: Observation, fees: Fees) -> Transaction | None:
@@ -203,7 +173,7 @@ async def _receive(
     )
     if judged.status == "succeeded" and timing.before_deadline:
         detail = SENT_IN_TIME
-    received = await change(work.tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, work.now)
+    received = await store.change(work.tx, msgspec.structs.replace(judged, fee_minor=fee_minor), detail, work.now)
     postings: list[Posting] = []
     if unapplied_minor < 0:  # earlier unapplied money is credited together with this payment
         postings.append(Posting("payment", currency, arrived_minor, rail(current.rail), unapplied(current.rail)))
@@ -229,8 +199,6 @@ async def _take_unmatched(work: Work, beside: Transaction, unmatched_id: UUID, o
     reason = verdict.unmatched_reason(beside, observation.currency, work.now)
     await store.insert_unmatched(work.tx, beside, unmatched_id, observation, reason, work.now)
     unmatched = await store.get(work.tx, beside.env, unmatched_id)
-    if unmatched is None:
-        raise AssertionError("it was begun just now")
     await notify.payment(work, "payment.refund_required", unmatched)
     posting = Posting(
         "payment", unmatched.currency, unmatched.received_minor, rail(unmatched.rail), unapplied(unmatched.rail)
@@ -256,7 +224,7 @@ async def _follow(work: Work, current: Transaction, observation: Observation) ->
     if not is_ours or not verdict.is_on_its_way(current, timing, work.now):
         return None
     progress = {"confirmations": observation.confirmations, "required_confirmations": observation.required_confirmations}
-    return await change(work.tx, msgspec.structs.replace(current, status="processing", **progress), None, work.now)
+    return await store.change(work.tx, msgspec.structs.replace(current, status="processing", **progress), None, work.now)
 
 
 async def _leave(work: Work, current: Transaction, observation: Observation) -> Transaction | None:
@@ -265,7 +233,7 @@ async def _leave(work: Work, current: Transaction, observation: Observation) -> 
     if current.status != "processing" or _is_awaiting_others(current, observation):
         return None
     gone = msgspec.structs.replace(current, status="pending", confirmations=None, required_confirmations=None)
-    return await change(work.tx, gone, "vanished", work.now)
+    return await store.change(work.tx, gone, "vanished", work.now)
 
 
 async def _timing(work: Work, current: Transaction, observation: Observation) -> Timing:
@@ -300,13 +268,13 @@ async def _count(work: Work, current: Transaction, payment: Credited) -> None:
     """Count the payment of its link, and have the receipt sent if the link has the customer's address and emails arrive."""
     await link_store.record_payment(work.tx, current.env, current.payment_link_id, payment, work.now)
     if current.link_has_email and is_available(work.services):
-        await mails_store.request(work.tx, current.env, current.id, work.now)
+        await request(work.tx, current.env, current.id, work.now)
 
 
 async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -> None:
     """Post the change to the ledger and record the balance event."""
     source = Source(SOURCE, transaction.id, transaction.version)
-    posted = await defer_post(work, JournalEntry(transaction.env.mode, "payment", source, tuple(postings)))
+    posted = await post(work, JournalEntry(transaction.env.mode, "payment", source, tuple(postings)))
     cause = Cause(SOURCE, transaction.id, transaction.status, transaction.version)
     await notify.moved(work, transaction, posted, cause)
 
@@ -322,13 +290,11 @@ async def _settings(work: Work, current: Transaction, *, can_convert: bool) -> P
 async def _limit_of(
     work: Work, current: Transaction, amount_minor: int, exchanges: Sequence[Exchange], *, in_part: bool
 ) -> RefundRequiredReason | None:
-    """The limit that a credit and its conversion exceed. An optimistic run leaves balance limits to the constraints."""
+    """The limit that a credit and its conversion exceed. Constraints enforce those of balances too."""
     if in_part:
         return "balance_limit"
     if not await priced.fits_positions(work, current, exchanges):
         return "position_limit"
-    if work.tx.is_optimistic:
-        return None
     credited = [
         (current.currency, amount_minor),
         *([(exchanges[0].to_currency, sum(one.to_amount_minor for one in exchanges))] if exchanges else []),

@@ -1,6 +1,7 @@
 """SQL of transactions and their timelines."""
 
 from datetime import datetime
+from operator import attrgetter
 from uuid import UUID
 
 import msgspec
@@ -9,12 +10,14 @@ from msgspec import Struct
 from tollhouse.http.lists import Window
 from tollhouse.kernel.catalogue.methods import Method
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.rails.provider import Instructions, Observation, Payer
 from tollhouse.payments.links.model import CheckoutPrice, PaymentLink
 from tollhouse.payments.transactions.model import TRANSACTION, RefundRequiredReason, TimelineEntry, Transaction
 from tollhouse.platform.database.pool import Pool, Tx
-from tollhouse.transfers.conversions.payment_model import PaymentPrice, PricedAmount
+from tollhouse.platform.log import changed_objects
+from tollhouse.transfers.conversions.model import PaymentPrice, PricedAmount
 
 INSERT = """
     WITH begun AS (
@@ -110,11 +113,9 @@ LIST_NEWEST_OPEN = """
 LIST = f"""
     SELECT {TRANSACTION.columns} FROM whole_transactions
     WHERE merchant_id = $1 AND mode = $2
-      AND ($4::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($4) THEN $4 || 'pending'::text ELSE $4 END))
-      AND ($4 IS NULL OR CASE WHEN status = 'pending' AND received_minor = 0
-                                              AND (link_status = 'completed' OR (link_status = 'active'
-                                                   AND link_expires_at <= $3::timestamptz + ahead))
-                                     THEN 'expired' ELSE status END = ANY($4))
+      AND ($4::text[] IS NULL OR status = ANY (stored_statuses($4, 'pending')))
+      AND ($4 IS NULL
+           OR payment_status_at(status, received_minor, link_status, link_expires_at, $3::timestamptz + ahead) = ANY ($4))
       AND ($5::text IS NULL OR currency = $5)
       AND ($6::uuid IS NULL OR payment_link_id = $6) AND ($7::text IS NULL OR method_id = $7)
       AND ($8::uuid IS NULL OR project_id = $8) AND ($9::text IS NULL OR external_id = $9)
@@ -123,6 +124,11 @@ LIST = f"""
 """
 # Every change of a transaction writes the whole row, if the version is the one that was read.
 CHANGE = f"SELECT transactions_change({', '.join(f'${place}' for place in range(1, 22))})"
+CHANGED = attrgetter(
+    *("id", "version", "status", "received_minor", "credited_minor", "unapplied_minor", "fee_minor", "refunded_minor"),
+    *("returning_minor", "returning_unapplied_minor", "charged_back_minor", "confirmations", "required_confirmations"),
+    *("failure_code", "refund_required_reason", "late", "succeeded_at"),
+)
 REQUIRE = "SELECT transactions_require($1, $2, $3, $4, $5, $6)"
 
 
@@ -196,7 +202,7 @@ async def record_observation(
     now: datetime,
     seen_at: datetime | None = None,
 ) -> bool:
-    """Record an observation for this transaction. False if it was recorded before, unless the deferred writes find that.
+    """Record an observation for this transaction. False if it was recorded before.
 
     `seen_at` is the moment that decides whether confirmed money is in time, by the clock of the merchant.
     """
@@ -204,10 +210,9 @@ async def record_observation(
     whose = (of.env.merchant_id, transaction_id, observation.currency or of.currency, observation.amount_minor, step, now)
     payer = (None, None) if observation.payer is None else (observation.payer.account, observation.payer.name)
     values = (of.rail, of.env.mode, observation.external_ref, observation.outcome, *whose, *payer, seen_at)
-    if tx.is_optimistic and observation.outcome != "seen":
-        await tx.defer(RECORD_OBSERVATION_ONCE, *values)
-        return True
-    return await tx.execute(RECORD_OBSERVATION, *values) == 1
+    if observation.outcome == "seen":
+        return await tx.execute(RECORD_OBSERVATION, *values) == 1
+    return await tx.try_write(RECORD_OBSERVATION, *values, strict=RECORD_OBSERVATION_ONCE)
 
 
 async def find_payer(db: Pool | Tx, transaction_id: UUID) -> Payer | None:
@@ -228,40 +233,43 @@ async def find_by_reference(db: Pool | Tx, rail: str, mode: Mode, reference: str
     return None if row is None else (MerchantEnv(MerchantId(row["merchant_id"]), mode), row["id"])
 
 
-async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
-    """Lock the transaction through its link and return it."""
+async def lock(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
+    """Lock the payment through its link and return it. Raises `NotFound`."""
     if await tx.fetchrow(LOCK_LINK, env.merchant_id, env.mode, transaction_id) is None:
-        return None
+        raise NotFound
     return await get(tx, env, transaction_id)
 
 
-async def get_to_verify(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
-    """The transaction of this id, read without a lock. The deferred writes lock its link and verify both."""
-    row = await tx.read_row(GET, env.merchant_id, env.mode, transaction_id)
+async def get_to_change(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
+    """The payment. If others change it or its link before this transaction commits, this one runs again. Raises `NotFound`.
+
+    Only for actions whose every change depends on nothing else that the lock protects.
+    """
+    key, versions = (env.merchant_id, env.mode, transaction_id), ("version", "payment_link_id", "link_version")
+    row = await tx.read_to_change(GET, *key, lock=LOCK_LINK, require=REQUIRE, versions=versions)
     if row is None:
-        return None
-    found = TRANSACTION.read(row)
-    versions = (found.id, found.version, found.payment_link_id, found.link_version)
-    await tx.defer(REQUIRE, env.merchant_id, env.mode, *versions, verifies=True)
-    return found
+        raise NotFound
+    return TRANSACTION.read(row)
 
 
-async def get(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
+async def find(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction | None:
     """The transaction of this id."""
-    row = await db.fetchrow(GET, env.merchant_id, env.mode, transaction_id)
-    return None if row is None else TRANSACTION.read(row)
+    return await TRANSACTION.find(db, GET, env.merchant_id, env.mode, transaction_id)
+
+
+async def get(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> Transaction:
+    """The transaction of this id. Raises `NotFound`."""
+    return await TRANSACTION.get(db, GET, env.merchant_id, env.mode, transaction_id)
 
 
 async def list_open(db: Pool | Tx, link: PaymentLink) -> list[Transaction]:
     """The open attempts of a link, newest first."""
-    rows = await db.fetch(LIST_OPEN, link.env.merchant_id, link.env.mode, link.id)
-    return [TRANSACTION.read(row) for row in rows]
+    return await TRANSACTION.find_all(db, LIST_OPEN, link.env.merchant_id, link.env.mode, link.id)
 
 
 async def find_paid_in_part(db: Pool, link: PaymentLink) -> Transaction | None:
     """The newest attempt of a link for which money was received, or is on its way."""
-    row = await db.fetchrow(FIND_PAID_IN_PART, link.env.merchant_id, link.env.mode, link.id)
-    return None if row is None else TRANSACTION.read(row)
+    return await TRANSACTION.find(db, FIND_PAID_IN_PART, link.env.merchant_id, link.env.mode, link.id)
 
 
 async def list_newest_open(db: Pool | Tx, link: PaymentLink, now: datetime, limit: int) -> list[OpenAttempt]:
@@ -292,29 +300,7 @@ async def list_transactions(
 
 async def change(tx: Tx, new: Transaction, detail: str | None, now: datetime) -> Transaction:
     """Write `new` and return it with the next version. Another version in the database is a serialization failure."""
-    await tx.defer(
-        CHANGE,
-        new.env.merchant_id,
-        new.env.mode,
-        new.id,
-        new.version,
-        new.status,
-        new.received_minor,
-        new.credited_minor,
-        new.unapplied_minor,
-        new.fee_minor,
-        new.refunded_minor,
-        new.returning_minor,
-        new.returning_unapplied_minor,
-        new.charged_back_minor,
-        new.confirmations,
-        new.required_confirmations,
-        new.failure_code,
-        new.refund_required_reason,
-        new.late,
-        new.succeeded_at,
-        now,
-        detail,
-    )
+    changed_objects.note(new.id)
+    await tx.write(CHANGE, new.env.merchant_id, new.env.mode, *CHANGED(new), now, detail)
     timeline = (*new.timeline, TimelineEntry(new.status, now, detail))
     return msgspec.structs.replace(new, version=new.version + 1, updated_at=now, timeline=timeline)

@@ -13,7 +13,9 @@ from msgspec import Struct
 
 PARAMETER = re.compile(r"\$(\d+)")
 DEFERRABLE = re.compile(r"\s*(INSERT INTO|SELECT) ")
-RUN_INSERT = "(SELECT count(*) FROM {})"
+ROWS = re.compile(r"\sFROM\s")
+"""What a SELECT of a function that returns rows has, and one that returns a value has not."""
+COUNT_ROWS = "(SELECT count(*) FROM {})"
 
 
 class DeferredWrite(Struct, frozen=True):
@@ -47,9 +49,9 @@ def _combined(parts: tuple[tuple[str, int], ...]) -> str:
         if own.startswith("INSERT"):
             name = f"w{len(inserts)}"
             inserts.append(f"{name} AS ({own} RETURNING 1)")
-            columns.append(RUN_INSERT.format(name))
+            columns.append(COUNT_ROWS.format(name))
         else:
-            columns.append(f"({own})")
+            columns.append(f"({own})" if ROWS.search(own) is None else COUNT_ROWS.format(f"({own}) AS written"))
     return f"SELECT {', '.join(columns)}" if not inserts else f"WITH {', '.join(inserts)} SELECT {', '.join(columns)}"
 
 

@@ -1,7 +1,7 @@
 """JSON as it is stored: deflated, with the field names of the API as a dictionary, to a quarter of its size.
 
 Packed JSON begins with the number of its dictionary, all other JSON with the character that it has anyway, so that a column
-can hold both. A dictionary never changes: a better one is added under the next number.
+can hold both. A dictionary never changes: a better one is added under the next number. In psql, `json_text` shows it.
 
 A template is JSON with places for integers that only the database knows when it is stored. It is stored packed, followed by
 these integers, which the database appends. `WrittenValues` makes the places, and `pack_value` stores either kind.

@@ -15,7 +15,8 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from tollhouse.platform.database.pool import Row
+from tollhouse.kernel.errors import NotFound
+from tollhouse.platform.database.pool import Pool, Row, Tx
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
@@ -109,6 +110,22 @@ class Record(Generic[S]):
     def read(self, row: Row) -> S:
         """The record of a row that has at least its columns."""
         return self._read(row)
+
+    async def find(self, db: Pool | Tx, sql: str, *args: object) -> S | None:
+        """The record of the row that a statement returns; None without one."""
+        row = await db.fetchrow(sql, *args)
+        return None if row is None else self._read(row)
+
+    async def get(self, db: Pool | Tx, sql: str, *args: object) -> S:
+        """The record of the row that a statement returns. Raises `NotFound`."""
+        found = await self.find(db, sql, *args)
+        if found is None:
+            raise NotFound
+        return found
+
+    async def find_all(self, db: Pool | Tx, sql: str, *args: object) -> list[S]:
+        """The records of all rows that a statement returns."""
+        return [self._read(row) for row in await db.fetch(sql, *args)]
 
 
 def marked(field_type: Any) -> tuple[Any, dict[type, Any]]:

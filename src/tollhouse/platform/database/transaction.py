@@ -1,8 +1,14 @@
 """Connections and transactions.
 
-`Tx.transact` sends BEGIN before the first statement that may lock or write, and defers writes whose results are not needed.
-An action that only reads and defers is one statement that commits by itself. A connection is borrowed for the first
-statement of its own, not for those that are read together with others.
+An action locks, reads and writes in a plain unit of work. What follows is how `Tx.transact` runs it in few round trips.
+
+It runs the action optimistically first: BEGIN is sent before the first statement that may lock or write, and writes whose
+results are not needed are deferred. An action that only reads and defers is one statement that commits by itself. What it
+has read without a lock, and what it has assumed of its writes, is verified by the deferred ones. A conflict runs the action
+again, each statement at once and with every lock. So no action asks which run it is in: `write`, `try_write`, `write_rows`,
+`read_to_change` and `fetch_bound` do the right thing in both.
+
+A connection is borrowed for the first statement of the action's own, not for those that are read together with others.
 """
 
 import asyncio
@@ -164,11 +170,11 @@ class Tx:
             return await self._lender.fetchrow_in_batch(sql, keys, *args)
         return await self.read_row(sql, *([key] for key in keys), *args)
 
-    async def defer(self, sql: str, *args: object, first: bool = False, verifies: bool = False) -> None:
-        """Write at the end of the transaction, or before the next statement, if this is an optimistic run; otherwise now.
+    async def write(self, sql: str, *args: object, first: bool = False, verifies: bool = False) -> None:
+        """Write something whose result is not needed: by an INSERT, or a SELECT of one function.
 
-        `sql` is an INSERT or a SELECT of one function, whose result is not needed. `first`: before the other deferred ones.
-        `verifies`: it writes nothing that a statement could see.
+        An optimistic run defers it to the end of the transaction, or to the next statement. `first`: before the other
+        deferred ones. `verifies`: it writes nothing that a statement could see.
         """
         if not self.is_optimistic:
             await self.execute(sql, *args)
@@ -176,6 +182,40 @@ class Tx:
         self._deferred.insert(0 if first else len(self._deferred), DeferredWrite(sql, args, verifies))
         if len(self._deferred) == DEFERRED_MAX:
             await self._enter()
+
+    async def try_write(self, sql: str, *args: object, strict: str) -> bool:
+        """Whether a conditional write wrote a row. `strict` is the same write, and fails where `sql` writes nothing.
+
+        An optimistic run writes by `strict` and returns True.
+        """
+        if not self.is_optimistic:
+            return await self.execute(sql, *args) > 0
+        await self.write(strict, *args)
+        return True
+
+    async def write_rows(self, sql: str, *args: object, read: Callable[[Row], T], expected: Sequence[T]) -> Sequence[T]:
+        """What a SELECT of a function writes, as `read` reads its rows. An optimistic run returns what is `expected`."""
+        if not self.is_optimistic:
+            return [read(row) for row in await self.fetch(sql, *args)]
+        await self.write(sql, *args)
+        return expected
+
+    async def read_to_change(self, sql: str, *key: object, lock: str, require: str, versions: Sequence[str]) -> Row | None:
+        """The row of this key, which no other transaction changes between this read and the commit; None without one.
+
+        `lock` locks it. An optimistic run reads it without, and lets `require` lock it, by its key and these columns, and
+        refuse other `versions`.
+        """
+        if not self.is_optimistic:
+            return None if await self.fetchrow(lock, *key) is None else await self.fetchrow(sql, *key)
+        row = await self.read_row(sql, *key)
+        if row is not None:
+            await self.write(require, *key, *(row[name] for name in versions), verifies=True)
+        return row
+
+    async def fetch_bound(self, sql: str, *args: object) -> int | None:
+        """A bound that a constraint enforces too. An optimistic run leaves it to the constraint, and returns None."""
+        return None if self.is_optimistic else await self.fetchval(sql, *args)
 
     async def run(self, sql: str) -> None:
         """Run statements without arguments, unprepared."""

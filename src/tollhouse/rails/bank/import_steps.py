@@ -28,7 +28,7 @@ from tollhouse.rails.bank.imports_store import QueuedStatement, Step
 from tollhouse.rails.bank.model import BankPorts, BankRefusedError
 from tollhouse.rails.bank.observations import observe_transfer
 from tollhouse.rails.bank.store import NewEntry, Placed
-from tollhouse.transfers.gate import pauses
+from tollhouse.transfers.gate import gate
 
 UNDOING = 2**32
 """Added to the place of an entry that undoes an earlier transfer: it is imported after all others of its statement."""
@@ -188,7 +188,7 @@ def _read_piece(reader: StatementReader, piece: bytes) -> tuple[list[int], list[
 
 async def _check(work: Work, statements: Sequence[Statement], ports: BankPorts) -> list[Statement]:
     """The statements of a file in the order of import. Raises `BankRefusedError` if they do not continue the books."""
-    await pauses.pause_if_copied(work.tx, work.now)
+    await gate.pause_if_copied(work.tx, work.now)
     await payouts.gather(work.tx, ports, work.now)  # a restored database may have missed that one left
     booked = await accounts_store.list_all(work.tx)
     unfinished = {one.importing_id for one in booked.values() if one.importing_id is not None}

@@ -25,7 +25,7 @@ from tollhouse.rails.bank.files.xml import DOCUMENT_BYTES_MAX, PIECE_BYTES, too_
 from tollhouse.rails.bank.import_steps import ENTRIES_MAX, EntryRefusedError, confirmation_of, take_step
 from tollhouse.rails.bank.imports_model import FileImport
 from tollhouse.rails.bank.model import BankPorts, BankRefusedError, Decided
-from tollhouse.transfers.gate import pauses
+from tollhouse.transfers.gate import gate
 
 LOOK_EVERY_MS = 100
 UNSUITABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
@@ -46,7 +46,7 @@ async def upload(raw: bytes, account: BankAccount | None, context: OperatorConte
     import_id, view = new_id(), memoryview(raw)
 
     async def store(work: Work) -> None:
-        await pauses.pause_if_copied(work.tx, context.at)
+        await gate.pause_if_copied(work.tx, context.at)
         await imports_store.insert(work.tx, import_id, len(raw), context)
         for nth, start in enumerate(range(0, len(raw), PIECE_BYTES)):
             await imports_store.insert_piece(work.tx, import_id, nth, view[start : start + PIECE_BYTES])

@@ -14,7 +14,7 @@ from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.bank import pauses_store as store
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.bank.model import BankPorts, BankRefusedError, Decided, Doing
-from tollhouse.transfers.gate import pauses as outgoing_pauses
+from tollhouse.transfers.gate import gate as outgoing_pauses
 from tollhouse.transfers.gate import pauses_store
 from tollhouse.transfers.gate.model import Pause
 

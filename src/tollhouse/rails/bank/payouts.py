@@ -41,7 +41,7 @@ from tollhouse.rails.bank.model import (
     ended_otherwise,
 )
 from tollhouse.rails.bank.store import Placed
-from tollhouse.transfers.gate import exports, limits, pauses_store
+from tollhouse.transfers.gate import exports, gate, pauses_store
 
 NO_REASON = "unknown"
 REFUSED_COUNT_FOR = timedelta(hours=24)
@@ -281,7 +281,7 @@ async def lock_returned(tx: Tx, payout_id: UUID, amount: tuple[str, int], contex
 
 def return_fee_max(payout: StoredPayout, catalogue: Catalogue) -> int:
     """How much less than was paid a single operator may take for the whole payout: the difference is a bank fee."""
-    method = limits.method_of(NAME, payout.currency, catalogue)
+    method = gate.method_of(NAME, payout.currency, catalogue)
     return RETURN_FEE_MAX_MINOR if method is None else method.return_fee_max_minor
 
 

@@ -42,7 +42,7 @@ async def reverse_payment(work: Work, observation: Observation) -> bool:
     found = await transaction_store.find_by_reference(work.tx, NAME, "live", observation.reference)
     if found is None:
         return False
-    current = await settlement.lock(work.tx, *found)
+    current = await transaction_store.lock(work.tx, *found)
     if current.currency != observation.currency:
         return False
     if await chargebacks.get_disputable(work.tx, current) < observation.amount_minor:
@@ -58,7 +58,7 @@ async def reverse_payment(work: Work, observation: Observation) -> bool:
 async def lock(tx: Tx, reference: str) -> Transaction | None:
     """The payment with this reference, locked; None if there is none."""
     found = await transaction_store.find_by_reference(tx, NAME, "live", reference)
-    return None if found is None else await settlement.lock(tx, *found)
+    return None if found is None else await transaction_store.lock(tx, *found)
 
 
 async def refuse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:

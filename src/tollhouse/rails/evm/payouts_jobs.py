@@ -15,7 +15,7 @@ from tollhouse.rails.evm.payouts import CONTINUE_AFTER, CannotPrepare, ChainPayo
 from tollhouse.rails.evm.payouts_model import ChainPayout
 from tollhouse.rails.evm.signer.client import OfflineSigner, SignerClient, SignerUnavailable
 from tollhouse.rails.json_rpc import NodeError
-from tollhouse.transfers.gate import pauses
+from tollhouse.transfers.gate import gate
 
 BATCH_SIZE = 50
 LEASE = timedelta(seconds=60)
@@ -71,7 +71,7 @@ async def _advance(services: Services, network: EvmNetwork, payouts: ChainPayout
 async def _advance_one(
     services: Services, network: EvmNetwork, payouts: ChainPayouts, payout: ChainPayout, now: datetime
 ) -> None:
-    if payout.status == "reserved" and not await pauses.may_submit(services.db, network):
+    if payout.status == "reserved" and not await gate.may_submit(services.db, network):
         return
     try:
         await payout_checks.check(services, payouts, payout, now)

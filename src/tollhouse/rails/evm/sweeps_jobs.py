@@ -13,7 +13,7 @@ from tollhouse.rails.evm.payouts import CannotPrepare
 from tollhouse.rails.evm.payouts_jobs import payouts_of
 from tollhouse.rails.evm.signer.client import SignerUnavailable
 from tollhouse.rails.json_rpc import NodeError
-from tollhouse.transfers.gate import pauses
+from tollhouse.transfers.gate import gate
 
 
 async def collect_deposits(services: Services) -> None:
@@ -26,7 +26,7 @@ async def collect_deposits(services: Services) -> None:
 async def collect_once(services: Services, network: EvmNetwork, now: datetime) -> None:
     """Collect on a network, unless another worker follows it, or payouts are paused."""
     payouts = payouts_of(services, network)
-    if payouts is None or not await pauses.may_submit(services.db, network):
+    if payouts is None or not await gate.may_submit(services.db, network):
         return
     is_ours, cursor = await store.lease(services.db, network.name, network.mode, HOLDER, now, LEASE)
     if not is_ours or cursor is None:

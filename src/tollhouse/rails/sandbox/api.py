@@ -147,8 +147,6 @@ async def simulate_transaction(caller: Caller, transaction_id: UUID, body: Simul
 async def simulate_link(caller: Caller, link_id: UUID, body: LinkSimulation, work: Work) -> TransactionView:
     """Simulate a payment of a link. Starts a transaction in the simulator, and simulates its outcome."""
     link = await link_store.lock(work.tx, caller.env, link_id)
-    if link is None:
-        raise NotFound
     catalogue = work.services.catalogue
     price = body.price_of(link, catalogue.currencies[link.currency])
     attempt_id = await simulator.attempt(work.tx, link, work.now, catalogue, price)
@@ -179,7 +177,7 @@ async def simulate_refund(caller: Caller, refund_id: UUID, body: RefundSimulatio
             refund = await refund_actions.fail(work, env, refund_id, "refund_declined")
         case "return":
             found = await refund_store.get(work.tx, env, refund_id)
-            if found is not None and found.status == "pending":
+            if found.status == "pending":
                 await refund_actions.succeed(work, env, refund_id)
             refund = await refund_actions.reverse(work, env, refund_id)
     return refund_view(refund, env, work.services.catalogue)

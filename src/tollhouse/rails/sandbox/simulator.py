@@ -23,7 +23,7 @@ from tollhouse.rails.sandbox import provider as sandbox
 from tollhouse.rails.sandbox import store
 from tollhouse.rails.sandbox.provider import PAYOUT_TAKES, SANDBOX
 from tollhouse.transfers.orders.errors import InvalidState
-from tollhouse.transfers.withdrawals import review, sending
+from tollhouse.transfers.withdrawals import changes, sending
 from tollhouse.transfers.withdrawals import store as withdrawals_store
 from tollhouse.transfers.withdrawals.model import Withdrawal
 
@@ -60,9 +60,9 @@ class Simulated:
         self._settled: Transaction | None = None
 
     async def lock(self) -> Transaction:
-        """Lock the transaction, or have it verified by the deferred writes. Raises `NotFound`."""
+        """Read the transaction, which others do not change until the commit. Raises `NotFound`."""
         if self._locked is None:
-            self._locked = await settlement.lock_or_verify(self.work.tx, self.env, self.id)
+            self._locked = await transaction_store.get_to_change(self.work.tx, self.env, self.id)
         return self._locked
 
     async def play(  # noqa: C901 - one line for each outcome
@@ -96,7 +96,7 @@ class Simulated:
                 await self._charge_back(current, amount_minor)
             case "chargeback_won" | "chargeback_lost":
                 await self._decide(won=outcome == "chargeback_won")
-        return self._settled or await settlement.lock(self.work.tx, self.env, self.id)
+        return self._settled or await transaction_store.lock(self.work.tx, self.env, self.id)
 
     async def pay(self) -> None:
         """Pay the remaining amount, ignoring magic amounts."""
@@ -200,11 +200,11 @@ class Simulated:
         """Expire the link now."""
         self._forget()
         link = await link_store.lock(self.work.tx, self.env, current.payment_link_id)
-        if link is None or not await link_closing.expire(self.work, link):
+        if not await link_closing.expire(self.work, link):
             raise InvalidState(current.status_at(self.work.now))
 
     async def _report(self, observation: Observation) -> None:
-        current = self._locked or await settlement.lock(self.work.tx, self.env, self.id)
+        current = self._locked or await transaction_store.lock(self.work.tx, self.env, self.id)
         self._forget()
         settled = await settlement.settle_locked(self.work, current, observation)
         self._settled = settled if settled is not None and settled.id == self.id else None
@@ -271,7 +271,7 @@ async def play_withdrawal(  # noqa: C901 - one line for each outcome
         case "approve":
             changed = current
         case "reject":
-            changed = await review.reject(work, current, REJECTED_REASON)
+            changed = await changes.reject(work, current, REJECTED_REASON)
         case "process":
             await sending.begin(work, env, withdrawal_id)
             accepted = Submission("accepted", f"sandbox-{withdrawal_id}")

@@ -43,7 +43,7 @@ async def advance_clock(tx: Tx, env: MerchantEnv, by: timedelta) -> timedelta:
 
 async def insert_plan(tx: Tx, env: MerchantEnv, transaction_id: UUID, outcome: str, due_at: datetime) -> None:
     """Schedule an outcome."""
-    await tx.defer(INSERT_PLAN, new_id(), env.merchant_id, env.mode, transaction_id, outcome, due_at)
+    await tx.write(INSERT_PLAN, new_id(), env.merchant_id, env.mode, transaction_id, outcome, due_at)
 
 
 async def lease_due(db: Pool, now: datetime, lease: timedelta, limit: int) -> list[Plan]:

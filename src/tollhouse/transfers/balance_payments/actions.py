@@ -10,30 +10,35 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.accounts.identity.model import ApplicationSuspended, Caller, ConfidentialClientRequired
-from tollhouse.http.services import Work
-from tollhouse.kernel import limits, scopes
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import clock, limits, scopes
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger.books import holds
 from tollhouse.ledger.books.holds import HoldCapture
 from tollhouse.ledger.books.model import JournalEntry, LedgerTransaction, Posting, Source, available
-from tollhouse.ledger.books.post import defer_post
+from tollhouse.ledger.books.post import post
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.balance_payments import store
-from tollhouse.transfers.balance_payments.errors import (
+from tollhouse.transfers.balance_payments.model import (
+    CAPTURED,
+    BalancePayment,
     CaptureTooLarge,
+    NewBalancePayment,
+    PartialAmount,
+    PayeeApplication,
     PayerSuspended,
     RevokedApplicationCapture,
     SelfPayment,
+    minor_of_part,
+    parse,
 )
-from tollhouse.transfers.balance_payments.model import CAPTURED, BalancePayment, PayeeApplication
-from tollhouse.transfers.balance_payments.new_payment import NewBalancePayment, PartialAmount, minor_of_part, parse
 from tollhouse.transfers.gate import gate
-from tollhouse.transfers.gate.errors import MerchantSuspended
+from tollhouse.transfers.gate.model import MerchantSuspended
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
-from tollhouse.transfers.orders.funds import ensure_funds
+from tollhouse.transfers.orders.quotes import ensure_funds
 from tollhouse.transfers.orders.store import clock_offset
 
 SOURCE = "balance_payment"
@@ -66,7 +71,7 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
             available(payment.env),
             available(payment.owner),
         )
-        posted = await defer_post(work, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,)))
+        posted = await post(work, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,)))
     else:
         source = Source(SOURCE, payment.id)
         hold, posted = await holds.reserve(work, payment.env, source, payment.currency, payment.amount_minor)
@@ -230,7 +235,7 @@ async def _refund(work: Work, payment: BalancePayment, part: PartialAmount) -> B
     posting = Posting(
         "balance_payment_refund", payment.currency, amount_minor, available(payment.owner), available(payment.env)
     )
-    posted = await defer_post(work, JournalEntry(payment.env.mode, posting.type, source, (posting,)))
+    posted = await post(work, JournalEntry(payment.env.mode, posting.type, source, (posting,)))
     await _notify(work, changed, posted)
     return changed
 
@@ -266,3 +271,13 @@ async def _notify(work: Work, payment: BalancePayment, posted: LedgerTransaction
         part = posted.for_merchant(env)
         if part.entries:
             await notify_balance(work, env, payment.currency, part, cause, None)
+
+
+BATCH_SIZE = 50
+
+
+async def expire_reservations(services: Services) -> None:
+    """Release the reservations that have expired."""
+    now = clock.now()
+    for env, payment_id in await store.list_due(services.db, now, BATCH_SIZE):
+        await services.transact(lambda work, env=env, one=payment_id: expire(work, env, one), now)

@@ -1,14 +1,23 @@
 """Balance payments and their transitions."""
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from tollhouse.http.record_views import ShownAs
+from tollhouse.accounts.identity.model import Caller
+from tollhouse.http.bodies import ValidationContext, reference_errors
+from tollhouse.http.record_views import After, RecordView, ShownAs, view_of
+from tollhouse.kernel import limits
+from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.currencies import Currency
+from tollhouse.kernel.clock import status_at
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.platform.database.records import Internal, Json, Record
@@ -70,8 +79,7 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
 
     def status_at(self, now: datetime) -> BalancePaymentStatus:
         """The status at this time. A reservation expires at `expires_at`, even before its row is updated."""
-        is_expired = self.status == "reserved" and self.expires_at is not None and now + self.clock_offset >= self.expires_at
-        return "expired" if is_expired else self.status
+        return status_at(self.status, "reserved", self.expires_at, now + self.clock_offset)
 
     def captured(self, amount_minor: int, now: datetime) -> "BalancePayment":
         """The payment with an amount captured and the rest released."""
@@ -102,3 +110,122 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
 
 
 BALANCE_PAYMENT = Record(BalancePayment, "balance_payments")
+
+
+class SelfPayment(ApiError):
+    """422: the application belongs to the paying merchant."""
+
+    code, status = "self_payment_not_allowed", 422
+    message = "The application belongs to the paying merchant. A merchant cannot pay itself."
+
+
+class CaptureTooLarge(ApiError):
+    """422: the capture exceeds the reserved amount."""
+
+    code, status = "amount_above_maximum", 422
+    message = "The capture exceeds the reserved amount."
+
+    def __init__(self, details: Mapping[str, object]) -> None:
+        super().__init__(members={"details": dict(details)})
+
+
+class PayerSuspended(ApiError):
+    """409: nothing is captured from a suspended merchant. Its reservations can be released, and expire."""
+
+    code, status = "payer_suspended", 409
+    message = "The paying merchant is suspended. The reservation can only be released."
+
+
+class RevokedApplicationCapture(ApiError):
+    """409: reservations of a revoked application can be released only."""
+
+    code, status = "application_revoked", 409
+    message = "This application is revoked. Its reservations can only be released."
+
+
+@view_of(BalancePayment)
+class BalancePaymentView(RecordView, frozen=True, kw_only=True):
+    """GET /balance-payments/{id}. `merchant_id` pays the owner of the application `oauth_client_id`."""
+
+    object: Annotated[Literal["balance_payment"], After("id")] = "balance_payment"
+    merchant_id: Annotated[MerchantId, After("object")]
+
+
+def payment_view(payment: BalancePayment, now: datetime, catalogue: Catalogue) -> BalancePaymentView:
+    """A payment with its status at this time."""
+    return BalancePaymentView.of(payment, catalogue, merchant_id=payment.env.merchant_id, status=payment.status_at(now))
+
+
+class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A payment to make. With `capture` false the amount is only reserved, for at most `expires_in` seconds.
+
+    `oauth_client_id` names the application whose owner is paid: required with an API key, implied by an access token.
+    """
+
+    amount: Amount
+    currency: str
+    capture: Annotated[bool, example(False)] = True
+    expires_in: Annotated[int, Meta(ge=limits.RESERVATION_S_MIN, le=limits.RESERVATION_S_MAX)] | None = None
+    description: Annotated[
+        Annotated[str, Meta(max_length=limits.BALANCE_PAYMENT_DESCRIPTION_CHARS_MAX)] | None, example("Stall 7")
+    ] = None
+    external_id: str | None = None
+    metadata: dict[str, str] | None = None
+    oauth_client_id: str | None = None
+
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
+        """Every error that needs no lookup."""
+        return _field_errors(self, context.caller, context.catalogue)
+
+
+class PartialAmount(Struct, frozen=True, forbid_unknown_fields=True):
+    """The amount to capture or refund. Omitted: all of it."""
+
+    amount: Annotated[Amount, example("4.20")] = None
+
+    def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
+        """The errors that do not depend on the currency."""
+        return optional_amount_errors(self.amount)
+
+
+def parse(new: NewBalancePayment, caller: Caller, catalogue: Catalogue) -> tuple[Currency | None, int]:
+    """The currency, None for an unknown code, and the amount in minor units. Raises `ValidationFailed` with every error."""
+    known = catalogue.currencies.get(new.currency)
+    amount_minor = minor_of(new.amount, known)
+    field_errors = list(_field_errors(new, caller, catalogue))
+    if field_errors or amount_minor is None:
+        raise ValidationFailed(*field_errors)
+    return known, amount_minor
+
+
+def minor_of_part(part: PartialAmount, code: str, catalogue: Catalogue) -> int | None:
+    """The amount in minor units; None for all of it. Raises `ValidationFailed`."""
+    if part.amount is None:
+        return None
+    amount_minor = minor_of(part.amount, catalogue.currencies[code])
+    if amount_minor is None:
+        raise ValidationFailed(amount_error(catalogue.currencies[code]))
+    return amount_minor
+
+
+def _field_errors(new: NewBalancePayment, caller: Caller, catalogue: Catalogue) -> Iterator[FieldError]:
+    known = catalogue.currencies.get(new.currency)
+    if minor_of(new.amount, known) is None:
+        yield amount_error(known)
+    if new.capture and new.expires_in is not None:
+        yield FieldError("expires_in", "not_applicable", "Omit this member unless capture is false.")
+    yield from _application_errors(new, caller)
+    yield from reference_errors(external_id=new.external_id, metadata=new.metadata, description=new.description)
+
+
+def _application_errors(new: NewBalancePayment, caller: Caller) -> Iterator[FieldError]:
+    if caller.client_id is None and new.oauth_client_id is None:
+        yield FieldError(
+            "oauth_client_id",
+            "missing",
+            "With an API key, this must be the client ID of the application whose owner is paid.",
+        )
+    if caller.client_id is not None and new.oauth_client_id not in {None, caller.client_id}:
+        yield FieldError(
+            "oauth_client_id", "invalid_value", "This must be the application of the access token. You can omit it."
+        )

@@ -9,6 +9,7 @@ from tollhouse.http.lists import ListQuery, Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
+from tollhouse.platform.database.invariants import Invariant
 from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.transfers.balance_payments.model import (
     BALANCE_PAYMENT,
@@ -58,35 +59,24 @@ LOCK_RECEIVED = f"{GET_RECEIVED} FOR NO KEY UPDATE OF p"
 BY_EXTERNAL_ID = "SELECT id, client_id FROM balance_payments WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
 # A reservation counts as expired from `expires_at` on, even before the job has updated its row.
 LIST = f"""
-    SELECT {BALANCE_PAYMENT.columns_of("found")} FROM (
-        SELECT p.*, k.clock_offset,
-               CASE WHEN p.status = 'reserved' AND p.expires_at <= $4::timestamptz + k.clock_offset THEN 'expired'
-                    ELSE p.status END AS status_now
-        FROM balance_payments p
-        CROSS JOIN (SELECT coalesce((SELECT c.ahead FROM test_clocks c
-                                     WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) k (clock_offset)
-        WHERE p.merchant_id = $1 AND p.mode = $2 AND ($3::text IS NULL OR p.client_id = $3)
-    ) found
-    WHERE ($5::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($5) THEN $5 || 'reserved'::text ELSE $5 END))
-      AND ($5 IS NULL OR status_now = ANY($5)) AND ($6::text IS NULL OR currency = $6)
-      AND ($7::text IS NULL OR external_id = $7)
-      AND created_at >= $8 AND (created_at, id) < ($9, $10)
-    ORDER BY created_at DESC, id DESC LIMIT $11 OFFSET $12
+    SELECT {BALANCE_PAYMENT.columns_of("p")} FROM balance_payments p
+    WHERE p.merchant_id = $1 AND p.mode = $2 AND ($3::text IS NULL OR p.client_id = $3)
+      AND ($5::text[] IS NULL OR p.status = ANY (stored_statuses($5, 'reserved')))
+      AND ($5 IS NULL OR status_at(p.status, 'reserved', p.expires_at, $4::timestamptz + coalesce(
+           (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) = ANY ($5))
+      AND ($6::text IS NULL OR p.currency = $6) AND ($7::text IS NULL OR p.external_id = $7)
+      AND p.created_at >= $8 AND (p.created_at, p.id) < ($9, $10)
+    ORDER BY p.created_at DESC, p.id DESC LIMIT $11 OFFSET $12
 """
 LIST_RECEIVED = f"""
-    SELECT {BALANCE_PAYMENT.columns_of("found")} FROM (
-        SELECT p.*, k.clock_offset,
-               CASE WHEN p.status = 'reserved' AND p.expires_at <= $3::timestamptz + k.clock_offset THEN 'expired'
-                    ELSE p.status END AS status_now
-        FROM balance_payments p
-        CROSS JOIN LATERAL (SELECT coalesce((SELECT c.ahead FROM test_clocks c
-                                             WHERE (c.merchant_id, c.mode) = (p.merchant_id, p.mode)), '0')) k (clock_offset)
-        WHERE p.owner_id = $1 AND p.client_id = $2
-    ) found
-    WHERE ($4::text[] IS NULL OR status = ANY(CASE WHEN 'expired' = ANY($4) THEN $4 || 'reserved'::text ELSE $4 END))
-      AND ($4 IS NULL OR status_now = ANY($4)) AND ($5::text IS NULL OR mode = $5)
-      AND created_at >= $6 AND (created_at, id) < ($7, $8)
-    ORDER BY created_at DESC, id DESC LIMIT $9 OFFSET $10
+    SELECT {BALANCE_PAYMENT.columns_of("p")} FROM balance_payments p
+    WHERE p.owner_id = $1 AND p.client_id = $2
+      AND ($4::text[] IS NULL OR p.status = ANY (stored_statuses($4, 'reserved')))
+      AND ($4 IS NULL OR status_at(p.status, 'reserved', p.expires_at, $3::timestamptz + coalesce(
+           (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = (p.merchant_id, p.mode)), '0')) = ANY ($4))
+      AND ($5::text IS NULL OR p.mode = $5)
+      AND p.created_at >= $6 AND (p.created_at, p.id) < ($7, $8)
+    ORDER BY p.created_at DESC, p.id DESC LIMIT $9 OFFSET $10
 """
 # A compare-and-set on the version of the locked row.
 UPDATE = """
@@ -159,31 +149,28 @@ async def is_suspended(tx: Tx, client_id: ClientId) -> bool:
 
 
 async def insert(tx: Tx, payment: BalancePayment) -> bool:
-    """Insert a payment; False where another one has its external id, unless the deferred writes find that."""
-    if tx.is_optimistic:
-        await tx.defer(BALANCE_PAYMENT.insert, *BALANCE_PAYMENT.values(payment))
-        return True
-    return await tx.execute(INSERT, *BALANCE_PAYMENT.values(payment)) == 1
+    """Insert a payment; False where another one has its external id."""
+    return await tx.try_write(INSERT, *BALANCE_PAYMENT.values(payment), strict=BALANCE_PAYMENT.insert)
 
 
 async def get(db: Pool, env: MerchantEnv, client_id: ClientId | None, payment_id: UUID) -> BalancePayment:
     """A payment of a merchant, of one application only where given. Raises `NotFound`."""
-    return await fetch_one(db, BALANCE_PAYMENT.read, GET, env.merchant_id, env.mode, payment_id, client_id)
+    return await BALANCE_PAYMENT.get(db, GET, env.merchant_id, env.mode, payment_id, client_id)
 
 
 async def lock(tx: Tx, env: MerchantEnv, client_id: ClientId | None, payment_id: UUID) -> BalancePayment:
     """Lock such a payment until the transaction ends, and return it. Raises `NotFound`."""
-    return await fetch_one(tx, BALANCE_PAYMENT.read, LOCK, env.merchant_id, env.mode, payment_id, client_id)
+    return await BALANCE_PAYMENT.get(tx, LOCK, env.merchant_id, env.mode, payment_id, client_id)
 
 
 async def get_received(db: Pool | Tx, owner: MerchantId, client_id: str, payment_id: UUID) -> BalancePayment:
     """A payment to an application's owner. Raises `NotFound`."""
-    return await fetch_one(db, BALANCE_PAYMENT.read, GET_RECEIVED, owner, _checked(client_id), payment_id)
+    return await BALANCE_PAYMENT.get(db, GET_RECEIVED, owner, _checked(client_id), payment_id)
 
 
 async def lock_received(tx: Tx, application: PayeeApplication, payment_id: UUID) -> BalancePayment:
     """Lock such a payment until the transaction ends, and return it. Raises `NotFound`."""
-    return await fetch_one(tx, BALANCE_PAYMENT.read, LOCK_RECEIVED, application.owner_id, application.client_id, payment_id)
+    return await BALANCE_PAYMENT.get(tx, LOCK_RECEIVED, application.owner_id, application.client_id, payment_id)
 
 
 async def by_external_id(tx: Tx, env: MerchantEnv, external_id: str) -> tuple[UUID, ClientId] | None:
@@ -231,3 +218,38 @@ def _checked(client_id: str) -> str:
 
 def _application(row: Row) -> PayeeApplication:
     return PayeeApplication(ClientId(row["id"]), MerchantId(row["merchant_id"]), row["name"], row["status"])
+
+
+I16_HELD = """
+    SELECT format('balance payment %s is %s of %s with %s captured; its hold is %s of %s with %s captured', p.id, p.status,
+                  p.amount_minor, p.captured_minor, h.status, h.amount, h.captured) AS line
+    FROM balance_payments p JOIN ledger_holds h ON h.id = p.hold_id
+    WHERE p.id = ANY ($1::uuid[]) AND (
+          (p.status = 'reserved') <> (h.status = 'active') OR (h.source_type, h.source_id) <> ('balance_payment', p.id)
+       OR (h.merchant_id, h.mode, h.currency, h.amount, h.captured, h.released)
+          <> (p.merchant_id, p.mode, p.currency, p.amount_minor, p.captured_minor, p.released_minor))
+"""
+I16_UNCLAIMED = """
+    SELECT format('hold %s is of balance payment %s, which does not know of it', h.id, h.source_id) AS line
+    FROM ledger_holds h
+    WHERE h.id = ANY ($1::uuid[]) AND h.source_type = 'balance_payment'
+      AND NOT EXISTS (SELECT FROM balance_payments p WHERE p.hold_id = h.id)
+"""
+I16_BOOKED = """
+    SELECT format('balance payment %s: %s captured and %s refunded; the ledger gave the owner %s and %s back', p.id,
+                  p.captured_minor, p.refunded_minor, coalesce(e.paid, 0), coalesce(e.refunded, 0)) AS line
+    FROM balance_payments p
+    CROSS JOIN LATERAL (
+               SELECT sum(x.delta) FILTER (WHERE x.type = 'balance_payment_in') AS paid,
+                      -sum(x.delta) FILTER (WHERE x.type = 'balance_payment_refund') AS refunded
+               FROM ledger_transactions l JOIN ledger_entries x ON x.transaction_id = l.id AND x.mode = l.mode
+               WHERE l.source_type = 'balance_payment' AND l.source_id = p.id AND x.account = 'available'
+                 AND x.merchant_id = p.owner_id) e
+    WHERE p.id = ANY ($1::uuid[]) AND (p.captured_minor, p.refunded_minor) <> (coalesce(e.paid, 0), coalesce(e.refunded, 0))
+"""
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I16", "a reservation equals its hold", I16_HELD, "balance_payment"),
+    Invariant("I16", "every hold has a balance payment", I16_UNCLAIMED, "hold"),
+    Invariant("I16", "captured and refunded amounts are in the ledger", I16_BOOKED, "balance_payment"),
+)

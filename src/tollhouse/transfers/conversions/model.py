@@ -9,10 +9,12 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from tollhouse.accounts.environments.payment_settings import Settlement
 from tollhouse.http.record_views import InCurrency
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.money import format_minor, percentage, trimmed
 from tollhouse.platform.database.records import Columns, Internal, Json, Record
@@ -181,3 +183,72 @@ def _scales(pair: ConversionPair, rate: Rate, catalogue: Catalogue) -> tuple[int
         catalogue.currencies[pair.to_currency].decimals,
     )
     return rate.quintillionths * 10**to_decimals, ONE * 10**from_decimals
+
+
+class PairUnavailable(ApiError):
+    """422: the pair is unavailable; `details.unavailable_reason` says why."""
+
+    code, status, message = "method_unavailable", 422, "This currency pair is currently unavailable."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(members={"details": {"unavailable_reason": reason}})
+
+
+class RateUnavailable(ApiError):
+    """422: what a refund costs cannot be converted now; `details.unavailable_reason` says why."""
+
+    code, status = "pair_unavailable", 422
+    message = "This refund needs a conversion, for which there is no rate at the moment. Try again later."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(members={"details": {"unavailable_reason": reason}})
+
+
+class RuleConflict(ApiError):
+    """409: another rule converts from this currency, or the rules would form a cycle."""
+
+    code, status, message = "conversion_rule_conflict", 409, "The rule conflicts with another rule."
+
+    def __init__(self, conflicting_id: UUID) -> None:
+        super().__init__(members={"details": {"conflicting_id": str(conflicting_id)}})
+
+
+class RuleChanged(ApiError):
+    """409: the rule was changed since it was read."""
+
+    code, status, message = "conversion_rule_changed", 409, "The rule has changed. Retrieve it and try again."
+
+    def __init__(self, version: int) -> None:
+        super().__init__(members={"details": {"version": version}})
+
+
+class PaymentPrice(Struct, frozen=True):
+    """A price and the rate that was fixed for it: major units of `currency` for one of the currency that is paid.
+
+    The amount to pay is `amount_minor` of the price at this rate, with the margin of the platform, rounded up.
+    """
+
+    currency: str
+    amount_minor: int
+    rate: Decimal
+    as_of: datetime
+    source: str
+    margin_bps: int
+    expires_at: datetime
+    settlement: Settlement
+
+    @property
+    def rate_text(self) -> str:
+        """The rate as a decimal string without trailing zeros."""
+        return trimmed(f"{self.rate:f}")
+
+    def value_of(self, given_minor: int, payment_minor: int) -> int:
+        """What an amount is worth of the price, rounded down. `payment_minor` is the amount to pay for all of it."""
+        return given_minor * self.amount_minor // payment_minor
+
+
+class PricedAmount(Struct, frozen=True):
+    """An amount to pay, and the price that it pays."""
+
+    amount_minor: int
+    price: PaymentPrice

@@ -18,9 +18,18 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.money import MINOR_MAX, percentage
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.conversions import actions, prices, store
-from tollhouse.transfers.conversions.errors import PairUnavailable
-from tollhouse.transfers.conversions.model import Conversion, Exchange, PairRate, Rate, exchange_from, exchange_to, rate_of
-from tollhouse.transfers.conversions.payment_model import PaymentPrice, PricedAmount
+from tollhouse.transfers.conversions.model import (
+    Conversion,
+    Exchange,
+    PairRate,
+    PairUnavailable,
+    PaymentPrice,
+    PricedAmount,
+    Rate,
+    exchange_from,
+    exchange_to,
+    rate_of,
+)
 from tollhouse.transfers.conversions.prices import EURO, Price
 
 RATE_VALID_FOR = timedelta(minutes=15)

@@ -3,19 +3,34 @@
 Every price is per euro, so all rates derive from one list and no chain of conversions gains.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair, sandbox_price
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import foreign_json
+from tollhouse.kernel.catalogue.conversion_pairs import ConversionPair, PriceFeed, sandbox_price
 from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.ids import Mode, new_id
+from tollhouse.kernel.money import format_minor
 from tollhouse.platform.database.pool import Pool, Tx
-from tollhouse.transfers.conversions import positions_store, prices_store
-from tollhouse.transfers.conversions.model import NO_POSITION, RATE_TEXT, CurrencyPosition, PairRate, rate_between
+from tollhouse.platform.log.events import log
+from tollhouse.platform.outgoing.outbound import Outbound
+from tollhouse.transfers.conversions import prices_store
+from tollhouse.transfers.conversions.model import (
+    NO_POSITION,
+    ONE,
+    RATE_DECIMALS,
+    RATE_TEXT,
+    CurrencyPosition,
+    PairRate,
+    rate_between,
+)
 
 EURO = "EUR"
 PriceSource = Literal["operator", "feed", "sandbox"]
@@ -45,7 +60,7 @@ async def list_prices(db: Pool | Tx, mode: Mode, codes: frozenset[str], now: dat
     if mode == "test":
         return {code: Price(sandbox_price(code), now, source="sandbox") for code in codes}
     posted = await prices_store.latest(db, sorted(codes - {EURO}))
-    positions = await positions_store.list_positions(db, sorted(codes | {EURO}))
+    positions = await prices_store.list_positions(db, sorted(codes | {EURO}))
     known = {EURO: Price(Fraction(1), now, positions.get(EURO, NO_POSITION))}
     for row in posted:
         if row["is_rejected"]:
@@ -87,3 +102,97 @@ async def list_posted(db: Pool | Tx, *codes: str) -> list[PostedPrice]:
 async def post(tx: Tx, per_euro: Mapping[str, str], operator: str, now: datetime, source: PriceSource = "operator") -> None:
     """Post the prices of these currencies for live mode."""
     await prices_store.post(tx, [new_id() for _ in per_euro], per_euro, operator, source, now)
+
+
+PRICE = re.compile(r"[0-9]{1,18}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
+BASIS_POINTS = 10_000
+BYTES_MAX = 262_144
+POSTED_BY = "price feed"
+Rejection = Literal["sources_differ", "price_jump"]
+
+
+class FeedError(Exception):
+    """A source did not answer with prices. The message is a code."""
+
+
+async def fetch(services: Services, feed: PriceFeed, now: datetime) -> None:
+    """Read the source if it is due, and post its prices. Of several workers, one does it."""
+    if not await prices_store.lease(services.db, now, now + timedelta(seconds=feed.every_s)):
+        return
+    codes = [code for code in services.catalogue.currencies if code != EURO]
+    try:
+        async with Outbound(services.settings) as outbound:
+            found = await _read(outbound, feed.url, feed.pointer, codes)
+            check = None if feed.check_url is None else await _read(outbound, feed.check_url, feed.check_pointer, codes)
+    except FeedError as error:
+        log.warning("price_feed_failed", error=str(error))
+        await prices_store.record_error(services.db, str(error))
+        return
+    await services.transact(lambda work: _post(work, feed, found, check), now)
+
+
+def read_prices(body: bytes, pointer: str, codes: list[str]) -> dict[str, Fraction]:
+    """The prices of these currencies in a document; those that are missing or no prices are left out. Raises `FeedError`.
+
+    Numbers are read as they are written, never as floats.
+    """
+    for part in pointer.split("/")[1:]:
+        body = bytes(_members(body).get(part.replace("~1", "/").replace("~0", "~"), b"null"))
+    listed = _members(body)
+    return {code: price for code in codes if code in listed and (price := _price(bytes(listed[code]))) is not None}
+
+
+def rejection(feed: PriceFeed, price: Fraction, check: Fraction | None, last: Fraction | None) -> Rejection | None:
+    """Why a price is not used; None if it is. `check` is that of the second source, `last` the one before."""
+    if check is not None and _differs(price, check, feed.difference_basis_points):
+        return "sources_differ"
+    return "price_jump" if last is not None and _differs(price, last, feed.change_basis_points) else None
+
+
+async def _read(outbound: Outbound, url: str, pointer: str, codes: list[str]) -> dict[str, Fraction]:
+    response = await outbound.get(url, {"Accept": "application/json"}, kept_bytes=BYTES_MAX)
+    if response.error is not None:
+        raise FeedError(response.error)
+    return read_prices(response.body, pointer, codes)
+
+
+async def _post(work: Work, feed: PriceFeed, found: Mapping[str, Fraction], check: Mapping[str, Fraction] | None) -> None:
+    """Post the prices that can be used. With a second source, only those that both have."""
+    last = {row["currency"]: Fraction(row["per_euro"]) for row in await prices_store.latest(work.tx)}
+    compared = {code: price for code, price in found.items() if check is None or code in check}
+    reasons = dict[str, str]()
+    for code, price in compared.items():
+        reason = rejection(feed, price, None if check is None else check[code], last.get(code))
+        if reason is not None:
+            log.warning("price_rejected", code=code, reason=reason)
+            reasons[code] = reason
+    used = {code: _text(price) for code, price in compared.items() if code not in reasons}
+    await prices_store.reject(work.tx, reasons, work.now)
+    await prices_store.clear(work.tx, list(used))
+    await post(work.tx, used, POSTED_BY, work.now, "feed")
+
+
+def _members(document: bytes) -> dict[str, Raw]:
+    """The members of a JSON object, as they are written. Raises `FeedError`."""
+    try:
+        return foreign_json.decode(document, dict[str, Raw])
+    except ForeignJsonError:
+        raise FeedError("bad_response") from None
+
+
+def _price(written: bytes) -> Fraction | None:
+    """A price of a JSON number or text, rounded to 18 decimals; None if it is none or not above zero."""
+    value = written.decode("utf-8", "replace").removeprefix('"').removesuffix('"')
+    if PRICE.fullmatch(value) is None:
+        return None
+    scaled = round(Fraction(value) * ONE)
+    return Fraction(scaled, ONE) if 0 < scaled < ONE * ONE else None
+
+
+def _text(price: Fraction) -> str:
+    """A price as the database stores it."""
+    return format_minor(round(price * ONE), RATE_DECIMALS)
+
+
+def _differs(one: Fraction, other: Fraction, basis_points: int) -> bool:
+    return abs(one - other) * BASIS_POINTS > basis_points * min(one, other)

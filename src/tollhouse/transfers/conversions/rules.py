@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -13,22 +13,35 @@ from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import changes
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import all_rows
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import new_id
+from tollhouse.ledger.books.model import BalanceLimitExceeded
 from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.log.events import log
 from tollhouse.platform.settings.config import Settings
-from tollhouse.transfers.conversions import actions, prices, rules_store
-from tollhouse.transfers.conversions.errors import RuleChanged, RuleConflict
-from tollhouse.transfers.conversions.model import Conversion, ConversionRule, Exchange, RuleCreator, Trigger, exchange_from
-from tollhouse.transfers.conversions.new_conversion import currency_errors, pair_of
+from tollhouse.transfers.conversions import actions, prices, rules_store, store
+from tollhouse.transfers.conversions.actions import currency_errors, pair_of
+from tollhouse.transfers.conversions.model import (
+    Conversion,
+    ConversionRule,
+    Exchange,
+    PairUnavailable,
+    RuleChanged,
+    RuleConflict,
+    RuleCreator,
+    Trigger,
+    exchange_from,
+)
 from tollhouse.transfers.conversions.rules_store import BalanceChange
 from tollhouse.transfers.gate import gate
-from tollhouse.transfers.orders.destinations import destination_errors
+from tollhouse.transfers.orders import quotes
+from tollhouse.transfers.orders.quotes import destination_errors
 
 PERCENT = 100
 RETRY = timedelta(seconds=60)
@@ -64,13 +77,8 @@ async def create(work: Work, env: MerchantEnv, created_by: RuleCreator, new: New
     rule = ConversionRule(
         id=new_id(),
         env=env,
-        from_currency=new.from_currency,
-        to_currency=new.to_currency,
-        trigger=new.trigger,
         threshold_minor=threshold_minor,
-        percent=new.percent,
-        enabled=new.enabled,
-        webhook_url=new.webhook_url,
+        **_settings(new),
         created_by=created_by,
         version=1,
         created_at=work.now,
@@ -89,16 +97,7 @@ async def update(work: Work, env: MerchantEnv, rule_id: UUID, new: ConversionRul
     current = await rules_store.get(work.tx, env, rule_id)
     if current.version != new.version:
         raise RuleChanged(current.version)
-    rule = msgspec.structs.replace(
-        current,
-        from_currency=new.from_currency,
-        to_currency=new.to_currency,
-        trigger=new.trigger,
-        threshold_minor=threshold_minor,
-        percent=new.percent,
-        enabled=new.enabled,
-        webhook_url=new.webhook_url,
-    )
+    rule = msgspec.structs.replace(current, threshold_minor=threshold_minor, **_settings(new))
     await _ensure_no_conflict(work.tx, rule)
     # Nothing below this line may refuse.
     updated = await rules_store.update(work.tx, rule, work.now)
@@ -168,8 +167,12 @@ async def _record_audit(work: Work, action: AuditEventType, before: ConversionRu
 def _audited_members(rule: ConversionRule, catalogue: Catalogue) -> Mapping[str, object]:
     """The members of a rule that the audit log compares."""
     threshold = None if rule.threshold_minor is None else catalogue.priced(rule.threshold_minor, rule.from_currency)
+    return _settings(rule) | {"threshold": threshold}
+
+
+def _settings(rule: NewConversionRule | ConversionRule) -> dict[str, Any]:
     names = ("from_currency", "to_currency", "trigger", "percent", "enabled", "webhook_url")
-    return {name: getattr(rule, name) for name in names} | {"threshold": threshold}
+    return {name: getattr(rule, name) for name in names}
 
 
 def _convertible(rule: ConversionRule, change: BalanceChange, waiting_minor: int) -> int:
@@ -230,3 +233,31 @@ async def _ensure_no_conflict(tx: Tx, rule: ConversionRule) -> None:
         if following.to_currency == rule.from_currency:
             raise RuleConflict(following.id)
         following = others.get(following.to_currency)
+
+
+BATCH_SIZE = 50
+
+
+async def apply_rules(services: Services) -> None:
+    """Apply the rules that are due, each in its own transaction."""
+    now = clock.now()
+    for env, rule_id in await rules_store.list_due(services.db, now, BATCH_SIZE):
+        try:
+            await services.transact(lambda work, env=env, rule_id=rule_id: apply(work, env, rule_id), now)
+        except (BalanceLimitExceeded, PairUnavailable) as error:  # rolled back, so the same entries count again
+            log.info("conversion_rule_failed", detail=error.code)
+            await services.db.transact(lambda tx, env=env, rule_id=rule_id: postpone(tx, env, rule_id, now))
+        except ApiError as error:  # the balance changed meanwhile; the rule stays due
+            log.info("conversion_rule_failed", detail=error.code)
+
+
+async def read_prices(services: Services) -> None:
+    """Read the configured source of prices when it is due."""
+    feed = services.catalogue.price_feed
+    if feed is not None:
+        await prices.fetch(services, feed, clock.now())
+
+
+async def delete_old_quotes(services: Services) -> None:
+    """Delete quotes that expired long ago."""
+    await services.db.execute(store.DELETE_OLD_QUOTES, clock.now() - quotes.RETENTION)

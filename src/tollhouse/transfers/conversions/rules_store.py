@@ -9,7 +9,7 @@ from tollhouse.http.lists import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.transfers.conversions.model import RULE, ConversionRule
-from tollhouse.transfers.orders.store import env_of, fetch_one, fetch_page
+from tollhouse.transfers.orders.store import env_of, fetch_page
 
 # Writers of rules lock their merchant, so that two of them cannot close a cycle together.
 LOCK_MERCHANT = "SELECT true FROM merchants WHERE id = $1 FOR NO KEY UPDATE"
@@ -94,12 +94,12 @@ async def insert(tx: Tx, new: ConversionRule) -> ConversionRule:
     """Insert a rule that counts entries from now on, and return it."""
     creator = (new.created_by.type, new.created_by.oauth_client_id)
     row = (new.id, new.env.merchant_id, new.env.mode)
-    return await fetch_one(tx, RULE.read, INSERT, *row, *_settings(new), *creator, new.created_at)
+    return await RULE.get(tx, INSERT, *row, *_settings(new), *creator, new.created_at)
 
 
 async def get(db: Pool | Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule:
     """A rule of a merchant and mode. Raises `NotFound`."""
-    return await fetch_one(db, RULE.read, GET, env.merchant_id, env.mode, rule_id)
+    return await RULE.get(db, GET, env.merchant_id, env.mode, rule_id)
 
 
 async def list_rules(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[ConversionRule]:
@@ -110,12 +110,12 @@ async def list_rules(db: Pool | Tx, env: MerchantEnv, window: Window) -> list[Co
 async def update(tx: Tx, new: ConversionRule, now: datetime) -> ConversionRule:
     """Replace a rule whose version is still the current one, and return it as stored. Raises `NotFound`."""
     row = (new.env.merchant_id, new.env.mode, new.id, new.version)
-    return await fetch_one(tx, RULE.read, UPDATE, *row, *_settings(new), now)
+    return await RULE.get(tx, UPDATE, *row, *_settings(new), now)
 
 
 async def delete(tx: Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule:
     """Delete a rule and return it. Raises `NotFound`."""
-    return await fetch_one(tx, RULE.read, DELETE, env.merchant_id, env.mode, rule_id)
+    return await RULE.get(tx, DELETE, env.merchant_id, env.mode, rule_id)
 
 
 async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
@@ -125,8 +125,7 @@ async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEn
 
 async def lock_enabled(tx: Tx, env: MerchantEnv, rule_id: UUID) -> ConversionRule | None:
     """Lock an enabled rule and return it; None where it is disabled or locked by another transaction."""
-    row = await tx.fetchrow(LOCK_ENABLED, env.merchant_id, env.mode, rule_id)
-    return None if row is None else RULE.read(row)
+    return await RULE.find(tx, LOCK_ENABLED, env.merchant_id, env.mode, rule_id)
 
 
 async def get_balance_change(tx: Tx, rule: ConversionRule) -> BalanceChange:

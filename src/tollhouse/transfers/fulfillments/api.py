@@ -16,12 +16,11 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.platform.database.pool import Pool
-from tollhouse.transfers.fulfillments import actions, simulator, statistics, store
-from tollhouse.transfers.fulfillments.errors import ProductUnavailable
-from tollhouse.transfers.fulfillments.new_fulfillment import NewFulfillment
+from tollhouse.transfers.fulfillments import actions, statistics, store
+from tollhouse.transfers.fulfillments.actions import NewFulfillment
+from tollhouse.transfers.fulfillments.model import FulfillmentView, ProductUnavailable, ProductView, product_view
 from tollhouse.transfers.fulfillments.statistics import FulfillmentStatistics, StatisticsQuery
 from tollhouse.transfers.fulfillments.store import FulfillmentsQuery
-from tollhouse.transfers.fulfillments.views import FulfillmentView, ProductView, product_view
 from tollhouse.transfers.orders.errors import DuplicateExternalId, InvalidProject, InvalidState, PriceChanged
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
@@ -126,4 +125,4 @@ async def simulate_fulfillment(
     caller: Caller, fulfillment_id: UUID, body: FulfillmentSimulation, work: Work
 ) -> FulfillmentView:
     """Simulate a fulfillment. You decide what the game server answers."""
-    return FulfillmentView.of(await simulator.play(work, caller.env, fulfillment_id, body.outcome), work.services.catalogue)
+    return FulfillmentView.of(await actions.play(work, caller.env, fulfillment_id, body.outcome), work.services.catalogue)

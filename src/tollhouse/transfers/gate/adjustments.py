@@ -6,9 +6,8 @@ from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext
 from tollhouse.accounts.approvals.record import record_action
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.ledger.books.debts import Charge, charge_postings
 from tollhouse.ledger.books.model import Account, JournalEntry, Posting, Source
-from tollhouse.ledger.books.post import post
+from tollhouse.ledger.books.post import Charge, charge_postings, post_now
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 
 SOURCE = "adjustment"
@@ -36,6 +35,6 @@ async def post_adjustment(
     work: Work, env: MerchantEnv, currency: str, action: OperatorAction, postings: tuple[Posting, ...]
 ) -> None:
     """Post what an operator adjusted, and notify the merchant."""
-    posted = await post(work, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), postings))
+    posted = await post_now(work, JournalEntry(env.mode, "adjustment", Source(SOURCE, action.action_id), postings))
     cause = Cause(SOURCE, action.action_id, "posted", 1)
     await notify_balance(structs.replace(work, now=posted.entries[0].created_at), env, currency, posted, cause, None)

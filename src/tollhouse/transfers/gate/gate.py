@@ -10,7 +10,7 @@ it no posting takes value from a merchant. Moreover there is no posting to a rai
 payout in a batch without a released transfer.
 """
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from uuid import UUID
 
 import msgspec
@@ -20,20 +20,58 @@ from tollhouse.accounts.approvals import rules
 from tollhouse.accounts.approvals import store as approvals_store
 from tollhouse.accounts.approvals.model import Approvals, Reviewer
 from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.rails.provider import Provider
 from tollhouse.ledger.books.model import Account, rail
-from tollhouse.platform.database.pool import Tx
-from tollhouse.transfers.gate import limits, recipients_store, store
-from tollhouse.transfers.gate.errors import (
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.log.events import log
+from tollhouse.transfers.gate import pauses_store, recipients_store, store
+from tollhouse.transfers.gate.model import (
+    DailyCount,
+    DailyLimitExceeded,
     MerchantSuspended,
     NotReleased,
+    OutgoingTransfer,
     PasswordWasReset,
+    Pause,
     RecipientNotActive,
     RecipientNotSaved,
 )
-from tollhouse.transfers.gate.model import OutgoingTransfer
+from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum
+
+
+def method_of(rail: str, currency: str, catalogue: Catalogue) -> WithdrawalMethod | None:
+    """The withdrawal method of a rail and currency, if there is one."""
+    return next((one for one in catalogue.withdrawal_methods.values() if (one.rail, one.currency) == (rail, currency)), None)
+
+
+def ensure_amount(method: WithdrawalMethod, amount_minor: int) -> None:
+    """Raises `AmountBelowMinimum` and `AmountAboveMaximum`."""
+    if amount_minor < method.minimum_minor:
+        raise AmountBelowMinimum(method.minimum_minor)
+    if method.maximum_minor is not None and amount_minor > method.maximum_minor:
+        raise AmountAboveMaximum(method.maximum_minor)
+
+
+async def left_today(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, now: datetime) -> int | None:
+    """What the daily limit leaves in minor units; None without a limit."""
+    if method.daily_limit_minor is None:
+        return None
+    day = await store.today(tx, env, now)
+    return max(0, method.daily_limit_minor - await store.sum_of_day(tx, env, method.method_id, day))
+
+
+async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, day: date) -> DailyCount:
+    """Add the amount to the total of the environment's day. Raises `DailyLimitExceeded`."""
+    counted = DailyCount(method.method_id, day, amount_minor)
+    if not await store.add_to_day(tx, env, counted, method.daily_limit_minor):
+        left_minor = (method.daily_limit_minor or 0) - await store.sum_of_day(tx, env, method.method_id, counted.day)
+        raise DailyLimitExceeded(max(0, left_minor), datetime.combine(counted.day + timedelta(days=1), time(), UTC))
+    return counted
+
 
 SIMULATOR = "simulator"
 
@@ -46,7 +84,7 @@ class ApprovalPolicy(Struct, frozen=True):
 
     def above_minor(self, transfer: OutgoingTransfer) -> int | None:
         """The present threshold of the transfer's method, in minor units."""
-        method = None if self.catalogue is None else limits.method_of(transfer.rail, transfer.currency, self.catalogue)
+        method = None if self.catalogue is None else method_of(transfer.rail, transfer.currency, self.catalogue)
         return None if method is None else method.second_operator_above_minor
 
 
@@ -180,3 +218,32 @@ def outgoing_side(transfer: OutgoingTransfer) -> Account:
     if transfer.released_at is None or transfer.closed_at is not None:
         raise AssertionError("nothing leaves that was not released")
     return rail(transfer.rail)
+
+
+RESTORE = "tollhouse restore"
+RESTORED = "The database was restored from a backup."
+COPIED = "The database was copied or restored by other means than tollhouse restore."
+
+
+async def may_submit(db: Pool, provider: Provider) -> bool:
+    """Whether an order may be submitted to this rail now."""
+    if provider.mode == "test" or provider.is_exported or not await pauses_store.are_paused(db):
+        return True
+    log.warning("payouts_paused", part=provider.name)
+    return False
+
+
+async def pause_restored(tx: Tx, data_until: datetime, now: datetime) -> None:
+    """Pause payouts of a database that was restored from a backup of `data_until`."""
+    await pauses_store.take_identity(tx)
+    await pauses_store.insert(tx, Pause(new_id(), "restored", data_until, now, RESTORE, RESTORED))
+
+
+async def pause_if_copied(tx: Tx, now: datetime) -> bool:
+    """Pause payouts if this database is a copy of another one. Its data end with the newest posting."""
+    if not await pauses_store.take_identity(tx):
+        return False
+    data_until = await pauses_store.last_posting_at(tx) or now
+    await pauses_store.insert(tx, Pause(new_id(), "restored", data_until, now, RESTORE, COPIED))
+    log.error("database_copied", advice="payouts are paused; see docs/backup.md")
+    return True

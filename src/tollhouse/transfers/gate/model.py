@@ -1,14 +1,18 @@
 """Outgoing transfers, their destination and their review."""
 
 from datetime import date, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.accounts.approvals.model import Approvals
+from tollhouse.kernel import messages
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.database.records import Columns, Record
+from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.kernel.examples import example
+from tollhouse.platform.database.records import Columns, Internal, Json, Record
 
 Kind = Literal["withdrawal", "refund"]
 Review = Literal["not_required", "required", "approved", "rejected", "before_reviews"]
@@ -79,3 +83,113 @@ class OutgoingTransfer(Struct, frozen=True, kw_only=True):
 
 
 OUTGOING_TRANSFER = Record(OutgoingTransfer, "outgoing_transfers")
+
+
+class WithdrawalMethodUnavailable(ApiError):
+    """422: the method does not exist or is unavailable in this environment."""
+
+    code, status = "method_unavailable", 422
+    message = "This withdrawal method is not available in this environment."
+
+    def __init__(self, reason: str | None = None) -> None:
+        details = {} if reason is None else {"details": {"unavailable_reason": reason}}
+        super().__init__(field_errors=[FieldError("method_id", self.code, self.message)], members=details)
+
+
+class DailyLimitExceeded(ApiError):
+    """422: the amount exceeds the method's daily limit."""
+
+    code, status, message = "daily_limit_exceeded", 422, "The amount exceeds what is left of the method's daily limit."
+
+    def __init__(self, remaining_minor: int, resets_at: datetime) -> None:
+        super().__init__(members={"details": {"remaining_minor": remaining_minor, "resets_at": stamp(resets_at)}})
+
+
+class RecipientNotSaved(ApiError):
+    """422: the merchant withdraws only to saved recipients, and this is none."""
+
+    code, status = "recipient_not_saved", 422
+    message = "This account withdraws only to saved recipients. Add the recipient first."
+
+    def __init__(self) -> None:
+        super().__init__(field_errors=[FieldError("receiver", self.code, messages.A_SAVED_RECIPIENT)])
+
+
+class RecipientNotActive(ApiError):
+    """422: the saved recipient was added a short time ago; `details.active_at` is when it can be paid."""
+
+    code, status, message = "recipient_not_active", 422, "This recipient was added recently and cannot be paid yet."
+
+    def __init__(self, active_at: datetime) -> None:
+        super().__init__(members={"details": {"active_at": stamp(active_at)}})
+
+
+RECIPIENT_ERRORS = (RecipientNotSaved, RecipientNotActive)
+"""The errors of money that leaves to another account than that of a payer."""
+
+
+class NotReleased(ApiError):
+    """409: the review does not allow the transfer, or it has ended."""
+
+    code, status, message = "invalid_state", 409, "The transfer has not been approved, or it has ended."
+
+    def __init__(self, review: Review) -> None:
+        super().__init__(members={"details": {"review": review}})
+
+
+class PasswordWasReset(ApiError):
+    """409: a password of the merchant was reset, and fewer than two operators have approved the transfer."""
+
+    code, status = "invalid_state", 409
+    message = (
+        "A password of the merchant was reset, and fewer than two operators have approved the payout. It leaves "
+        "72 hours after the reset."
+    )
+
+    def __init__(self, until: datetime) -> None:
+        super().__init__(members={"details": {"until": stamp(until)}})
+
+
+class MerchantSuspended(ApiError):
+    """403: the merchant is suspended."""
+
+    code, status, message = "account_suspended", 403, "The merchant is suspended. Its payouts are blocked."
+
+
+class SavedRecipient(Struct, frozen=True, kw_only=True):
+    """A recipient of withdrawals by one method. It never changes, and can be paid from `active_at` on.
+
+    `account` is the receiver in the rail's notation. In test mode `active_at` is a time of the test clock.
+    """
+
+    id: UUID
+    name: Annotated[str, example("Nina Bo")]
+    method_id: str
+    receiver: str
+    provider_fields: Json[dict[str, Any]]
+    env: MerchantEnv
+    active_at: datetime
+    created_at: datetime
+    rail: Internal[str]
+    account: Internal[str]
+
+
+class RecipientRule(Struct, frozen=True):
+    """Whether money leaves only to saved recipients. `turns_off_at`: until then, if it was turned off."""
+
+    saved_recipients_only: bool = False
+    turns_off_at: datetime | None = None
+
+    def at(self, present: datetime) -> "RecipientRule":
+        """The rule as it counts at this time of the environment."""
+        return RecipientRule() if self.turns_off_at is not None and self.turns_off_at <= present else self
+
+
+class WithdrawalSettings(Struct, frozen=True):
+    """The withdrawal settings of an environment as they count now."""
+
+    env: MerchantEnv
+    rule: RecipientRule
+
+
+RECIPIENT = Record(SavedRecipient, "withdrawal_recipients")

@@ -7,8 +7,8 @@ from tollhouse.http.lists import ListQuery, Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.database.pool import Pool, Row, Tx
-from tollhouse.transfers.gate.recipients_model import RECIPIENT, RecipientRule, SavedRecipient
-from tollhouse.transfers.orders.store import fetch_one, fetch_page
+from tollhouse.transfers.gate.model import RECIPIENT, RecipientRule, SavedRecipient
+from tollhouse.transfers.orders.store import fetch_page
 
 INSERT = f"{RECIPIENT.insert} ON CONFLICT (merchant_id, mode, method_id, account) DO NOTHING"
 ID_BY_ACCOUNT = """
@@ -72,7 +72,7 @@ async def count(tx: Tx, env: MerchantEnv) -> int:
 
 async def get(db: Pool | Tx, env: MerchantEnv, recipient_id: UUID) -> SavedRecipient:
     """A recipient. Raises `NotFound`."""
-    return await fetch_one(db, RECIPIENT.read, GET, env.merchant_id, env.mode, recipient_id)
+    return await RECIPIENT.get(db, GET, env.merchant_id, env.mode, recipient_id)
 
 
 async def list_recipients(db: Pool, env: MerchantEnv, query: RecipientsQuery, window: Window) -> list[SavedRecipient]:
@@ -82,7 +82,7 @@ async def list_recipients(db: Pool, env: MerchantEnv, query: RecipientsQuery, wi
 
 async def delete(tx: Tx, env: MerchantEnv, recipient_id: UUID) -> SavedRecipient:
     """Delete a recipient, and return it. Raises `NotFound`."""
-    return await fetch_one(tx, RECIPIENT.read, DELETE, env.merchant_id, env.mode, recipient_id)
+    return await RECIPIENT.get(tx, DELETE, env.merchant_id, env.mode, recipient_id)
 
 
 async def delete_of_merchant(tx: Tx, merchant_id: MerchantId) -> int:

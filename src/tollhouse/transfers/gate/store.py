@@ -7,6 +7,7 @@ from uuid import UUID
 from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
+from tollhouse.platform.database.invariants import Invariant
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, DailyCount, OutgoingTransfer, Review
 
@@ -16,8 +17,8 @@ ADD_TO_DAY = """
     SELECT $1, $2, $3, $4, $5 WHERE $6::bigint IS NULL OR $5::bigint <= $6
     ON CONFLICT (merchant_id, mode, method_id, day) DO UPDATE SET amount_minor = d.amount_minor + excluded.amount_minor
     WHERE $6::bigint IS NULL OR d.amount_minor + excluded.amount_minor <= $6
-    RETURNING d.amount_minor
 """
+# Fails where `ADD_TO_DAY` adds nothing.
 REQUIRE_DAY = "SELECT withdrawal_days_add($1, $2, $3, $4, $5, $6)"
 SUM_OF_DAY = "SELECT amount_minor FROM withdrawal_days WHERE merchant_id = $1 AND mode = $2 AND method_id = $3 AND day = $4"
 SUBTRACT_FROM_DAY = """
@@ -71,15 +72,9 @@ async def today(tx: Tx, env: MerchantEnv, now: datetime) -> date:
 
 
 async def add_to_day(tx: Tx, env: MerchantEnv, count: DailyCount, limit_minor: int | None) -> bool:
-    """Add to a day's total. False, and nothing is added, if that would exceed the limit.
-
-    An optimistic run leaves that to the deferred writes, where it is a serialization failure.
-    """
-    what = (count.method_id, count.day, count.amount_minor, limit_minor)
-    if tx.is_optimistic:
-        await tx.defer(REQUIRE_DAY, env.merchant_id, env.mode, *what)
-        return True
-    return await tx.fetchval(ADD_TO_DAY, env.merchant_id, env.mode, *what) is not None
+    """Add to a day's total. False, and nothing is added, if that would exceed the limit."""
+    values = (env.merchant_id, env.mode, count.method_id, count.day, count.amount_minor, limit_minor)
+    return await tx.try_write(ADD_TO_DAY, *values, strict=REQUIRE_DAY)
 
 
 async def sum_of_day(tx: Tx, env: MerchantEnv, method_id: str, day: date) -> int:
@@ -94,19 +89,17 @@ async def subtract_from_day(tx: Tx, env: MerchantEnv, count: DailyCount) -> None
 
 async def insert(tx: Tx, new: OutgoingTransfer) -> None:
     """Insert a transfer."""
-    await tx.defer(INSERT, *OUTGOING_TRANSFER.values(new))
+    await tx.write(INSERT, *OUTGOING_TRANSFER.values(new))
 
 
 async def get(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:
     """The transfer of this id."""
-    row = await db.fetchrow(GET, transfer_id)
-    return None if row is None else OUTGOING_TRANSFER.read(row)
+    return await OUTGOING_TRANSFER.find(db, GET, transfer_id)
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer | None:
     """Lock the transfer and return it."""
-    row = await tx.fetchrow(LOCK, transfer_id)
-    return None if row is None else OUTGOING_TRANSFER.read(row)
+    return await OUTGOING_TRANSFER.find(tx, LOCK, transfer_id)
 
 
 async def approve(
@@ -142,12 +135,12 @@ async def close(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
 
 async def lock_prepared(tx: Tx, transfer_ids: list[UUID] | None) -> list[OutgoingTransfer]:
     """Lock the prepared bank transfers, or those of these ids."""
-    return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LOCK_PREPARED, transfer_ids)]
+    return await OUTGOING_TRANSFER.find_all(tx, LOCK_PREPARED, transfer_ids)
 
 
 async def list_prepared(tx: Tx) -> list[OutgoingTransfer]:
     """The prepared bank transfers, without a lock."""
-    return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LIST_PREPARED)]
+    return await OUTGOING_TRANSFER.find_all(tx, LIST_PREPARED)
 
 
 async def find_debited(tx: Tx, transfer_ids: Sequence[UUID]) -> set[UUID]:
@@ -159,3 +152,51 @@ async def find_debited(tx: Tx, transfer_ids: Sequence[UUID]) -> set[UUID]:
 async def lock_active_merchants(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:
     """The merchants among these that are not suspended, locked against suspension."""
     return {MerchantId(row["id"]) for row in await tx.fetch(LOCK_ACTIVE_MERCHANTS, list(merchant_ids))}
+
+
+# From merchants or customers by a rail. What the bank's statements clear afterwards left before.
+I23_OUT = """
+    SELECT format('transaction %s pays %s %s by %s, and no released transfer stands behind it', l.id, sum(p.amount),
+                  p.currency, a.code) AS line
+    FROM ledger_transactions l JOIN ledger_postings p ON p.transaction_id = l.id AND p.mode = l.mode
+    JOIN ledger_accounts a ON a.id = p.credit_account_id AND NOT a.guarded AND a.code LIKE 'rail:%'
+    WHERE l.id = ANY ($1::uuid[]) AND l.source_type NOT IN ('bank_entry', 'bank_transfer')
+      AND NOT (l.source_type = 'adjustment' AND EXISTS (SELECT FROM operator_actions o WHERE o.id = l.source_id))
+      AND NOT (l.source_type = 'chargeback' AND EXISTS (SELECT FROM chargebacks c WHERE c.id = l.source_id))
+      AND NOT (l.source_type = 'payment_reversal' AND EXISTS (SELECT FROM payment_reversals v WHERE v.id = l.source_id))
+      AND NOT (l.source_type = 'rail_float' AND EXISTS (
+          SELECT FROM rail_floats f WHERE f.id = l.source_id AND (f.mode, f.currency, 'rail:' || f.rail)
+                                                                = (p.mode, p.currency, a.code)))
+      AND NOT (l.source_type = 'chain_payout' AND EXISTS (
+          SELECT FROM chain_payouts n WHERE n.id = l.source_id AND n.status IN ('completed', 'failed')
+            AND (n.mode, n.fee_currency, 'rail:' || n.rail) = (p.mode, p.currency, a.code)))
+      AND NOT (l.source_type = 'balance_transaction' AND EXISTS (
+          SELECT FROM provider_balance_transactions b WHERE b.id = l.source_id AND b.settled_at IS NOT NULL
+            AND (b.mode, b.currency, 'rail:' || b.rail) = (p.mode, p.currency, a.code)))
+      AND NOT (l.source_type = 'bitcoin_batch' AND EXISTS (
+          SELECT FROM bitcoin_batches b WHERE b.id = l.source_id AND b.status = 'confirmed'
+            AND (b.mode, 'BTC', 'rail:' || b.rail) = (p.mode, p.currency, a.code)))
+      AND NOT EXISTS (
+          SELECT FROM outgoing_transfers o
+          WHERE o.id = l.source_id AND o.kind = l.source_type AND o.released_at IS NOT NULL
+            AND o.review IN ('not_required', 'approved', 'before_reviews')
+            AND (o.mode, o.currency, 'rail:' || o.rail) = (p.mode, p.currency, a.code))
+    GROUP BY l.id, p.currency, a.code
+"""
+I23_SAME = """
+    SELECT format('transfer %s of %s %s to %s is not what its %s asks for', o.id, o.amount_minor, o.currency, o.receiver,
+                  o.kind) AS line
+    FROM outgoing_transfers o
+    LEFT JOIN refunds r ON o.kind = 'refund' AND r.id = o.id
+    LEFT JOIN withdrawals w ON o.kind = 'withdrawal' AND w.id = o.id
+    WHERE o.id = ANY ($1::uuid[])
+      AND ((o.merchant_id, o.mode, o.currency, o.amount_minor)
+           IS DISTINCT FROM (coalesce(r.merchant_id, w.merchant_id), coalesce(r.mode, w.mode),
+                             coalesce(r.currency, w.currency), coalesce(r.amount_minor, w.receive_minor))
+           OR (o.closed_at IS NOT NULL) <> (coalesce(r.status, w.status) IN ('failed', 'canceled')))
+"""
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I23", "every outgoing amount has a released transfer", I23_OUT, "ledger"),
+    Invariant("I23", "a transfer matches its withdrawal or refund", I23_SAME, "outgoing_transfer"),
+)

@@ -12,17 +12,10 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example, example_id
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.ledger.books.model import DeferredTransaction, ExpectedEntry, LedgerTransaction
-from tollhouse.ledger.books.store import Balance, get_balance
-from tollhouse.ledger.books.views import EntryView, balance_view, entry_view, expected_entry_view
-from tollhouse.webhooks.events.record import (
-    BALANCE,
-    BalancePosting,
-    EventSource,
-    balance_entry,
-    record,
-    record_with_posting,
-)
+from tollhouse.ledger.books.model import LedgerTransaction, PostedEntry
+from tollhouse.ledger.books.store import Balance
+from tollhouse.ledger.books.views import EntryView, balance_view, posted_entry_view
+from tollhouse.webhooks.events.record import BALANCE, BalancePosting, balance_entry, record_with_posting
 
 AMOUNTS = ("available", "pending", "reserved", "debt", "total")
 RESERVATIONS = ("withdrawals", "balance_payments", "refunds", "fulfillments")
@@ -49,29 +42,22 @@ async def notify_balance(
 
     The event's source is the first of these entries: a ledger transaction in two currencies records two events.
     """
-    decimals = work.services.catalogue.currencies[currency].decimals
-    if isinstance(posted, DeferredTransaction):
-        expected = [entry for entry in posted.entries if entry.currency == currency]
-        if expected:
-            data = {
-                "object": _balance_after(currency, decimals, env.mode),
-                "source": cause,
-                "entries": [_entry_after(entry, index, env, decimals) for index, entry in enumerate(expected)],
-            }
-            posting = BalancePosting(currency, posted.id, [entry.id for entry in expected])
-            await record_with_posting(work, env, posting, data, destination_url)
-        return
     entries = [entry for entry in posted.entries if entry.currency == currency]
-    if entries:
-        view = balance_view(await get_balance(work.tx, env, currency), env, decimals)
-        data = {"object": view, "source": cause, "entries": [entry_view(entry, env, decimals) for entry in entries]}
-        source = EventSource("ledger_entry", entries[0].id, view.version)
-        await record(work, env, "balance.updated", source, data, destination_url)
+    if not entries:
+        return
+    decimals = work.services.catalogue.currencies[currency].decimals
+    data = {
+        "object": _balance_after(currency, decimals, env.mode),
+        "source": cause,
+        "entries": [_entry_after(entry, index, env, decimals) for index, entry in enumerate(entries)],
+    }
+    posting = BalancePosting(currency, posted.id, [entry.id for entry in entries])
+    await record_with_posting(work, env, posting, data, destination_url)
 
 
 @lru_cache(maxsize=1_000)
 def _balance_after(currency: str, decimals: int, mode: Mode) -> msgspec.Raw:
-    """The balance of any merchant after a deferred posting, whose values the database fills in."""
+    """The balance of any merchant after a posting, whose values the database fills in."""
     view = balance_view(Balance(currency), MerchantEnv(MerchantId(UUID(int=0)), mode), decimals)
     view = msgspec.structs.replace(
         view,
@@ -89,9 +75,9 @@ def _amounts_after(names: Sequence[str], decimals: int) -> dict[str, Any]:
     return strings | {f"{name}_minor": BALANCE.number(name) for name in names}
 
 
-def _entry_after(entry: ExpectedEntry, index: int, env: MerchantEnv, decimals: int) -> EntryView:
+def _entry_after(entry: PostedEntry, index: int, env: MerchantEnv, decimals: int) -> EntryView:
     values = balance_entry(index)
-    return expected_entry_view(
+    return posted_entry_view(
         entry,
         env,
         decimals,

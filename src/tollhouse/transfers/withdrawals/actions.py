@@ -22,14 +22,12 @@ from tollhouse.kernel.rails.registry import Rails
 from tollhouse.ledger.books import holds
 from tollhouse.ledger.books.model import Source
 from tollhouse.platform.database.pool import Tx
-from tollhouse.transfers.gate import gate, limits, recipients_store
-from tollhouse.transfers.gate.errors import RecipientNotActive
-from tollhouse.transfers.gate.model import DailyCount, OutgoingTransfer
+from tollhouse.transfers.gate import gate, recipients_store
+from tollhouse.transfers.gate.model import DailyCount, OutgoingTransfer, RecipientNotActive
 from tollhouse.transfers.orders import quotes
-from tollhouse.transfers.orders.funds import ensure_funds
-from tollhouse.transfers.orders.quotes import Quote
+from tollhouse.transfers.orders.quotes import Quote, ensure_funds
 from tollhouse.transfers.orders.store import clock_offset, ensure_external_id_unused
-from tollhouse.transfers.withdrawals import changes, notify, store
+from tollhouse.transfers.withdrawals import changes, store
 from tollhouse.transfers.withdrawals.model import CANCELABLE, Withdrawal, WithdrawalTerms
 from tollhouse.transfers.withdrawals.new_withdrawal import (
     NewWithdrawal,
@@ -109,9 +107,9 @@ async def create(
     """
     account = account_of(work.services.rails, method, env, payee.receiver)
     day = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
-    counted = await limits.count(work.tx, env, method, terms.amount_minor, day)
+    counted = await gate.count(work.tx, env, method, terms.amount_minor, day)
     withdrawal_id = new_id()
-    source = Source(notify.SOURCE, withdrawal_id)
+    source = Source(changes.SOURCE, withdrawal_id)
     hold, posted = await holds.reserve(work, env, source, method.currency, terms.debit_minor)
     withdrawal = msgspec.structs.replace(
         _withdrawal(withdrawal_id, env, new, payee, method, terms, hold.id, work.now),
@@ -121,7 +119,7 @@ async def create(
     await gate.admit(work.tx, _transfer(withdrawal, counted, account, method))
     if not await store.insert(work.tx, withdrawal):
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
-    await notify.balance_changed(work, withdrawal, posted)
+    await changes.balance_changed(work, withdrawal, posted)
     await _record_audit(work, withdrawal, "withdrawal.requested")
     return withdrawal
 

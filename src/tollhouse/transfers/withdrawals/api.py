@@ -6,14 +6,17 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.guards import scope
 from tollhouse.accounts.identity.model import Caller
-from tollhouse.http.lists import CataloguePageRequest, PageRequest
+from tollhouse.http.lists import CataloguePageRequest, ListPageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.kernel.limits import BATCH_BODY_BYTES_MAX
 from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.platform.database.pool import Pool
-from tollhouse.transfers.gate.errors import RECIPIENT_ERRORS, DailyLimitExceeded, WithdrawalMethodUnavailable
+from tollhouse.transfers.gate import recipients_store
+from tollhouse.transfers.gate.model import RECIPIENT_ERRORS, DailyLimitExceeded, WithdrawalMethodUnavailable
+from tollhouse.transfers.gate.recipients_store import RecipientsQuery
 from tollhouse.transfers.orders.errors import (
     AmountAboveMaximum,
     AmountBelowFees,
@@ -22,16 +25,23 @@ from tollhouse.transfers.orders.errors import (
     InvalidState,
 )
 from tollhouse.transfers.orders.quotes import QUOTE_ERRORS
-from tollhouse.transfers.withdrawals import actions, methods, store
-from tollhouse.transfers.withdrawals.errors import InvalidReceiver
+from tollhouse.transfers.withdrawals import actions, batches, model, recipients, store
+from tollhouse.transfers.withdrawals.batches import NewBatch
+from tollhouse.transfers.withdrawals.model import InvalidReceiver, RecipientExists, TooManyRecipients
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote
+from tollhouse.transfers.withdrawals.recipients import NewRecipient, NewWithdrawalSettings
 from tollhouse.transfers.withdrawals.store import WithdrawalsQuery
 from tollhouse.transfers.withdrawals.views import (
+    SavedRecipientView,
+    WithdrawalBatchView,
     WithdrawalMethodView,
     WithdrawalQuoteView,
+    WithdrawalSettingsView,
     WithdrawalView,
+    batch_view,
     method_view,
     withdrawal_quote_view,
+    withdrawal_settings_view,
     withdrawal_view,
 )
 
@@ -58,9 +68,7 @@ class WithdrawalList(Struct, frozen=True):
 @OPERATIONS.add("GET", "/withdrawal-methods", guard=scope("withdrawals:read"))
 async def list_withdrawal_methods(caller: Caller, page: CataloguePageRequest, services: Services) -> WithdrawalMethodList:
     """List withdrawal methods. Unavailable ones have a reason."""
-    found, more, cursor = page.pick(
-        methods.list_methods(caller.env.mode, services.catalogue), lambda method: method.method_id
-    )
+    found, more, cursor = page.pick(model.list_methods(caller.env.mode, services.catalogue), lambda method: method.method_id)
     return WithdrawalMethodList(
         [method_view(method, caller.env, services.rails, services.catalogue) for method in found], more, cursor
     )
@@ -128,3 +136,103 @@ async def read_withdrawal(caller: Caller, withdrawal_id: UUID, db: Pool, catalog
 async def cancel_withdrawal(caller: Caller, withdrawal_id: UUID, work: Work) -> WithdrawalView:
     """Cancel a withdrawal. Possible until it is sent. The amount becomes available again."""
     return withdrawal_view(await actions.cancel(work, caller.env, withdrawal_id), work.services.catalogue)
+
+
+BATCHES = Operations(INTEGRATION)
+
+
+class WithdrawalBatchList(Struct, frozen=True):
+    """A page of batches."""
+
+    withdrawal_batches: list[WithdrawalBatchView]
+    has_more: bool
+    next_cursor: str | None
+
+
+@BATCHES.add("GET", "/withdrawal-batches", guard=scope("withdrawals:read"))
+async def list_batches(caller: Caller, page: ListPageRequest, db: Pool, catalogue: Catalogue) -> WithdrawalBatchList:
+    """List withdrawal batches. Newest first."""
+    found, more, cursor = page.cut(await store.list_batches(db, caller.env, page.window))
+    items = await store.list_items(db, caller.env, *(one.id for one in found))
+    return WithdrawalBatchList([batch_view(one, items[one.id], catalogue) for one in found], more, cursor)
+
+
+@BATCHES.add(
+    "POST",
+    "/withdrawal-batches",
+    guard=scope("withdrawals:write"),
+    status=201,
+    idempotency="required",
+    errors=(ValidationFailed, *RECIPIENT_ERRORS, DailyLimitExceeded, InsufficientFunds),
+    body_bytes_max=BATCH_BODY_BYTES_MAX,
+)
+async def create_batch(caller: Caller, body: NewBatch, work: Work) -> WithdrawalBatchView:
+    """Create a withdrawal batch. All of its withdrawals are created and their amounts reserved, or none."""
+    batch = await batches.create_batch(work, caller.env, body)
+    items = await store.list_items(work.tx, caller.env, batch.id)
+    return batch_view(batch, items[batch.id], work.services.catalogue)
+
+
+@BATCHES.add("GET", "/withdrawal-batches/{batch_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
+async def read_batch(caller: Caller, batch_id: UUID, db: Pool, catalogue: Catalogue) -> WithdrawalBatchView:
+    """Retrieve a withdrawal batch."""
+    batch = await store.get_batch(db, caller.env, batch_id)
+    items = await store.list_items(db, caller.env, batch.id)
+    return batch_view(batch, items[batch.id], catalogue)
+
+
+RECIPIENTS = Operations(INTEGRATION)
+
+
+class SavedRecipientList(Struct, frozen=True):
+    """A page of recipients."""
+
+    withdrawal_recipients: list[SavedRecipientView]
+    has_more: bool
+    next_cursor: str | None
+
+
+@RECIPIENTS.add("GET", "/withdrawal-recipients", guard=scope("withdrawals:read"))
+async def list_recipients(
+    caller: Caller, query: RecipientsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
+) -> SavedRecipientList:
+    """List withdrawal recipients. Newest first."""
+    found, more, cursor = page.cut(await recipients_store.list_recipients(db, caller.env, query, page.window))
+    return SavedRecipientList([SavedRecipientView.of(one, catalogue) for one in found], more, cursor)
+
+
+@RECIPIENTS.add(
+    "POST",
+    "/withdrawal-recipients",
+    guard=scope("withdrawals:write"),
+    status=201,
+    idempotency="honoured",
+    errors=(ValidationFailed, WithdrawalMethodUnavailable, InvalidReceiver, TooManyRecipients, RecipientExists),
+)
+async def add_recipient(caller: Caller, body: NewRecipient, work: Work) -> SavedRecipientView:
+    """Create a withdrawal recipient. It can be paid from `active_at` on. In live mode, all users get an email."""
+    return SavedRecipientView.of(await recipients.add(work, caller.env, body), work.services.catalogue)
+
+
+@RECIPIENTS.add("GET", "/withdrawal-recipients/{recipient_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
+async def read_recipient(caller: Caller, recipient_id: UUID, db: Pool, catalogue: Catalogue) -> SavedRecipientView:
+    """Retrieve a withdrawal recipient."""
+    return SavedRecipientView.of(await recipients_store.get(db, caller.env, recipient_id), catalogue)
+
+
+@RECIPIENTS.add("DELETE", "/withdrawal-recipients/{recipient_id}", guard=scope("withdrawals:write"), errors=(NotFound,))
+async def delete_recipient(caller: Caller, recipient_id: UUID, work: Work) -> SavedRecipientView:
+    """Delete a withdrawal recipient. Its withdrawals are kept."""
+    return SavedRecipientView.of(await recipients.delete(work, caller.env, recipient_id), work.services.catalogue)
+
+
+@RECIPIENTS.add("GET", "/settings/withdrawals", guard=scope("settings:read"))
+async def read_withdrawal_settings(caller: Caller, work: Work) -> WithdrawalSettingsView:
+    """Retrieve the withdrawal settings. They are those of the current environment."""
+    return withdrawal_settings_view(await recipients.get_settings(work, caller.env))
+
+
+@RECIPIENTS.add("PUT", "/settings/withdrawals", guard=scope("settings:write"), errors=(ValidationFailed,))
+async def save_withdrawal_settings(caller: Caller, body: NewWithdrawalSettings, work: Work) -> WithdrawalSettingsView:
+    """Update the withdrawal settings. `saved_recipients_only` is turned off only after a cooling time."""
+    return withdrawal_settings_view(await recipients.save_settings(work, caller.env, body))

@@ -21,11 +21,10 @@ from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFa
 from tollhouse.kernel.ids import new_id
 from tollhouse.transfers.gate import gate
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum
-from tollhouse.transfers.orders.funds import ensure_funds
-from tollhouse.transfers.withdrawals import batches_store
+from tollhouse.transfers.orders.quotes import ensure_funds
+from tollhouse.transfers.withdrawals import store
 from tollhouse.transfers.withdrawals.actions import BatchPlace, Payee, account_of, create, ensure_payable, payee_of
-from tollhouse.transfers.withdrawals.errors import BatchExists
-from tollhouse.transfers.withdrawals.model import WithdrawalBatch, WithdrawalTerms
+from tollhouse.transfers.withdrawals.model import BatchExists, WithdrawalBatch, WithdrawalTerms
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal, field_errors_of, parse
 
 OF_THE_AMOUNT = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees)
@@ -92,7 +91,7 @@ async def create_batch(work: Work, env: MerchantEnv, new: NewBatch, batch_id: UU
         env=env,
         created_at=work.now,
     )
-    if not await batches_store.insert(work.tx, batch):
+    if not await store.insert_batch(work.tx, batch):
         raise BatchExists
     for number, row in enumerate(rows):
         place = BatchPlace(batch.id, number)
@@ -127,7 +126,7 @@ def _own_errors(new: NewBatch) -> Iterator[FieldError]:
 async def _external_id_errors(work: Work, env: MerchantEnv, items: Sequence[NewWithdrawal]) -> list[FieldError]:
     """The errors of external IDs that are used twice in the batch, or by another withdrawal."""
     counts = Counter(item.external_id for item in items if item.external_id is not None)
-    used = await batches_store.find_external_ids(work.tx, env, counts)
+    used = await store.find_external_ids(work.tx, env, counts)
     return [
         FieldError(f"items.{row}.external_id", "duplicate_external_id", messages.USED_ALREADY)
         for row, item in enumerate(items)

@@ -10,7 +10,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.rails.provider import PayoutState, Provider, Submission
 from tollhouse.platform.log.events import log
-from tollhouse.transfers.gate import pauses
+from tollhouse.transfers.gate import gate
 from tollhouse.transfers.orders import quotes
 from tollhouse.transfers.withdrawals import schedules, schedules_store, sending, store
 from tollhouse.transfers.withdrawals.model import Withdrawal
@@ -54,7 +54,7 @@ async def advance_one(services: Services, due: Withdrawal, now: datetime) -> Non
         provider = services.rails.find(due.rail, due.env.mode)
         if provider is None or not provider.health().available:
             log.warning("withdrawal_rail_unavailable", part=due.rail, mode=due.env.mode)
-        elif due.status == "approved" and not await pauses.may_submit(services.db, provider):
+        elif due.status == "approved" and not await gate.may_submit(services.db, provider):
             return  # tried again when the lease ends
         elif due.status == "approved":
             leaves = not provider.is_exported
@@ -106,7 +106,7 @@ async def _poll(services: Services, provider: Provider, sent: Withdrawal, now: d
             await services.transact(lambda work: sending.complete(work, sent.env, sent.id, state), now)
         case "failed":
             await _fail(services, sent, state.failure_code, now)
-        case "absent" if not await pauses.may_submit(services.db, provider):
+        case "absent" if not await gate.may_submit(services.db, provider):
             await store.set_next_poll(services.db, sent, next_poll_at)
         case "absent":
             await _submit(services, provider, sent, now)

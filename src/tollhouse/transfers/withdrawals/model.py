@@ -1,15 +1,22 @@
 """Withdrawals: their members, their costs, and the actions each status allows."""
 
-from datetime import datetime
+from calendar import monthrange
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.kernel.catalogue.withdrawal_methods import FeeMode, WithdrawalMethod
+from tollhouse.http.record_views import InCurrency
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.withdrawal_methods import FeeMode, ReceiverType, WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example
-from tollhouse.kernel.rails.provider import PayoutOrder
+from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.rails.provider import PayoutOrder, RailError
+from tollhouse.kernel.rails.registry import Rails
+from tollhouse.kernel.text import Translatable
 from tollhouse.platform.database.records import Array, Internal, Json, Record, Selected
 from tollhouse.transfers.orders.quotes import Quote
 
@@ -146,3 +153,143 @@ BATCH = Record(WithdrawalBatch, "withdrawal_batches")
 WITHDRAWAL = Record(Withdrawal, "withdrawals")
 """Its statements join the withdrawal's outgoing transfer as `o`."""
 WITHDRAWAL_QUOTE = Record(Quote[WithdrawalTerms], "withdrawal_quotes")
+
+
+class InvalidReceiver(ApiError):
+    """422: the rail cannot send money to this receiver."""
+
+    code, status, message = "invalid_receiver", 422, "Withdrawals to this recipient are not possible."
+
+    def __init__(self, reason: Translatable) -> None:
+        super().__init__(field_errors=[FieldError("receiver", self.code, reason)])
+
+
+class RecipientExists(ApiError):
+    """409: a recipient of this method with this account is saved; `details.existing_id` is its id."""
+
+    code, status = "recipient_exists", 409
+    message = "This recipient is saved already. To change it, delete it and create it again."
+
+    def __init__(self, existing_id: UUID | None) -> None:
+        super().__init__(members=None if existing_id is None else {"details": {"existing_id": str(existing_id)}})
+
+
+class TooManyRecipients(ApiError):
+    """409: the environment has the maximum number of saved recipients."""
+
+    code, status, message = "too_many_recipients", 409, "This account has 500 recipients. Delete one to add another."
+
+
+class TooManySchedules(ApiError):
+    """409: the environment has the maximum number of schedules."""
+
+    code, status, message = "too_many_schedules", 409, "This account has 50 schedules. End one to create another."
+
+
+class BatchExists(ApiError):
+    """409: the batch of this form was created before."""
+
+    code, status, message = "batch_exists", 409, "This batch was created before."
+
+
+SPELLED_OUT, GROUP, END = 12, 4, 2
+HIDDEN = "\N{BULLET}"
+
+
+def mask(receiver: str, kind: ReceiverType) -> str:
+    """`DE12 7605 0101 •••• •••• 42`; an address as `0x71C7…976F01`."""
+    if kind == "sandbox":
+        return receiver
+    account = "".join(receiver.split())
+    if kind != "iban":
+        return f"{account[:6]}…{account[-6:]}"
+    shown = min(SPELLED_OUT, (len(account) - GROUP - END) // GROUP * GROUP)
+    spelled = account[:shown] + HIDDEN * (len(account) - shown - END) + account[-END:]
+    return " ".join(spelled[at : at + GROUP] for at in range(0, len(spelled), GROUP))
+
+
+SANDBOX = "sandbox"
+UnavailableReason = RailError | Literal["not_in_environment", "disabled_by_operator", "currency_not_supported"]
+
+
+def list_methods(mode: Mode, catalogue: Catalogue) -> list[WithdrawalMethod]:
+    """The methods of an environment, available or not. Those of the sandbox rail are listed in test mode only."""
+    return [method for method in catalogue.withdrawal_methods.values() if method.rail != SANDBOX or mode == "test"]
+
+
+def unavailable_reason(method: WithdrawalMethod, mode: Mode, rails: Rails, catalogue: Catalogue) -> UnavailableReason | None:
+    """Why a method cannot be used in an environment now; None where it can."""
+    if (method.rail == SANDBOX) != (mode == "test"):
+        return "not_in_environment"
+    if not method.enabled:
+        return "disabled_by_operator"
+    if not catalogue.currencies[method.currency].operations.withdrawals:
+        return "currency_not_supported"
+    return rails.payout_error(method.rail, mode, method.currency)
+
+
+Frequency = Literal["once", "daily", "weekly", "monthly"]
+ScheduleStatus = Literal["active", "paused", "ended"]
+RunOutcome = Literal["created", "skipped", "failed"]
+RUN_TIME = time(6)
+"""When schedules run, in the merchant's time zone: clocks are changed earlier in the night, so it comes once a day."""
+DAYS_SEARCHED = 63
+
+
+class WithdrawalSchedule(Struct, frozen=True, kw_only=True):
+    """Withdrawals to a saved recipient: of an amount, or of everything above `keep_minor`.
+
+    `day` is the weekday from Monday as 1, or the day of the month; in a shorter month it is the last one. Times are those of
+    the environment: in test mode of its test clock.
+    """
+
+    id: UUID
+    recipient_id: UUID
+    method_id: str
+    currency: str
+    amount_minor: Annotated[int | None, example(1000)]
+    keep_minor: Annotated[int | None, InCurrency("currency")]
+    frequency: Annotated[Frequency, example("monthly")]
+    day: Annotated[int | None, example(1)]
+    description: str | None
+    webhook_url: str | None
+    status: Annotated[ScheduleStatus, example("active")]
+    next_run_at: datetime | None
+    env: MerchantEnv
+    created_at: datetime
+    updated_at: datetime
+    next_attempt_at: Internal[datetime | None]
+
+
+class ScheduleRun(Struct, frozen=True, kw_only=True):
+    """A run of a schedule: the withdrawal it created, or why it created none."""
+
+    due_at: datetime
+    outcome: Annotated[RunOutcome, example("created")]
+    withdrawal_id: UUID | None
+    failure_code: str | None
+    at: datetime
+
+
+def next_run(frequency: Frequency, day: int | None, after: datetime, zone: tzinfo) -> datetime:
+    """The first time after this one at which a recurring schedule runs, in UTC."""
+    first = after.astimezone(zone).date()
+    for one in (first + timedelta(days=ahead) for ahead in range(DAYS_SEARCHED)):
+        at = datetime.combine(one, RUN_TIME, zone).astimezone(UTC)
+        if at > after and _is_due(frequency, day, one):
+            return at
+    raise AssertionError("every frequency has a day within two months")
+
+
+def _is_due(frequency: Frequency, day: int | None, one: date) -> bool:
+    match frequency:
+        case "weekly":
+            return one.isoweekday() == day
+        case "monthly":
+            return one.day == min(day or 1, monthrange(one.year, one.month)[1])
+        case _:
+            return True
+
+
+SCHEDULE = Record(WithdrawalSchedule, "withdrawal_schedules")
+RUN = Record(ScheduleRun, "withdrawal_schedule_runs", also=("schedule_id", "merchant_id"))

@@ -22,13 +22,11 @@ from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.kernel.text import Text
 from tollhouse.platform.settings.config import Settings
-from tollhouse.transfers.gate import limits
-from tollhouse.transfers.gate.errors import WithdrawalMethodUnavailable
-from tollhouse.transfers.orders.destinations import destination_errors
+from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate.model import WithdrawalMethodUnavailable
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowFees
-from tollhouse.transfers.withdrawals.errors import InvalidReceiver
-from tollhouse.transfers.withdrawals.methods import unavailable_reason
-from tollhouse.transfers.withdrawals.model import WithdrawalTerms, terms_of
+from tollhouse.transfers.orders.quotes import destination_errors
+from tollhouse.transfers.withdrawals.model import InvalidReceiver, WithdrawalTerms, terms_of, unavailable_reason
 
 OF_THE_TRANSFER = frozenset({"reference"})
 """The provider fields that describe one transfer and not its recipient."""
@@ -103,7 +101,7 @@ def ensure_receiver(method: WithdrawalMethod, mode: Mode, receiver: str, rails: 
 
 def ensure_limits(method: WithdrawalMethod, terms: WithdrawalTerms) -> None:
     """Raises `AmountBelowMinimum`, `AmountAboveMaximum` and `AmountBelowFees`."""
-    limits.ensure_amount(method, terms.amount_minor)
+    gate.ensure_amount(method, terms.amount_minor)
     if terms.receive_minor <= 0:
         raise AmountBelowFees(terms.debit_minor - terms.receive_minor)
     if terms.debit_minor > MINOR_MAX:

@@ -4,8 +4,8 @@ A new recipient can be paid after the cooling time of the instance. There is no 
 again. The rule ends after the same time, so that whoever can withdraw cannot also end it at once.
 """
 
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -14,8 +14,13 @@ from msgspec import Struct
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity import users_store
+from tollhouse.accounts.mail import store as outbox
+from tollhouse.accounts.mail.model import TOPICS, Email, EmailKind, mail_name
 from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
+from tollhouse.http.texts import Texts
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.provider_fields import fields_errors
@@ -26,15 +31,65 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.names import is_readable
+from tollhouse.kernel.text import Translatable, as_text
 from tollhouse.transfers.gate import recipients_store
-from tollhouse.transfers.gate.errors import WithdrawalMethodUnavailable
-from tollhouse.transfers.gate.recipients_model import SavedRecipient, WithdrawalSettings
+from tollhouse.transfers.gate.model import SavedRecipient, WithdrawalMethodUnavailable, WithdrawalSettings
 from tollhouse.transfers.orders.store import clock_offset
-from tollhouse.transfers.withdrawals import recipient_notices
-from tollhouse.transfers.withdrawals.errors import RecipientExists, TooManyRecipients
-from tollhouse.transfers.withdrawals.masking import mask
-from tollhouse.transfers.withdrawals.methods import unavailable_reason
+from tollhouse.transfers.withdrawals.model import (
+    RecipientExists,
+    TooManyRecipients,
+    WithdrawalSchedule,
+    mask,
+    unavailable_reason,
+)
 from tollhouse.transfers.withdrawals.new_withdrawal import OF_THE_TRANSFER, bic_errors, ensure_receiver
+
+PATH = "/live/withdrawals/recipients"
+
+
+async def recipient_added(work: Work, recipient: SavedRecipient, method: WithdrawalMethod) -> None:
+    """Report a new recipient: its name, account and method, when it can be paid, and who added it."""
+
+    def facts(language: str) -> dict[str, str]:
+        label = method.label
+        return {
+            "name": mail_name(recipient.name),
+            "account": mail_name(mask(recipient.receiver, method.receiver_type)),
+            "method": Texts(language).translate(as_text(label) if isinstance(label, str) else label),
+            "active_at": Formats(language).moment(recipient.active_at),
+        }
+
+    await _send(work, recipient.env, "recipient_added", facts)
+
+
+async def limit_turned_off(work: Work, env: MerchantEnv, turns_off_at: datetime) -> None:
+    """Report that withdrawals to any recipient will be allowed from this time on."""
+    await _send(work, env, "recipients_only_off", lambda language: {"turns_off_at": Formats(language).moment(turns_off_at)})
+
+
+async def schedule_failed(work: Work, schedule: WithdrawalSchedule, reason: Translatable) -> None:
+    """Report that a scheduled withdrawal was not created, and why."""
+    due_at = schedule.next_run_at or work.now
+
+    def facts(language: str) -> dict[str, str]:
+        text = as_text(reason) if isinstance(reason, str) else reason
+        return {"due_at": Formats(language).moment(due_at), "reason": Texts(language).translate(text)}
+
+    await _send(work, schedule.env, "schedule_failed", facts)
+
+
+async def _send(work: Work, env: MerchantEnv, kind: EmailKind, facts: Callable[[str], dict[str, str]]) -> None:
+    if not env.livemode:
+        return
+    users = await users_store.list_of_merchant(work.tx, env.merchant_id)
+    topic = TOPICS.get(kind)
+    receivers = users if topic is None else await users_store.list_to_notify(work.tx, env.merchant_id, topic)
+    emails = {str(user["id"]): user["email"] for user in users}
+    by = {"by_kind": work.actor.kind, "by": mail_name(emails.get(work.actor.id) or work.actor.id), "path": PATH}
+    for user in receivers:
+        email = Email(kind, user["email"], user["language"], user["id"], facts(user["language"]) | by)
+        await outbox.enqueue(work.tx, email, work.now)
+
 
 MAY_BE_DOWN: frozenset[str | None] = frozenset({None, "provider_down"})
 """Recipients are saved while the provider does not respond."""
@@ -87,7 +142,7 @@ async def add(work: Work, env: MerchantEnv, new: NewRecipient) -> SavedRecipient
         raise TooManyRecipients
     if not await recipients_store.insert(work.tx, recipient):
         raise RecipientExists(await recipients_store.id_by_account(work.tx, env, method.method_id, recipient.account))
-    await recipient_notices.recipient_added(work, recipient, method)
+    await recipient_added(work, recipient, method)
     await _record_audit(work, recipient, "recipient.added")
     return recipient
 
@@ -114,7 +169,7 @@ async def save_settings(work: Work, env: MerchantEnv, new: NewWithdrawalSettings
         return await get_settings(work, env)
     turns_off_at = present + timedelta(seconds=work.services.settings.recipient_cooling)
     if await recipients_store.turn_off(work.tx, env, work.now, turns_off_at):
-        await recipient_notices.limit_turned_off(work, env, turns_off_at)
+        await limit_turned_off(work, env, turns_off_at)
         changed = new_values(turns_off_at=stamp(turns_off_at))
         await record.event(work, env, "recipient.only_saved_off", changed=changed)
     return await get_settings(work, env)

@@ -25,17 +25,23 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.ledger.books.store import get_balance
 from tollhouse.platform.settings.config import Settings
-from tollhouse.transfers.gate import limits as outgoing_limits
+from tollhouse.transfers.gate import gate as outgoing_limits
 from tollhouse.transfers.gate import recipients_store
-from tollhouse.transfers.gate.errors import DailyLimitExceeded, RecipientNotActive, WithdrawalMethodUnavailable
-from tollhouse.transfers.orders.destinations import destination_errors
+from tollhouse.transfers.gate.model import DailyLimitExceeded, RecipientNotActive, WithdrawalMethodUnavailable
 from tollhouse.transfers.orders.errors import InvalidState
+from tollhouse.transfers.orders.quotes import destination_errors
 from tollhouse.transfers.orders.store import clock_offset
-from tollhouse.transfers.withdrawals import actions, recipient_notices, schedules_store
-from tollhouse.transfers.withdrawals.errors import TooManySchedules
-from tollhouse.transfers.withdrawals.model import largest_amount, terms_of
+from tollhouse.transfers.withdrawals import actions, recipients, schedules_store
+from tollhouse.transfers.withdrawals.model import (
+    Frequency,
+    ScheduleRun,
+    TooManySchedules,
+    WithdrawalSchedule,
+    largest_amount,
+    next_run,
+    terms_of,
+)
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
-from tollhouse.transfers.withdrawals.schedules_model import Frequency, ScheduleRun, WithdrawalSchedule, next_run
 from tollhouse.transfers.withdrawals.schedules_store import DueSchedule
 
 AHEAD_MAX = timedelta(days=90)
@@ -185,7 +191,7 @@ async def fail(work: Work, env: MerchantEnv, schedule_id: UUID, error: ApiError)
     else:
         await _advance(work, due, "failed", failure_code=error.code)
     message = messages.RECIPIENT_DELETED if isinstance(error, NotFound) else error.message
-    await recipient_notices.schedule_failed(work, schedule, message)
+    await recipients.schedule_failed(work, schedule, message)
 
 
 async def postpone(work: Work, env: MerchantEnv, schedule_id: UUID) -> None:

@@ -12,12 +12,12 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.database.pool import Pool
-from tollhouse.transfers.gate.errors import WithdrawalMethodUnavailable
+from tollhouse.transfers.gate.model import WithdrawalMethodUnavailable
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum, InvalidState
 from tollhouse.transfers.withdrawals import schedules, schedules_store
-from tollhouse.transfers.withdrawals.errors import TooManySchedules
-from tollhouse.transfers.withdrawals.schedule_views import ScheduleRunView, WithdrawalScheduleDetails, WithdrawalScheduleView
+from tollhouse.transfers.withdrawals.model import TooManySchedules
 from tollhouse.transfers.withdrawals.schedules import NewSchedule
+from tollhouse.transfers.withdrawals.views import ScheduleRunView, WithdrawalScheduleDetails, WithdrawalScheduleView
 
 OPERATIONS = Operations(INTEGRATION)
 RUNS_SHOWN = 100

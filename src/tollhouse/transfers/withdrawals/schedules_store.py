@@ -8,8 +8,8 @@ from msgspec import Struct
 from tollhouse.http.lists import Window
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
-from tollhouse.transfers.orders.store import env_of, fetch_one, fetch_page
-from tollhouse.transfers.withdrawals.schedules_model import RUN, SCHEDULE, ScheduleRun, WithdrawalSchedule
+from tollhouse.transfers.orders.store import env_of, fetch_page
+from tollhouse.transfers.withdrawals.model import RUN, SCHEDULE, ScheduleRun, WithdrawalSchedule
 
 INSERT = f"{SCHEDULE.insert} ON CONFLICT (id, merchant_id) DO NOTHING"
 COUNT_CURRENT = "SELECT count(*) FROM withdrawal_schedules WHERE merchant_id = $1 AND mode = $2 AND status <> 'ended'"
@@ -82,12 +82,12 @@ async def count_current(tx: Tx, env: MerchantEnv) -> int:
 
 async def get(db: Pool | Tx, env: MerchantEnv, schedule_id: UUID) -> WithdrawalSchedule:
     """A schedule. Raises `NotFound`."""
-    return await fetch_one(db, SCHEDULE.read, GET, env.merchant_id, env.mode, schedule_id)
+    return await SCHEDULE.get(db, GET, env.merchant_id, env.mode, schedule_id)
 
 
 async def lock(tx: Tx, env: MerchantEnv, schedule_id: UUID) -> WithdrawalSchedule:
     """Lock a schedule until the transaction ends, and return it. Raises `NotFound`."""
-    return await fetch_one(tx, SCHEDULE.read, LOCK, env.merchant_id, env.mode, schedule_id)
+    return await SCHEDULE.get(tx, LOCK, env.merchant_id, env.mode, schedule_id)
 
 
 async def list_schedules(db: Pool, env: MerchantEnv, window: Window) -> list[WithdrawalSchedule]:
@@ -105,7 +105,7 @@ async def set_status(
 ) -> WithdrawalSchedule:
     """Change the status and the times of a locked schedule, and return it."""
     key = (current.env.merchant_id, current.env.mode, current.id)
-    return await fetch_one(tx, SCHEDULE.read, SET_STATUS, *key, status, next_run_at, next_attempt_at, now)
+    return await SCHEDULE.get(tx, SET_STATUS, *key, status, next_run_at, next_attempt_at, now)
 
 
 async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEnv, UUID]]:
@@ -133,7 +133,7 @@ async def insert_run(tx: Tx, schedule: WithdrawalSchedule, run: ScheduleRun) -> 
 
 async def list_runs(db: Pool, env: MerchantEnv, schedule_id: UUID, limit: int) -> list[ScheduleRun]:
     """The latest runs of a schedule, newest first."""
-    return [RUN.read(row) for row in await db.fetch(LIST_RUNS, env.merchant_id, schedule_id, limit)]
+    return await RUN.find_all(db, LIST_RUNS, env.merchant_id, schedule_id, limit)
 
 
 async def list_latest_runs(db: Pool, env: MerchantEnv, limit: int) -> list[tuple[UUID, ScheduleRun]]:

@@ -12,10 +12,10 @@ from tollhouse.kernel.rails.provider import PayoutError, PayoutState, Submission
 from tollhouse.ledger.books import holds
 from tollhouse.ledger.books.holds import HoldCapture
 from tollhouse.ledger.books.model import Account, JournalEntry, Posting, Source, available, expense, income, rail
-from tollhouse.ledger.books.post import defer_post, ensure_balance_limit
+from tollhouse.ledger.books.post import ensure_balance_limit, post
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.gate import gate
-from tollhouse.transfers.withdrawals import changes, notify, store
+from tollhouse.transfers.withdrawals import changes, store
 from tollhouse.transfers.withdrawals.model import Withdrawal
 
 
@@ -29,7 +29,7 @@ async def begin(work: Work, env: MerchantEnv, withdrawal_id: UUID, *, leaves: bo
     processing = await store.update(
         work.tx, current, work.now, status="processing", submission="prepared", processing_at=work.now
     )
-    await notify.status_changed(work, "withdrawal.processing", processing)
+    await changes.status_changed(work, "withdrawal.processing", processing)
     return processing
 
 
@@ -69,8 +69,8 @@ async def complete(work: Work, env: MerchantEnv, withdrawal_id: UUID, state: Pay
     _, posted = await holds.capture(
         work, env, completed.hold_id, _captures(completed, paid_minor, out), extra_postings=extra_postings
     )
-    await notify.status_changed(work, "withdrawal.completed", completed)
-    await notify.balance_changed(work, completed, posted)
+    await changes.status_changed(work, "withdrawal.completed", completed)
+    await changes.balance_changed(work, completed, posted)
     return completed
 
 
@@ -90,11 +90,9 @@ async def record_return(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Wi
     returned = await store.update(work.tx, current, work.now, status="failed", failure_code="returned")
     await gate.close_by_id(work.tx, returned.id, work.now)
     posting = Posting("withdrawal_return", returned.currency, returned.receive_minor, rail(returned.rail), available(env))
-    posted = await defer_post(
-        work, JournalEntry(env.mode, "withdrawal_return", Source(notify.SOURCE, returned.id), (posting,))
-    )
-    await notify.status_changed(work, "withdrawal.failed", returned)
-    await notify.balance_changed(work, returned, posted)
+    posted = await post(work, JournalEntry(env.mode, "withdrawal_return", Source(changes.SOURCE, returned.id), (posting,)))
+    await changes.status_changed(work, "withdrawal.failed", returned)
+    await changes.balance_changed(work, returned, posted)
     return returned
 
 

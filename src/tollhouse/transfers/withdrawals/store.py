@@ -1,17 +1,31 @@
 """Every SQL statement about withdrawals and their quotes."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 
 from tollhouse.http.lists import ListQuery, Window
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.typed_amounts import ANY_AMOUNT, AmountBounds
+from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.kernel.ids import Mode
+from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.transfers.orders.quotes import Quote
-from tollhouse.transfers.orders.store import fetch_one, fetch_page
-from tollhouse.transfers.withdrawals.model import WITHDRAWAL, WITHDRAWAL_QUOTE, Withdrawal, WithdrawalStatus, WithdrawalTerms
+from tollhouse.transfers.orders.store import env_of, fetch_one, fetch_page
+from tollhouse.transfers.withdrawals.model import (
+    BATCH,
+    WITHDRAWAL,
+    WITHDRAWAL_QUOTE,
+    Withdrawal,
+    WithdrawalBatch,
+    WithdrawalStatus,
+    WithdrawalTerms,
+)
 
 INSERT = f"{WITHDRAWAL.insert} ON CONFLICT (merchant_id, mode, external_id) DO NOTHING"
 ID_BY_EXTERNAL_ID = "SELECT id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = $3"
@@ -74,11 +88,8 @@ class WithdrawalsQuery(ListQuery, frozen=True):
 
 
 async def insert(tx: Tx, new: Withdrawal) -> bool:
-    """Insert a withdrawal; False where another one has its external id, unless the deferred writes find that."""
-    if tx.is_optimistic:
-        await tx.defer(WITHDRAWAL.insert, *WITHDRAWAL.values(new))
-        return True
-    return await tx.execute(INSERT, *WITHDRAWAL.values(new)) == 1
+    """Insert a withdrawal; False where another one has its external id."""
+    return await tx.try_write(INSERT, *WITHDRAWAL.values(new), strict=WITHDRAWAL.insert)
 
 
 async def id_by_quote(db: Pool | Tx, env: MerchantEnv, quote_id: UUID) -> UUID | None:
@@ -89,12 +100,12 @@ async def id_by_quote(db: Pool | Tx, env: MerchantEnv, quote_id: UUID) -> UUID |
 
 async def get(db: Pool | Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """A withdrawal of a merchant and mode. Raises `NotFound`."""
-    return await fetch_one(db, WITHDRAWAL.read, GET, env.merchant_id, env.mode, withdrawal_id)
+    return await WITHDRAWAL.get(db, GET, env.merchant_id, env.mode, withdrawal_id)
 
 
 async def lock(tx: Tx, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
     """Lock a withdrawal until the transaction ends, and return it. Raises `NotFound`."""
-    return await fetch_one(tx, WITHDRAWAL.read, LOCK, env.merchant_id, env.mode, withdrawal_id)
+    return await WITHDRAWAL.get(tx, LOCK, env.merchant_id, env.mode, withdrawal_id)
 
 
 async def list_withdrawals(
@@ -114,7 +125,7 @@ async def list_withdrawals(
 
 async def lease_due(db: Pool, now: datetime, lease: timedelta, limit: int) -> list[Withdrawal]:
     """Withdrawals that are due to be sent or polled, leased to this caller."""
-    return [WITHDRAWAL.read(row) for row in await db.fetch(LEASE_DUE, now, lease, limit)]
+    return await WITHDRAWAL.find_all(db, LEASE_DUE, now, lease, limit)
 
 
 async def set_next_poll(db: Pool, withdrawal: Withdrawal, at: datetime) -> None:
@@ -140,4 +151,118 @@ async def insert_quote(tx: Tx, quote: Quote[WithdrawalTerms]) -> None:
 
 async def lock_quote(tx: Tx, env: MerchantEnv, quote_id: UUID) -> Quote[WithdrawalTerms]:
     """Lock a quote until the transaction ends, and return it. Raises `NotFound`."""
-    return await fetch_one(tx, WITHDRAWAL_QUOTE.read, LOCK_QUOTE, env.merchant_id, env.mode, quote_id)
+    return await WITHDRAWAL_QUOTE.get(tx, LOCK_QUOTE, env.merchant_id, env.mode, quote_id)
+
+
+GET_ENV = "SELECT merchant_id, mode FROM withdrawals WHERE id = $1"
+QUEUE = """
+    SELECT w.id AS withdrawal_id, w.merchant_id, m.business_name, w.mode, w.method_id, w.currency, w.amount_minor,
+           w.receive_minor, w.receiver, w.status, o.approvals,
+           outgoing_transfers_needed(o, NULL, now()) AS approvals_needed, o.review_note, w.created_at
+    FROM withdrawals w JOIN outgoing_transfers o ON o.id = w.id JOIN merchants m ON m.id = w.merchant_id
+    WHERE w.status = $1 ORDER BY w.created_at, w.id LIMIT $2 OFFSET $3
+"""
+
+
+class WithdrawalReviewRow(Struct, frozen=True):
+    """A withdrawal in the operators' review queue."""
+
+    withdrawal_id: UUID
+    merchant_id: UUID
+    business_name: str
+    mode: Mode
+    method_id: str
+    amount: str
+    receive: str
+    currency: str
+    receiver: str
+    status: WithdrawalStatus
+    approvals: list[str]
+    approvals_needed: int
+    review_note: str | None
+    created_at: Timestamp
+
+
+async def get_env(db: Pool | Tx, withdrawal_id: UUID) -> MerchantEnv:
+    """The environment of a withdrawal. Raises `NotFound`."""
+    return await fetch_one(db, env_of, GET_ENV, withdrawal_id)
+
+
+async def get_listed(db: Pool, withdrawal_id: UUID) -> Withdrawal:
+    """A withdrawal of any merchant. Raises `NotFound`."""
+    return await get(db, await get_env(db, withdrawal_id), withdrawal_id)
+
+
+async def list_queue(
+    db: Pool, status: WithdrawalStatus, limit: int, catalogue: Catalogue, offset: int = 0
+) -> list[WithdrawalReviewRow]:
+    """Withdrawals of all merchants with this status, oldest first."""
+    rows = await db.fetch(QUEUE, status, limit, offset)
+    return [WithdrawalReviewRow(**_shown(row, catalogue)) for row in rows]
+
+
+def _shown(row: Row, catalogue: Catalogue) -> dict[str, Any]:
+    members = dict(row)
+    amounts = {
+        name: catalogue.format_amount(members.pop(f"{name}_minor"), row["currency"]) for name in ("amount", "receive")
+    }
+    return members | amounts | {"created_at": stamp(row["created_at"])}
+
+
+INSERT_BATCH = f"{BATCH.insert} ON CONFLICT (id, merchant_id) DO NOTHING"
+GET_BATCH = f"SELECT {BATCH.columns} FROM withdrawal_batches WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+LIST_BATCHES = f"""
+    SELECT {BATCH.columns} FROM withdrawal_batches
+    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND (created_at, id) < ($4, $5)
+    ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
+"""
+ITEMS = """
+    SELECT batch_id, id, status, currency, amount_minor, debit_minor, receive_minor FROM withdrawals
+    WHERE merchant_id = $1 AND mode = $2 AND batch_id = ANY ($3::uuid[]) ORDER BY batch_id, batch_row
+"""
+FIND_EXTERNAL_IDS = """
+    SELECT external_id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = ANY ($3::text[])
+"""
+
+
+class BatchItem(Struct, frozen=True):
+    """A withdrawal of a batch."""
+
+    id: UUID
+    status: str
+    currency: str
+    amount_minor: int
+    debit_minor: int
+    receive_minor: int
+
+
+async def insert_batch(tx: Tx, new: WithdrawalBatch) -> bool:
+    """Insert a batch; False if there is one of this ID."""
+    return await tx.execute(INSERT_BATCH, *BATCH.values(new)) == 1
+
+
+async def get_batch(db: Pool | Tx, env: MerchantEnv, batch_id: UUID) -> WithdrawalBatch:
+    """A batch. Raises `NotFound`."""
+    return await BATCH.get(db, GET_BATCH, env.merchant_id, env.mode, batch_id)
+
+
+async def list_batches(db: Pool, env: MerchantEnv, window: Window) -> list[WithdrawalBatch]:
+    """A page of batches, newest first."""
+    return await fetch_page(db, BATCH.read, LIST_BATCHES, window, env.merchant_id, env.mode)
+
+
+async def list_items(db: Pool | Tx, env: MerchantEnv, *batch_ids: UUID) -> dict[UUID, list[BatchItem]]:
+    """The withdrawals of batches by the ID of the batch, in its order."""
+    found: dict[UUID, list[BatchItem]] = {batch_id: [] for batch_id in batch_ids}
+    for row in await db.fetch(ITEMS, env.merchant_id, env.mode, batch_ids):
+        values = dict(row)
+        found[values.pop("batch_id")].append(BatchItem(**values))
+    return found
+
+
+async def find_external_ids(tx: Tx, env: MerchantEnv, external_ids: Mapping[str, int]) -> set[str]:
+    """Those of these external IDs that withdrawals have."""
+    if not external_ids:
+        return set()
+    rows = await tx.fetch(FIND_EXTERNAL_IDS, env.merchant_id, env.mode, list(external_ids))
+    return {row["external_id"] for row in rows}

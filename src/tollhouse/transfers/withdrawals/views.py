@@ -1,5 +1,7 @@
 """Withdrawals, their methods and quotes in the Integration API and in events."""
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -14,10 +16,19 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.rails.registry import Rails
-from tollhouse.transfers.gate.recipients_model import SavedRecipient, WithdrawalSettings
+from tollhouse.transfers.gate.model import SavedRecipient, WithdrawalSettings
 from tollhouse.transfers.orders.quotes import Quote
-from tollhouse.transfers.withdrawals.methods import UnavailableReason, unavailable_reason
-from tollhouse.transfers.withdrawals.model import FAILURES, Withdrawal, WithdrawalBatch, WithdrawalTerms
+from tollhouse.transfers.withdrawals.model import (
+    FAILURES,
+    ScheduleRun,
+    UnavailableReason,
+    Withdrawal,
+    WithdrawalBatch,
+    WithdrawalSchedule,
+    WithdrawalTerms,
+    unavailable_reason,
+)
+from tollhouse.transfers.withdrawals.store import BatchItem
 
 
 class SystemFee(Struct, frozen=True):
@@ -226,3 +237,52 @@ def _estimated_arrival(withdrawal: Withdrawal, catalogue: Catalogue) -> datetime
     if method is None or method.arrives_in_s is None or withdrawal.status not in {"approved", "processing"}:
         return None
     return (withdrawal.reviewed_at or withdrawal.created_at) + timedelta(seconds=method.arrives_in_s)
+
+
+def batch_view(batch: WithdrawalBatch, items: Sequence[BatchItem | Withdrawal], catalogue: Catalogue) -> WithdrawalBatchView:
+    """A batch and its withdrawals, in its order."""
+    return WithdrawalBatchView.of(
+        batch,
+        catalogue,
+        totals=[_total(currency, items, catalogue) for currency in sorted({one.currency for one in items})],
+        statuses=dict(sorted(Counter(one.status for one in items).items())),
+        withdrawal_ids=[one.id for one in items],
+    )
+
+
+def _total(currency: str, items: Sequence[BatchItem | Withdrawal], catalogue: Catalogue) -> BatchTotal:
+    found = [one for one in items if one.currency == currency]
+    amount_minor = sum(one.amount_minor for one in found)
+    debit_minor = sum(one.debit_minor for one in found)
+    receive_minor = sum(one.receive_minor for one in found)
+    return BatchTotal(
+        currency=currency,
+        amount=catalogue.format_amount(amount_minor, currency),
+        amount_minor=amount_minor,
+        debit=catalogue.format_amount(debit_minor, currency),
+        debit_minor=debit_minor,
+        receive=catalogue.format_amount(receive_minor, currency),
+        receive_minor=receive_minor,
+    )
+
+
+@view_of(WithdrawalSchedule)
+class WithdrawalScheduleView(RecordView, frozen=True, kw_only=True):
+    """A schedule. It has an `amount`, or withdraws everything above `keep`."""
+
+    object: Annotated[Literal["withdrawal_schedule"], After("id")] = "withdrawal_schedule"
+
+
+@view_of(ScheduleRun)
+class ScheduleRunView(RecordView, frozen=True, kw_only=True):
+    """A run of a schedule: the withdrawal that it created, or why it created none."""
+
+    object: Annotated[Literal["withdrawal_schedule_run"], After("at")] = "withdrawal_schedule_run"
+
+
+@view_of(WithdrawalSchedule)
+class WithdrawalScheduleDetails(RecordView, frozen=True, kw_only=True):
+    """GET /withdrawal-schedules/{id}. `latest_runs`: newest first, at most 100."""
+
+    object: Annotated[Literal["withdrawal_schedule"], After("id")] = "withdrawal_schedule"
+    latest_runs: Annotated[list[ScheduleRunView], After("next_run_at")]

@@ -75,7 +75,7 @@ async def record(
     data: Mapping[str, Any],
     destination_url: str | None = None,
 ) -> UUID:
-    """Record an event, and its delivery if it is to be sent, with the deferred writes. Returns the event's id.
+    """Record an event, and its delivery if it is to be sent. Returns the event's id.
 
     `data` has the resource as GET returns it as `object`, and what stands beside it. `destination_url` is the `webhook_url`
     of the request, already checked; without it, the saved address applies in compatibility mode. Recording the same change
@@ -98,12 +98,12 @@ async def record_test(work: Work, env: MerchantEnv, url: str, event_type: EventT
 async def record_with_posting(
     work: Work, env: MerchantEnv, posting: BalancePosting, data: Mapping[str, Any], destination_url: str | None
 ) -> None:
-    """Record `balance.updated` with a deferred posting: one statement posts, records, and fills in the `WrittenValues`.
+    """Record `balance.updated` with a posting. The database fills in the `WrittenValues`, which only the posting knows.
 
     A posting with other entries than these is a serialization failure, after which the action runs again.
     """
     event_id = new_id()
-    await work.tx.defer(
+    await work.tx.write(
         store.RECORD_BALANCE,
         event_id,
         env.merchant_id,
@@ -131,9 +131,8 @@ async def _insert(
     *,
     kind: Literal["request", "test"] = "request",
 ) -> UUID:
-    if event_type != "balance.updated":  # of an entry, whose ledger transaction notes the object
-        changed_objects.note(source.id)
-    await work.tx.defer(
+    changed_objects.note(source.id)
+    await work.tx.write(
         store.RECORD,
         event_id,
         env.merchant_id,

@@ -8,8 +8,8 @@ from cyclopts import App, Parameter
 from tollhouse.instance.cli.actions import NO_REASON, WithOptionalReason, WithReason, act_with, print_rows
 from tollhouse.instance.cli.options import Json
 from tollhouse.pages.console import reviews
-from tollhouse.payments.refunds import review_store as refund_review_store
-from tollhouse.transfers.withdrawals import review_store as withdrawal_review_store
+from tollhouse.payments.refunds import store as refund_review_store
+from tollhouse.transfers.withdrawals import store as withdrawal_review_store
 from tollhouse.transfers.withdrawals.model import WithdrawalStatus
 
 ROWS_MAX = 1_000

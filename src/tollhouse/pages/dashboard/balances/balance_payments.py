@@ -21,11 +21,17 @@ from tollhouse.ledger.books.model import BalanceLimitExceeded, InsufficientFunds
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.transfers.balance_payments import actions, store
-from tollhouse.transfers.balance_payments.errors import CaptureTooLarge, PayerSuspended, RevokedApplicationCapture
-from tollhouse.transfers.balance_payments.model import BalancePayment, BalancePaymentStatus, PayeeApplication
-from tollhouse.transfers.balance_payments.new_payment import PartialAmount
+from tollhouse.transfers.balance_payments.model import (
+    BalancePayment,
+    BalancePaymentStatus,
+    CaptureTooLarge,
+    PartialAmount,
+    PayeeApplication,
+    PayerSuspended,
+    RevokedApplicationCapture,
+    payment_view,
+)
 from tollhouse.transfers.balance_payments.store import BalancePaymentsQuery, ReceivedPaymentsQuery
-from tollhouse.transfers.balance_payments.views import payment_view
 from tollhouse.transfers.orders.errors import InvalidState
 
 OPERATIONS = Operations(PAGES)

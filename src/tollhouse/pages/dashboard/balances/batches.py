@@ -25,13 +25,12 @@ from tollhouse.kernel.ids import new_id, parse_id
 from tollhouse.kernel.limits import BATCH_ITEMS_MAX
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.pages.dashboard.layout import render
-from tollhouse.transfers.withdrawals import batches, batches_store, store
-from tollhouse.transfers.withdrawals.batch_views import batch_view
+from tollhouse.transfers.withdrawals import batches, store
 from tollhouse.transfers.withdrawals.batches import BatchRow, NewBatch
-from tollhouse.transfers.withdrawals.errors import BatchExists
-from tollhouse.transfers.withdrawals.masking import mask
+from tollhouse.transfers.withdrawals.model import BatchExists, mask
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 from tollhouse.transfers.withdrawals.store import WithdrawalsQuery
+from tollhouse.transfers.withdrawals.views import batch_view
 
 FIELD = "file"
 FILE_BYTES_MAX = 256 * 1024
@@ -208,7 +207,7 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv) -> Respons
 async def details(request: Request, caller: Person, env: MerchantEnv, batch_id: UUID) -> Response:
     """A batch and its withdrawals."""
     db, catalogue = request.services.db, request.services.catalogue
-    batch = await batches_store.get(db, env, batch_id)
+    batch = await store.get_batch(db, env, batch_id)
     found = await store.list_withdrawals(db, env, WithdrawalsQuery(batch_id=batch_id), all_rows(BATCH_ITEMS_MAX))
     items = sorted(found, key=lambda one: one.batch_row or 0)
     return render(
@@ -223,7 +222,7 @@ async def details(request: Request, caller: Person, env: MerchantEnv, batch_id: 
 
 async def _exists(request: Request, env: MerchantEnv, batch_id: UUID) -> bool:
     try:
-        await batches_store.get(request.services.db, env, batch_id)
+        await store.get_batch(request.services.db, env, batch_id)
     except NotFound:
         return False
     return True

@@ -23,8 +23,7 @@ from tollhouse.kernel.errors import ApiError, FieldError, InvalidRequest, NotFou
 from tollhouse.pages.dashboard.balances.conversions import currency_options
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.transfers.conversions import rules, rules_store
-from tollhouse.transfers.conversions.errors import RuleConflict
-from tollhouse.transfers.conversions.model import ConversionRule, RuleCreator
+from tollhouse.transfers.conversions.model import ConversionRule, RuleConflict, RuleCreator
 from tollhouse.transfers.conversions.rules import RULES_MAX, ConversionRuleUpdate, NewConversionRule
 from tollhouse.transfers.conversions.views import ConversionRuleView
 

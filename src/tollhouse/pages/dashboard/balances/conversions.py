@@ -29,9 +29,8 @@ from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.platform.database.pool import Pool
 from tollhouse.transfers.conversions import actions, store
-from tollhouse.transfers.conversions.actions import current_exchange
-from tollhouse.transfers.conversions.errors import PairUnavailable
-from tollhouse.transfers.conversions.new_conversion import NewConversion, NewConversionQuote, parse_quote
+from tollhouse.transfers.conversions.actions import NewConversion, NewConversionQuote, current_exchange, parse_quote
+from tollhouse.transfers.conversions.model import PairUnavailable
 from tollhouse.transfers.conversions.store import ConversionsQuery
 from tollhouse.transfers.conversions.views import conversion_quote_view, conversion_view
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum, QuoteAlreadyUsed, QuoteExpired

@@ -27,12 +27,11 @@ from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.ledger.books.store import get_balance
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
-from tollhouse.transfers.fulfillments import actions, statistics, statistics_charts, store
-from tollhouse.transfers.fulfillments.model import FulfillmentStatus
-from tollhouse.transfers.fulfillments.new_fulfillment import NewFulfillment
+from tollhouse.transfers.fulfillments import actions, statistics, store
+from tollhouse.transfers.fulfillments.actions import NewFulfillment
+from tollhouse.transfers.fulfillments.model import FulfillmentStatus, FulfillmentView
 from tollhouse.transfers.fulfillments.statistics import FulfillmentStatistics, StatisticsQuery
 from tollhouse.transfers.fulfillments.store import FulfillmentsQuery
-from tollhouse.transfers.fulfillments.views import FulfillmentView
 from tollhouse.transfers.orders.errors import DuplicateExternalId, InvalidState, PriceChanged
 
 OPERATIONS = Operations(PAGES)
@@ -136,9 +135,9 @@ def _charts(found: FulfillmentStatistics | None, group_by: str, formats: Formats
     """The rows of the page and their chart: a line for days, a strip for games and products."""
     rows = [] if found is None else found.groups
     if group_by in {"game", "product"}:
-        rows = statistics_charts.sort_by_units(statistics_charts.by_game(rows, catalogue) if group_by == "game" else rows)
-        return {"rows": rows, "drawn": statistics_charts.shares(rows)}
-    drawn = statistics_charts.by_day(found, formats) if found is not None and group_by == "day" else None
+        rows = statistics.sort_by_units(statistics.by_game(rows, catalogue) if group_by == "game" else rows)
+        return {"rows": rows, "drawn": statistics.shares(rows)}
+    drawn = statistics.by_day(found, formats) if found is not None and group_by == "day" else None
     return {"rows": rows, "drawn": drawn}
 
 

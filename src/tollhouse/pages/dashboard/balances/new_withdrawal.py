@@ -37,8 +37,8 @@ from tollhouse.pages.dashboard.balances.recipients import (
     summarize,
 )
 from tollhouse.pages.dashboard.layout import render
-from tollhouse.transfers.gate import limits
-from tollhouse.transfers.gate.errors import DailyLimitExceeded
+from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate.model import DailyLimitExceeded
 from tollhouse.transfers.orders.errors import (
     AmountAboveMaximum,
     AmountBelowFees,
@@ -47,9 +47,8 @@ from tollhouse.transfers.orders.errors import (
     QuoteAlreadyUsed,
     QuoteExpired,
 )
-from tollhouse.transfers.withdrawals import actions, methods, store
-from tollhouse.transfers.withdrawals.methods import UnavailableReason
-from tollhouse.transfers.withdrawals.model import largest_amount
+from tollhouse.transfers.withdrawals import actions, model, store
+from tollhouse.transfers.withdrawals.model import UnavailableReason, largest_amount
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal, list_errors
 from tollhouse.transfers.withdrawals.views import withdrawal_quote_view
 
@@ -134,7 +133,7 @@ async def choose(request: Request, caller: Person, env: MerchantEnv) -> Response
     available = {balance.currency: balance.available_minor for balance in await list_balances(request.services.db, env)}
     choices = [
         _choice(method, env, available.get(method.currency, 0), request.services.rails, request.services.catalogue)
-        for method in methods.list_methods(env.mode, request.services.catalogue)
+        for method in model.list_methods(env.mode, request.services.catalogue)
     ]
     return render(
         request,
@@ -192,7 +191,7 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv, method_id:
 def _choice(
     method: WithdrawalMethod, env: MerchantEnv, available_minor: int, rails: Rails, catalogue: Catalogue
 ) -> MethodOption:
-    reason = methods.unavailable_reason(method, env.mode, rails, catalogue)
+    reason = model.unavailable_reason(method, env.mode, rails, catalogue)
     message = "" if reason is None else REASONS[reason]
     return MethodOption(method, catalogue.format_amount(available_minor, method.currency), message, available_minor > 0)
 
@@ -200,7 +199,7 @@ def _choice(
 def method_of(method_id: str, env: MerchantEnv, catalogue: Catalogue) -> WithdrawalMethod:
     """A method of this environment, available or not. Raises `NotFound`."""
     method = catalogue.withdrawal_methods.get(method_id)
-    if method is None or method not in methods.list_methods(env.mode, catalogue):
+    if method is None or method not in model.list_methods(env.mode, catalogue):
         raise NotFound
     return method
 
@@ -211,7 +210,7 @@ async def _largest_amounts(
     """The largest amount by fee mode, as it is typed in the language of the page."""
     currency = request.services.catalogue.currencies[method.currency]
     async with request.services.db.connection() as tx:
-        left_minor = await limits.left_today(tx, env, method, request.now)
+        left_minor = await gate.left_today(tx, env, method, request.now)
     largest = {mode: largest_amount(method, available_minor, mode) for mode in method.network_fee_modes}
     write = formats_of(request).plain_amount
     return {

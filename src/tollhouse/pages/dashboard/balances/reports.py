@@ -26,11 +26,9 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.periods import Unit
 from tollhouse.kernel.text import Translatable
 from tollhouse.ledger.reports import labels, tables
-from tollhouse.ledger.reports.csv_file import as_csv
-from tollhouse.ledger.reports.header import ReportHeader
 from tollhouse.ledger.reports.model import MethodSummary, ReportData, Summary
-from tollhouse.ledger.reports.selection import DAYS_SHOWN_MAX, FIELDS, ReportSelection, ReportsQuery
-from tollhouse.ledger.reports.summary import by_method, load_periods, load_report
+from tollhouse.ledger.reports.selection import DAYS_SHOWN_MAX, FIELDS, ReportHeader, ReportSelection, ReportsQuery
+from tollhouse.ledger.reports.summary import as_csv, by_method, load_periods, load_report
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.platform.database.pool import Pool
 

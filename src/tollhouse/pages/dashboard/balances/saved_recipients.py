@@ -26,9 +26,8 @@ from tollhouse.pages.dashboard.layout import render
 from tollhouse.transfers.gate import recipients_store
 from tollhouse.transfers.gate.recipients_store import RecipientsQuery
 from tollhouse.transfers.orders.store import clock_offset
-from tollhouse.transfers.withdrawals import methods, recipients
-from tollhouse.transfers.withdrawals.errors import RecipientExists
-from tollhouse.transfers.withdrawals.masking import mask
+from tollhouse.transfers.withdrawals import model, recipients
+from tollhouse.transfers.withdrawals.model import RecipientExists, mask
 from tollhouse.transfers.withdrawals.recipients import MAY_BE_DOWN, NewRecipient, NewWithdrawalSettings
 
 OPERATIONS = Operations(PAGES)
@@ -164,5 +163,5 @@ def _fields(method: WithdrawalMethod) -> list[SchemaField]:
 def _methods(request: Request, env: MerchantEnv) -> list[WithdrawalMethod]:
     """The methods whose recipients can be saved."""
     rails, catalogue = request.services.rails, request.services.catalogue
-    listed = methods.list_methods(env.mode, catalogue)
-    return [one for one in listed if methods.unavailable_reason(one, env.mode, rails, catalogue) in MAY_BE_DOWN]
+    listed = model.list_methods(env.mode, catalogue)
+    return [one for one in listed if model.unavailable_reason(one, env.mode, rails, catalogue) in MAY_BE_DOWN]

@@ -30,16 +30,14 @@ from tollhouse.kernel.text import Translatable
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.transfers.gate import recipients_store
-from tollhouse.transfers.gate.recipients_model import SavedRecipient
+from tollhouse.transfers.gate.model import SavedRecipient
 from tollhouse.transfers.gate.recipients_store import RecipientsQuery
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum, InvalidState
-from tollhouse.transfers.withdrawals import actions, methods, schedules, schedules_store, store
-from tollhouse.transfers.withdrawals.model import Withdrawal, WithdrawalStatus
-from tollhouse.transfers.withdrawals.schedule_views import ScheduleRunView, WithdrawalScheduleView
+from tollhouse.transfers.withdrawals import actions, model, schedules, schedules_store, store
+from tollhouse.transfers.withdrawals.model import RUN_TIME, Frequency, Withdrawal, WithdrawalStatus
 from tollhouse.transfers.withdrawals.schedules import NewSchedule
-from tollhouse.transfers.withdrawals.schedules_model import RUN_TIME, Frequency
 from tollhouse.transfers.withdrawals.store import WithdrawalsQuery
-from tollhouse.transfers.withdrawals.views import withdrawal_view
+from tollhouse.transfers.withdrawals.views import ScheduleRunView, WithdrawalScheduleView, withdrawal_view
 
 OPERATIONS = Operations(PAGES)
 STATUSES = status_options(WithdrawalStatus)
@@ -137,8 +135,8 @@ async def _details(
 
 def _usable_methods(env: MerchantEnv, rails: Rails, catalogue: Catalogue) -> list[tuple[str, Translatable]]:
     """The ids and names of the methods of this environment."""
-    listed = methods.list_methods(env.mode, catalogue)
-    usable = (one for one in listed if methods.unavailable_reason(one, env.mode, rails, catalogue) != "not_in_environment")
+    listed = model.list_methods(env.mode, catalogue)
+    usable = (one for one in listed if model.unavailable_reason(one, env.mode, rails, catalogue) != "not_in_environment")
     return [(method.method_id, method.label) for method in usable]
 
 

@@ -234,10 +234,8 @@ REFUNDED = """
 # The newest payments are selected before the join. A pending payment of an ended link counts as expired.
 LATEST = """
     SELECT t.id, l.display_name AS name, t.currency, t.amount_minor, t.method_id, t.created_at,
-           CASE WHEN t.status = 'pending' AND t.received_minor = 0
-                     AND (l.status IN ('completed', 'expired') OR (l.status = 'active' AND l.expires_at <= $3::timestamptz
-                          + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')))
-                THEN 'expired' ELSE t.status END AS status
+           payment_status_at(t.status, t.received_minor, l.status, l.expires_at, $3::timestamptz + coalesce(
+               (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) AS status
     FROM (SELECT * FROM transactions WHERE merchant_id = $1 AND mode = $2 ORDER BY created_at DESC, id DESC LIMIT $4) AS t
     JOIN payment_links l ON (l.merchant_id, l.mode, l.id) = ($1, $2, t.payment_link_id)
     ORDER BY t.created_at DESC, t.id DESC

@@ -31,8 +31,7 @@ from tollhouse.pages.dashboard.home.search_model import (
 )
 from tollhouse.pages.dashboard.home.search_store import Searched
 from tollhouse.pages.dashboard.layout import render
-from tollhouse.payments.links.choices import method_labels
-from tollhouse.payments.links.views import LinkView, link_view
+from tollhouse.payments.links.views import LinkView, link_view, method_labels
 from tollhouse.payments.transactions import payment_list_store
 from tollhouse.payments.transactions.payment_list import PaymentRow
 from tollhouse.webhooks.request_log import store as request_store

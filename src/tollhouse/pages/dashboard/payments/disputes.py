@@ -24,14 +24,13 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.limits import EVIDENCE_BODY_BYTES_MAX
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.payments.disputes import actions, store
-from tollhouse.payments.disputes.model import Dispute, DisputeStatus
-from tollhouse.payments.disputes.new_evidence import MEMBERS, NewEvidence
+from tollhouse.payments.disputes.actions import MEMBERS, NewEvidence
+from tollhouse.payments.disputes.model import Dispute, DisputeStatus, dispute_view
 from tollhouse.payments.disputes.store import DisputeFilter
-from tollhouse.payments.disputes.views import dispute_view
 from tollhouse.payments.links import store as link_store
-from tollhouse.payments.links.choices import method_labels
+from tollhouse.payments.links.views import method_labels
 from tollhouse.payments.refunds import chargeback_responses_store as responses
-from tollhouse.payments.refunds.chargeback_notes_store import list_notes
+from tollhouse.payments.refunds.chargeback_responses_store import list_notes
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.views import refund_view
 from tollhouse.rails.sandbox.provider import SANDBOX
@@ -220,7 +219,7 @@ async def _dispute_page(
     saved = _texts_of(found)
     link = await link_store.get(services.db, env, found.payment_link_id)
     payment = await transaction_store.get(services.db, env, found.transaction_id)
-    refunds = [] if payment is None else [one for one in payment.refunds if one.status != "failed"]
+    refunds = [refund for refund in payment.refunds if refund.status != "failed"]
     return render(
         request,
         person,

@@ -18,8 +18,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.money import percentage
 from tollhouse.kernel.text import Translatable
 from tollhouse.pages.dashboard.layout import render
-from tollhouse.transfers.withdrawals.methods import list_methods, unavailable_reason
-from tollhouse.transfers.withdrawals.model import terms_of
+from tollhouse.transfers.withdrawals.model import list_methods, terms_of, unavailable_reason
 
 OPERATIONS = Operations(PAGES)
 CANNOT_BE_USED = frozenset(

@@ -13,10 +13,9 @@ from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text
 from tollhouse.payments.links.customer_choices import CUSTOMER_AMOUNT, QUANTITY, CustomerAmountRequest, QuantityRequest
 from tollhouse.payments.links.line_items import FIELD as ITEM_FIELD
-from tollhouse.payments.links.line_items import LineItemRequest
+from tollhouse.payments.links.line_items import PARTS_PER_PERCENT, LineItemRequest, TaxLineRequest, included_tax
+from tollhouse.payments.links.line_items import TAX_LINES as TAX_FIELD
 from tollhouse.payments.links.model import UnpayableReason
-from tollhouse.payments.links.tax_lines import FIELD as TAX_FIELD
-from tollhouse.payments.links.tax_lines import PARTS_PER_PERCENT, TaxLineRequest, included_tax
 
 SENTENCES: dict[UnpayableReason, LiteralString] = {
     "account_suspended": "Customers cannot pay it: the account is suspended.",

@@ -52,12 +52,11 @@ from tollhouse.pages.dashboard.payments.link_form import (
     typed_tax,
     warning_of,
 )
-from tollhouse.payments.links import actions, line_items
-from tollhouse.payments.links.choices import PROJECTS_SHOWN, currency_choices, method_choices
+from tollhouse.payments.links import line_items, new_link
 from tollhouse.payments.links.model import CustomerAmount, LinkCreator, PaymentLink
 from tollhouse.payments.links.new_link import OPTIONAL_TEXTS, LinkRequest, list_errors
-from tollhouse.payments.links.offers import load_prices, offers_for
-from tollhouse.payments.links.payability import reason_with
+from tollhouse.payments.links.offers import load_prices, offers_for, reason_with
+from tollhouse.payments.links.views import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.transfers.orders.store import clock_offset
 
 PREVIEW_FIELDS = ("display_name", "amount", "currency", "payment_method_ids")
@@ -251,7 +250,7 @@ async def make(request: Request, caller: Person, env: MerchantEnv) -> Response:
                 raise ValidationFailed(
                     *of_form, *list_errors(new, env, work.services.settings, now, work.services.catalogue)
                 )
-            link, _ = await actions.open_link(work, env, new, LinkCreator("dashboard"), caller)
+            link, _ = await new_link.open_link(work, env, new, LinkCreator("dashboard"), caller)
             return link.id
 
         return await create_once(work, env, key, (request.path, typed), open_link)

@@ -19,22 +19,20 @@ from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.typed_amounts import FIELDS, AmountFilter
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.pages.dashboard.go_live import go_live_state
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.payments.link_form import warning_of
 from tollhouse.pages.dashboard.payments.new_payment_link import LIFETIMES
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
-from tollhouse.payments.links import actions, store
+from tollhouse.payments.links import new_link, store
 from tollhouse.payments.links import store as link_store
-from tollhouse.payments.links.choices import currency_choices, method_labels, project_choices
-from tollhouse.payments.links.errors import LinkNotActive
-from tollhouse.payments.links.model import LinkStatus, PaymentLink
+from tollhouse.payments.links.model import LinkNotActive, LinkStatus, PaymentLink
 from tollhouse.payments.links.new_link import OPTIONAL_TEXTS
-from tollhouse.payments.links.payability import load_reason, load_reasons
+from tollhouse.payments.links.offers import load_reason, load_reasons
 from tollhouse.payments.links.store import LinkListFilter
-from tollhouse.payments.links.views import link_view
+from tollhouse.payments.links.views import currency_choices, link_view, method_labels, project_choices
 from tollhouse.payments.transactions import link_closing, payment_list_store
 from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.transfers.orders.store import clock_offset
@@ -146,7 +144,7 @@ async def change_expiry(request: Request, caller: Person, env: MerchantEnv, link
 
     async def action(work: Work) -> None:
         expires_at = work.now + await clock_offset(work.tx, env) + lifetime[0]
-        await actions.change_expiry(work, env, link_id, expires_at)
+        await new_link.change_expiry(work, env, link_id, expires_at)
 
     try:
         await request.transact(action)
@@ -189,7 +187,4 @@ async def _link(
 
 
 async def _found(request: Request, env: MerchantEnv, link_id: UUID) -> PaymentLink:
-    found = await link_store.get(request.services.db, env, link_id)
-    if found is None:
-        raise NotFound
-    return found
+    return await link_store.get(request.services.db, env, link_id)

@@ -25,7 +25,7 @@ from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.text import Translatable
 from tollhouse.pages.dashboard.go_live import go_live_state
 from tollhouse.pages.dashboard.layout import render
-from tollhouse.payments.links.choices import currency_choices
+from tollhouse.payments.links.views import currency_choices
 
 OPERATIONS = Operations(PAGES)
 PLAIN = (

@@ -31,23 +31,28 @@ from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.payments.payment_timeline import PaymentStory, build_timeline, signed_amount
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.payments.disputes import store as disputes_store
-from tollhouse.payments.disputes.views import dispute_view
+from tollhouse.payments.disputes.model import dispute_view
 from tollhouse.payments.links import store as link_store
-from tollhouse.payments.links.choices import currency_choices, method_choices, method_labels, project_choices
-from tollhouse.payments.receipts.actions import load_receipt
-from tollhouse.payments.receipts.files import receipt_file
-from tollhouse.payments.receipts.mails import NO_MAIL_FORM, ReceiptMailForm, is_available, send_from_page
-from tollhouse.payments.receipts.mails_store import MAILS_MAX, list_mails
-from tollhouse.payments.refunds import chargeback_notes_store
-from tollhouse.payments.transactions import payers_store, payment_list_store, settlement, store, verdict
+from tollhouse.payments.links.views import currency_choices, method_choices, method_labels, project_choices
+from tollhouse.payments.receipts.mails import (
+    NO_MAIL_FORM,
+    ReceiptMailForm,
+    is_available,
+    load_receipt,
+    receipt_file,
+    send_from_page,
+)
+from tollhouse.payments.receipts.store import MAILS_MAX, list_mails
+from tollhouse.payments.refunds import chargeback_responses_store
+from tollhouse.payments.transactions import payment_list_store, settlement, store, transfers_store, verdict
 from tollhouse.payments.transactions.model import CREDITED, REFUND_FAILURES, REFUND_REASONS, Transaction, TransactionStatus
-from tollhouse.payments.transactions.payers_store import ObservedTransfer
 from tollhouse.payments.transactions.payment_list import PaymentRow, PaymentsQuery
+from tollhouse.payments.transactions.transfers_store import ObservedTransfer
 from tollhouse.payments.transactions.views import transaction_view
 from tollhouse.platform.database.pool import Pool
 from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.transfers.conversions import store as conversions_store
-from tollhouse.transfers.conversions.errors import PairUnavailable
+from tollhouse.transfers.conversions.model import PairUnavailable
 from tollhouse.transfers.conversions.payments import rate_with_margin
 from tollhouse.transfers.conversions.views import ConversionView, conversion_view
 from tollhouse.transfers.orders.errors import InvalidState
@@ -114,7 +119,7 @@ async def accept(request: Request, caller: Person, env: MerchantEnv, transaction
     seen = request.form().one("seen")
 
     async def take(work: Work) -> str:
-        current = await settlement.lock(work.tx, env, transaction_id)
+        current = await store.lock(work.tx, env, transaction_id)
         if current.status in CREDITED and current.unapplied_minor == 0:
             return ""
         if str(current.version) != seen:
@@ -147,7 +152,7 @@ async def render_payment(
     chargeback_id = None if found.chargeback is None else found.chargeback.id
     db = request.services.db
     dispute = None if chargeback_id is None else await disputes_store.get(db, env, chargeback_id, request.now)
-    notes = [] if chargeback_id is None else await chargeback_notes_store.list_notes(db, chargeback_id)
+    notes = [] if chargeback_id is None else await chargeback_responses_store.list_notes(db, chargeback_id)
     view = transaction_view(found, request.now, request.services.catalogue)
     played = found.rail == SANDBOX.name and not env.livemode
     return render(
@@ -201,7 +206,7 @@ async def _transfers(request: Request, found: Transaction) -> list[tuple[Observe
     format_amount = request.services.catalogue.format_amount
     return [
         (one, format_amount(one.amount_minor, found.currency), _explorer_link(one, found, request))
-        for one in await payers_store.list_transfers(request.services.db, found.id)
+        for one in await transfers_store.list_transfers(request.services.db, found.id)
     ]
 
 
@@ -250,9 +255,7 @@ def _fees(found: Transaction, catalogue: Catalogue) -> ShownFees | None:
 async def _story(request: Request, env: MerchantEnv, transaction_id: UUID) -> PaymentStory:
     db = request.services.db
     found = await store.get(db, env, transaction_id)
-    link = None if found is None else await link_store.get(db, env, found.payment_link_id)
-    if found is None or link is None:
-        raise NotFound
+    link = await link_store.get(db, env, found.payment_link_id)
     sources = [("transaction", found.id), *(("refund", one.id) for one in found.refunds)]
     if found.chargeback is not None:
         sources.append(("chargeback", found.chargeback.id))

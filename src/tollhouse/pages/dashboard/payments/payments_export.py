@@ -17,7 +17,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ValidationFailed
 from tollhouse.kernel.limits import COUNTED_ROWS_MAX
 from tollhouse.pages.dashboard.layout import render
-from tollhouse.payments.links.choices import method_labels, project_choices
+from tollhouse.payments.links.views import method_labels, project_choices
 from tollhouse.payments.transactions import payment_list_store
 from tollhouse.payments.transactions.payment_list import PaymentListFilter, PaymentRow, PaymentsQuery
 from tollhouse.platform.database.pool import Pool

@@ -28,19 +28,24 @@ from tollhouse.kernel.rails.provider import Payer
 from tollhouse.kernel.text import Text, Translatable, joined
 from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.ledger.books.store import get_balance
-from tollhouse.payments.links.errors import MethodUnavailable
-from tollhouse.payments.refunds import actions, network_fee, store
-from tollhouse.payments.refunds.destination import WINDOW, find_obstacle, find_payer
-from tollhouse.payments.refunds.errors import ReceiverRequired, RefundLimitReached, RefundNotAllowed
-from tollhouse.payments.refunds.new_refund import NewRefund
-from tollhouse.payments.refunds.preview import RefundPreview, preview_refund
-from tollhouse.payments.transactions import settlement
+from tollhouse.payments.links.model import MethodUnavailable
+from tollhouse.payments.refunds import actions, new_refund, store
+from tollhouse.payments.refunds.new_refund import (
+    WINDOW,
+    NewRefund,
+    ReceiverRequired,
+    RefundLimitReached,
+    RefundNotAllowed,
+    RefundPreview,
+    find_obstacle,
+    find_payer,
+    preview_refund,
+)
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import REFUND_REASONS, RefundReason, Transaction
-from tollhouse.transfers.conversions.errors import RateUnavailable
-from tollhouse.transfers.conversions.model import Exchange
+from tollhouse.transfers.conversions.model import Exchange, RateUnavailable
 from tollhouse.transfers.conversions.payments import price_of_one, was_converted
-from tollhouse.transfers.gate.errors import DailyLimitExceeded
+from tollhouse.transfers.gate.model import DailyLimitExceeded
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum, RefundTooLarge
 
 FIELDS = ("amount", "reason", "receiver", "external_id")
@@ -108,8 +113,6 @@ async def show_refund(
     """The amounts to confirm if `reviewed` and possible, else the form with what is wrong. Raises `NotFound`."""
     services = request.services
     payment = await transaction_store.get(services.db, env, transaction_id)
-    if payment is None:
-        raise NotFound
     preview: RefundPreview | None = None
     if reviewed:
         currency = services.catalogue.currencies[payment.currency]
@@ -142,8 +145,8 @@ async def _form_context(
     payer: Payer | None,
     refused: ApiError | None,
 ) -> dict[str, Any]:
-    floor_minor = await request.transact(lambda work: network_fee.floor_minor(work, payment))
-    fee_minor = network_fee.charged_minor(payment, request.services.catalogue)
+    floor_minor = await request.transact(lambda work: new_refund.floor_minor(work, payment))
+    fee_minor = new_refund.charged_minor(payment, request.services.catalogue)
     amounts = _amounts(
         payment.currency,
         request.services.catalogue,
@@ -258,7 +261,7 @@ class RefundPage(Struct, frozen=True, forbid_unknown_fields=True):
 async def show_form(request: Request, caller: Person, env: MerchantEnv, transaction_id: UUID, query: RefundPage) -> Response:
     """Show the form: everything that is left, or the values of a failed refund."""
     values = {"reason": "customer_request"}
-    earlier = None if query.again is None else await store.get(request.services.db, env, query.again)
+    earlier = None if query.again is None else await store.find(request.services.db, env, query.again)
     if earlier is not None and earlier.transaction_id == transaction_id:
         values = {
             "amount": request.services.catalogue.format_amount(earlier.amount_minor, earlier.currency),
@@ -291,7 +294,7 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv, transactio
 
     async def refund(work: Work) -> UUID:
         async def make() -> UUID:
-            current = await settlement.lock(work.tx, env, transaction_id)
+            current = await transaction_store.lock(work.tx, env, transaction_id)
             if str(current.version) != seen:
                 raise PaymentChanged(CHANGED)
             new = filled.new(request.services.catalogue.currencies[current.currency])

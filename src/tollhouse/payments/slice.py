@@ -1,0 +1,72 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.http.openapi_webhooks import EventSpec
+from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
+from tollhouse.payments.disputes import actions as dispute_jobs
+from tollhouse.payments.disputes import api as disputes_api
+from tollhouse.payments.links import api as links_api
+from tollhouse.payments.links import catalogue_api
+from tollhouse.payments.links.views import LinkView
+from tollhouse.payments.receipts import mails as receipt_mails
+from tollhouse.payments.receipts import store as receipts
+from tollhouse.payments.refunds import api as refunds_api
+from tollhouse.payments.refunds import jobs as refund_jobs
+from tollhouse.payments.transactions import api as transactions_api
+from tollhouse.payments.transactions import invariants_store, link_closing
+from tollhouse.payments.transactions.views import ChargebackView, RefundView, TransactionView
+
+EVENTS = (
+    EventSpec(
+        type="payment.succeeded",
+        description="A payment was credited: it is confirmed, or the merchant accepted the received amount.",
+        objects=(TransactionView,),
+    ),
+    EventSpec(
+        type="payment.failed",
+        description="A payment was declined, or its link was canceled before money was received.",
+        objects=(TransactionView,),
+    ),
+    EventSpec(
+        type="payment.expired",
+        description="A payment link expired without payment. The object is the latest transaction of the link, or "
+        "the link itself without one.",
+        objects=(TransactionView, LinkView),
+    ),
+    EventSpec(
+        type="payment.refund_required",
+        description="An amount was received that does not match: too little, too late, twice, after a cancellation or "
+        "in another asset. The merchant accepts or refunds it.",
+        objects=(TransactionView,),
+    ),
+    EventSpec(
+        type="payment.refunded",
+        description="A refund was paid to the customer; `data.refund` is the refund.",
+        objects=(TransactionView,),
+        beside={"refund": RefundView},
+    ),
+    EventSpec(
+        type="payment.chargeback",
+        description="A customer disputed a payment; `data.chargeback` is the dispute.",
+        objects=(TransactionView,),
+        beside={"chargeback": ChargebackView},
+    ),
+)
+SLICE = Slice(
+    operations=(
+        *links_api.OPERATIONS,
+        *catalogue_api.OPERATIONS,
+        *transactions_api.OPERATIONS,
+        *transactions_api.BALANCE_OPERATIONS,
+        *refunds_api.OPERATIONS,
+        *disputes_api.OPERATIONS,
+    ),
+    jobs=(
+        Job(CONTINUOUS_S, link_closing.close_links),
+        Job(CONTINUOUS_S, receipt_mails.send_waiting),
+        Job(CONTINUOUS_S, refund_jobs.submit_refunds),
+        Job(CONTINUOUS_S, dispute_jobs.deliver_responses),
+        Job(CONTINUOUS_S, dispute_jobs.expire_disputes),
+    ),
+    invariants=(*invariants_store.INVARIANTS, *receipts.INVARIANTS),
+    events=EVENTS,
+)
