@@ -1,4 +1,13 @@
 -- The schema after all migrations. Made by `just records`, compared by a test.
+CREATE FUNCTION public.adjustment_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN p_type = 'adjustment' AND p_code = 'rail:bank' AND EXISTS (
+        SELECT FROM operator_actions o
+        WHERE o.id = p_id AND o.action = 'balance_adjusted'
+          AND (o.mode, o.currency, o.amount_minor) = (p_mode, p_currency, -p_amount));
+END $$;
 CREATE FUNCTION public.balance_payments_let_leave() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -17,6 +26,24 @@ BEGIN
             USING ERRCODE = 'check_violation', CONSTRAINT = 'bank_entries_posted';
     END IF;
     RETURN NULL;
+END $$;
+CREATE FUNCTION public.bank_entry_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN p_type = 'bank_entry' AND p_code = 'rail:bank' AND EXISTS (
+        SELECT FROM bank_entries e
+        WHERE e.id = p_id AND e.side = 'credit' AND e.currency = p_currency AND p_amount <= e.amount_minor);
+END $$;
+CREATE FUNCTION public.bank_entry_part_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN p_code = 'rail:bank' AND EXISTS (
+        SELECT FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id LEFT JOIN bank_payouts b ON b.id = p.payout_id
+        WHERE p.id = p_id AND e.side = 'credit' AND e.currency = p_currency
+          AND ((p_type = 'bank_assignment' AND p_amount = p.amount_minor)
+               OR (p_type = 'bank_return_fee' AND p_amount = b.amount_minor - p.amount_minor)));
 END $$;
 CREATE FUNCTION public.bank_entry_parts_refuse_change() RETURNS trigger
     LANGUAGE plpgsql
@@ -84,6 +111,15 @@ BEGIN
         END IF;
     END IF;
     RETURN NEW;
+END $$;
+CREATE FUNCTION public.bitcoin_batch_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN p_type = 'network_fee' AND EXISTS (
+        SELECT FROM bitcoin_batches b
+        WHERE b.id = p_id AND b.status = 'confirmed'
+          AND (b.mode, 'BTC', 'rail:' || b.rail, b.expensed_fee_minor) = (p_mode, p_currency, p_code, p_amount));
 END $$;
 CREATE FUNCTION public.bitcoin_batches_enforce() RETURNS trigger
     LANGUAGE plpgsql
@@ -159,6 +195,15 @@ BEGIN
       AND (c.merchant_id, c.mode, c.transaction_id) = (t.merchant_id, t.mode, t.id) AND c.next_poll_at > NEW.updated_at;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.chain_payout_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN p_type = 'network_fee' AND EXISTS (
+        SELECT FROM chain_payouts p
+        WHERE p.id = p_id AND p.status IN ('completed', 'failed')
+          AND (p.mode, p.fee_currency, 'rail:' || p.rail, p.fee_minor) = (p_mode, p_currency, p_code, p_amount));
+END $$;
 CREATE FUNCTION public.chain_payouts_enforce() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -223,6 +268,14 @@ BEGIN
         RAISE EXCEPTION 'an exported payout keeps its nonce, and its fee only rises' USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     RETURN NEW;
+END $$;
+CREATE FUNCTION public.chargeback_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN p_type = 'chargeback' AND EXISTS (
+        SELECT FROM chargebacks c JOIN transactions p ON p.id = c.transaction_id
+        WHERE c.id = p_id AND (c.mode, c.currency, 'rail:' || p.rail) = (p_mode, p_currency, p_code) AND p_amount = c.amount_minor);
 END $$;
 CREATE FUNCTION public.chargebacks_enforce() RETURNS trigger
     LANGUAGE plpgsql
@@ -811,86 +864,32 @@ BEGIN
 END $$;
 CREATE FUNCTION public.ledger_refuse_unreleased() RETURNS trigger
     LANGUAGE plpgsql
-    AS $$
+    AS $_$
 DECLARE
     v_out record;
+    v_source record;
+    v_is_released boolean;
 BEGIN
     FOR v_out IN
         SELECT n.transaction_id, n.mode, n.currency, n.type, a.code, sum(n.amount) AS amount
         FROM posted n JOIN ledger_accounts a ON a.id = n.credit_account_id AND NOT a.guarded AND a.code LIKE 'rail:%'
         GROUP BY n.transaction_id, n.mode, n.currency, n.type, a.code
     LOOP
-        IF NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN outgoing_transfers o ON o.id = t.source_id AND o.kind = t.source_type
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode
-              AND (o.mode, o.currency, 'rail:' || o.rail) = (v_out.mode, v_out.currency, v_out.code)
-              AND o.released_at IS NOT NULL AND o.closed_at IS NULL
-              AND ((v_out.type = o.kind AND v_out.amount = o.amount_minor)
-                   OR (v_out.type = 'network_fee' AND o.kind = 'withdrawal'))
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN chargebacks c ON c.id = t.source_id
-            JOIN transactions p ON p.id = c.transaction_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'chargeback'
-              AND v_out.type = 'chargeback'
-              AND (c.mode, c.currency, 'rail:' || p.rail) = (v_out.mode, v_out.currency, v_out.code)
-              AND v_out.amount = c.amount_minor
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN bank_entries e ON e.id = t.source_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bank_entry'
-              AND v_out.type = 'bank_entry' AND v_out.code = 'rail:bank' AND e.side = 'credit'
-              AND e.currency = v_out.currency AND v_out.amount <= e.amount_minor
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN bank_entry_parts p ON p.id = t.source_id
-            JOIN bank_entries e ON e.id = p.entry_id
-            LEFT JOIN bank_payouts b ON b.id = p.payout_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bank_transfer'
-              AND v_out.code = 'rail:bank' AND e.side = 'credit' AND e.currency = v_out.currency
-              AND ((v_out.type = 'bank_assignment' AND v_out.amount = p.amount_minor)
-                   OR (v_out.type = 'bank_return_fee' AND v_out.amount = b.amount_minor - p.amount_minor))
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN operator_actions o ON o.id = t.source_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'adjustment'
-              AND v_out.type = 'adjustment' AND v_out.code = 'rail:bank' AND o.action = 'balance_adjusted'
-              AND (o.mode, o.currency, o.amount_minor) = (v_out.mode, v_out.currency, -v_out.amount)
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN payment_reversals v ON v.id = t.source_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'payment_reversal'
-              AND v_out.type = 'payment_reversal'
-              AND (v.mode, v.currency, 'rail:' || v.rail) = (v_out.mode, v_out.currency, v_out.code)
-              AND v_out.amount = v.unapplied_minor + v.lost_minor
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN chain_payouts p ON p.id = t.source_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'chain_payout'
-              AND v_out.type = 'network_fee' AND p.status IN ('completed', 'failed')
-              AND (p.mode, p.fee_currency, 'rail:' || p.rail, p.fee_minor)
-                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN rail_floats f ON f.id = t.source_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'rail_float'
-              AND v_out.type = 'rail_float'
-              AND (f.mode, f.currency, 'rail:' || f.rail, -f.amount_minor)
-                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN provider_balance_transactions b ON b.id = t.source_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'balance_transaction'
-              AND b.settled_at IS NOT NULL
-              AND (b.mode, b.currency, 'rail:' || b.rail) = (v_out.mode, v_out.currency, v_out.code)
-              AND v_out.amount = CASE v_out.type
-                  WHEN 'provider_fee' THEN b.fee_minor - CASE b.kind WHEN 'fee' THEN b.amount_minor ELSE 0 END
-                  WHEN 'provider_payout' THEN CASE b.kind WHEN 'payout' THEN -b.amount_minor END END
-        ) AND NOT EXISTS (
-            SELECT FROM ledger_transactions t JOIN bitcoin_batches b ON b.id = t.source_id
-            WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode AND t.source_type = 'bitcoin_batch'
-              AND v_out.type = 'network_fee' AND b.status = 'confirmed'
-              AND (b.mode, 'BTC', 'rail:' || b.rail, b.expensed_fee_minor)
-                  = (v_out.mode, v_out.currency, v_out.code, v_out.amount)
-        ) THEN
+        v_is_released := false;
+        SELECT t.source_type, t.source_id, k.released_by INTO v_source
+        FROM ledger_transactions t JOIN ledger_release_kinds k ON k.source_type = t.source_type
+        WHERE t.id = v_out.transaction_id AND t.mode = v_out.mode;
+        IF FOUND THEN
+            EXECUTE format('SELECT %I($1, $2, $3, $4, $5, $6, $7)', v_source.released_by) INTO v_is_released
+                USING v_source.source_type, v_source.source_id, v_out.type, v_out.mode, v_out.currency, v_out.code, v_out.amount;
+        END IF;
+        IF v_is_released IS NOT TRUE THEN
             RAISE EXCEPTION 'money does not leave by % without a released transfer', v_out.code
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'ledger_postings_outgoing';
         END IF;
     END LOOP;
     RETURN NULL;
-END $$;
+END $_$;
 CREATE FUNCTION public.ledger_refuse_unreleased_value() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -939,31 +938,20 @@ BEGIN
         WHERE c.id = p_client_id AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL;
 END
 $$;
-CREATE FUNCTION public.operator_action_allowed(p_action text, p_of_merchant boolean, p_has_reason boolean) RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION public.operator_actions_require_kind() RETURNS trigger
+    LANGUAGE plpgsql
     AS $$
-    SELECT CASE
-        WHEN p_action = ANY (ARRAY['merchant_suspended', 'merchant_reactivated', 'merchant_exported', 'project_approval_given',
-                                   'project_approved', 'withdrawal_approved', 'refund_approved', 'payout_approved',
-                                   'application_suspended', 'application_reactivated'])
-            THEN p_of_merchant
-        WHEN p_action = ANY (ARRAY['project_rejected', 'balance_adjusted', 'withdrawal_rejected', 'refund_rejected',
-                                   'payout_refused', 'payout_to_be_refused', 'payout_returned', 'second_factor_removed',
-                                   'merchant_erased'])
-            THEN p_of_merchant AND p_has_reason
-        WHEN p_action = ANY (ARRAY['operator_invited', 'operator_joined', 'operator_closed', 'statement_imported',
-                                   'batch_exported', 'person_exported', 'person_erased',
-                                   'bitcoin_batch_exported', 'bitcoin_batch_imported', 'bitcoin_batch_replaced',
-                                   'network_payouts_exported', 'network_payouts_imported'])
-            THEN NOT p_of_merchant
-        WHEN p_action = ANY (ARRAY['transfer_assigned', 'transfer_dismissed', 'transfer_matched', 'transfer_recorded_as_fee',
-                                   'transfer_written_off', 'transfer_reopened', 'transfer_taken_back', 'payouts_paused',
-                                   'payouts_resumed', 'position_limit_changed', 'rail_float_changed',
-                                   'bitcoin_batch_canceled'])
-            THEN NOT p_of_merchant AND p_has_reason
-        ELSE false
-    END
-$$;
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM operator_action_kinds k
+        WHERE k.action = NEW.action AND k.of_merchant = (NEW.merchant_id IS NOT NULL)
+          AND (NEW.reason IS NOT NULL OR NOT k.needs_reason)
+    ) THEN
+        RAISE EXCEPTION 'an action of operators is of a known kind, with the merchant and the reason that it needs'
+            USING ERRCODE = 'check_violation', TABLE = 'operator_actions', CONSTRAINT = 'operator_actions_allowed';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.operator_approvals_refuse_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1016,6 +1004,16 @@ BEGIN
         RAISE EXCEPTION 'money leaves only to saved recipients' USING ERRCODE = 'serialization_failure';
     END IF;
     RETURN NEW;
+END $$;
+CREATE FUNCTION public.outgoing_transfer_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM outgoing_transfers o
+        WHERE o.id = p_id AND o.kind = p_kind AND (o.mode, o.currency, 'rail:' || o.rail) = (p_mode, p_currency, p_code)
+          AND o.released_at IS NOT NULL AND o.closed_at IS NULL
+          AND ((p_type = o.kind AND p_amount = o.amount_minor) OR (p_type = 'network_fee' AND o.kind = 'withdrawal')));
 END $$;
 CREATE FUNCTION public.outgoing_transfers_let_leave() RETURNS trigger
     LANGUAGE plpgsql
@@ -1228,6 +1226,15 @@ BEGIN
                             THEN p_at ELSE completed_at END
     WHERE merchant_id = p_merchant AND mode = p_mode AND id = p_id;
 END $$;
+CREATE FUNCTION public.payment_reversal_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN p_type = 'payment_reversal' AND EXISTS (
+        SELECT FROM payment_reversals v
+        WHERE v.id = p_id AND (v.mode, v.currency, 'rail:' || v.rail) = (p_mode, p_currency, p_code)
+          AND p_amount = v.unapplied_minor + v.lost_minor);
+END $$;
 CREATE FUNCTION public.payment_status_at(p_status text, p_received bigint, p_link_status text, p_link_expires_at timestamp with time zone, p_at timestamp with time zone) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
@@ -1257,9 +1264,28 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'an approved live project changes only by approval' USING ERRCODE = 'integrity_constraint_violation';
 END $$;
+CREATE FUNCTION public.provider_balance_transaction_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM provider_balance_transactions b
+        WHERE b.id = p_id AND b.settled_at IS NOT NULL AND (b.mode, b.currency, 'rail:' || b.rail) = (p_mode, p_currency, p_code)
+          AND p_amount = CASE
+              WHEN p_type = 'provider_fee' THEN b.fee_minor - CASE WHEN b.kind = 'fee' THEN b.amount_minor ELSE 0 END
+              WHEN p_type = 'provider_payout' AND b.kind = 'payout' THEN -b.amount_minor END);
+END $$;
 CREATE FUNCTION public.quarter_hour(p_at timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$ SELECT date_bin('15 minutes', p_at, '2000-01-01Z'::timestamptz) $$;
+CREATE FUNCTION public.rail_float_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    AS $$
+BEGIN
+    RETURN p_type = 'rail_float' AND EXISTS (
+        SELECT FROM rail_floats f
+        WHERE f.id = p_id AND (f.mode, f.currency, 'rail:' || f.rail, -f.amount_minor) = (p_mode, p_currency, p_code, p_amount));
+END $$;
 CREATE TABLE public.refunds (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -1706,7 +1732,6 @@ CREATE TABLE public.operator_actions (
     client_id text,
     on_command_line boolean DEFAULT false NOT NULL,
     single_operator boolean DEFAULT false NOT NULL,
-    CONSTRAINT operator_actions_allowed CHECK ((public.operator_action_allowed(action, (merchant_id IS NOT NULL), (reason IS NOT NULL)) OR ((action = 'project_changes_approved'::text) AND (merchant_id IS NOT NULL)) OR ((action = 'project_changes_rejected'::text) AND (merchant_id IS NOT NULL) AND (reason IS NOT NULL)) OR ((action = ANY (ARRAY['withdrawal_approval_given'::text, 'refund_approval_given'::text])) AND (merchant_id IS NOT NULL)) OR ((action = ANY (ARRAY['adjustment_approved'::text, 'payout_refusal_approved'::text])) AND (merchant_id IS NOT NULL) AND (reason IS NOT NULL)) OR ((action = ANY (ARRAY['transfer_return_approved'::text, 'import_confirmed'::text])) AND (merchant_id IS NULL) AND (reason IS NOT NULL)))),
     CONSTRAINT operator_actions_amount CHECK (
 CASE action
     WHEN 'position_limit_changed'::text THEN ((currency IS NOT NULL) AND COALESCE((amount_minor > 0), true))
@@ -2287,14 +2312,6 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE FUNCTION public.webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    PERFORM webhook_events_record(
-        p_id, p_merchant, p_mode, p_type, p_source_type, p_source_id, p_sequence, p_body, p_url, p_destination_key,
-        p_source, p_saved_applies, p_at, p_held_for, NULL);
-END $$;
 CREATE FUNCTION public.webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval, p_request_id uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2337,14 +2354,6 @@ BEGIN
         INSERT INTO webhook_deliveries_later (event_id, merchant_id, mode, destination_key, run_at, trigger, held)
         VALUES (p_id, p_merchant, p_mode, v_destination_key, now() + p_held_for, v_trigger, true);
     END IF;
-END $$;
-CREATE FUNCTION public.webhook_events_record_balance(p_id uuid, p_merchant uuid, p_mode text, p_currency text, p_transaction_id uuid, p_entry_ids uuid[], p_template bytea, p_url text, p_destination_key bigint, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    PERFORM webhook_events_record_balance(
-        p_id, p_merchant, p_mode, p_currency, p_transaction_id, p_entry_ids, p_template, p_url, p_destination_key,
-        p_saved_applies, p_at, p_held_for, NULL);
 END $$;
 CREATE FUNCTION public.webhook_events_record_balance(p_id uuid, p_merchant uuid, p_mode text, p_currency text, p_transaction_id uuid, p_entry_ids uuid[], p_template bytea, p_url text, p_destination_key bigint, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval, p_request_id uuid) RETURNS void
     LANGUAGE plpgsql
@@ -3120,6 +3129,10 @@ CREATE TABLE public.ledger_daily_totals_state (
     added_until timestamp with time zone NOT NULL,
     CONSTRAINT ledger_daily_totals_state_the_only_check CHECK (the_only)
 );
+CREATE TABLE public.ledger_release_kinds (
+    source_type text NOT NULL,
+    released_by text NOT NULL
+);
 CREATE TABLE public.ledger_transaction_applications (
     transaction_id uuid NOT NULL,
     mode text NOT NULL,
@@ -3331,6 +3344,12 @@ CREATE TABLE public.oauth_requests (
     CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512)))
 );
+CREATE TABLE public.operator_action_kinds (
+    action text NOT NULL,
+    of_merchant boolean NOT NULL,
+    needs_reason boolean NOT NULL
+);
+COMMENT ON COLUMN public.operator_action_kinds.of_merchant IS 'whether the action names a merchant; others name none';
 CREATE TABLE public.operator_approvals (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -4399,6 +4418,8 @@ ALTER TABLE ONLY public.ledger_holds
     ADD CONSTRAINT ledger_holds_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.ledger_postings
     ADD CONSTRAINT ledger_postings_pkey PRIMARY KEY (transaction_id, line);
+ALTER TABLE ONLY public.ledger_release_kinds
+    ADD CONSTRAINT ledger_release_kinds_pkey PRIMARY KEY (source_type);
 ALTER TABLE ONLY public.ledger_transaction_applications
     ADD CONSTRAINT ledger_transaction_applications_pkey PRIMARY KEY (transaction_id);
 ALTER TABLE ONLY public.ledger_transactions
@@ -4427,6 +4448,8 @@ ALTER TABLE ONLY public.oauth_grants
     ADD CONSTRAINT oauth_grants_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_pkey PRIMARY KEY (id_hash);
+ALTER TABLE ONLY public.operator_action_kinds
+    ADD CONSTRAINT operator_action_kinds_pkey PRIMARY KEY (action);
 ALTER TABLE ONLY public.operator_actions
     ADD CONSTRAINT operator_actions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.operator_approvals
@@ -4923,6 +4946,7 @@ CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.value_releases FOR EACH S
 CREATE TRIGGER never_redirected BEFORE UPDATE OF id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words, receiver_bic, receiver_address ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_redirected BEFORE DELETE OR UPDATE ON public.deposit_addresses FOR EACH ROW EXECUTE FUNCTION public.deposit_addresses_refuse_change();
 CREATE TRIGGER never_renamed BEFORE UPDATE OF mode, currency, merchant_id, code, normal_side, guarded ON public.ledger_accounts FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER of_known_kind BEFORE INSERT ON public.operator_actions FOR EACH ROW EXECUTE FUNCTION public.operator_actions_require_kind();
 CREATE TRIGGER only_active_recipients BEFORE INSERT ON public.withdrawals FOR EACH ROW WHEN ((new.recipient_id IS NOT NULL)) EXECUTE FUNCTION public.withdrawals_refuse_inactive_recipient();
 CREATE TRIGGER only_saved_recipients BEFORE INSERT ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_refuse_unsaved();
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();

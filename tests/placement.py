@@ -42,9 +42,11 @@ OWNED: Mapping[str, str] = {
 REFERENCE = {
     "conversion_prices",
     "currency_scales",
+    "ledger_release_kinds",
     "merchants",
     "oauth_clients",
     "oauth_grant_cutoffs",
+    "operator_action_kinds",
     "price_rejections",
     "scope_bits",
     "state_transitions",

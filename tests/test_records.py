@@ -12,7 +12,7 @@ from tests.tables import statements
 from tollhouse.instance.database import embedded
 
 MIGRATIONS = Path(__file__).parent.parent / "src" / "tollhouse" / "platform" / "migrations"
-GROWN = ("ledger_refuse_unreleased", "operator_action_allowed", "chain_payouts_enforce", "chargebacks_enforce")
+GROWN = ("chain_payouts_enforce", "chargebacks_enforce")
 """Functions that migrations replace as a whole to add to them."""
 NAMED = re.compile(r"(?:FROM|JOIN) (\w+)|'(\w+)'")
 

@@ -171,6 +171,18 @@ DAMAGE = {
         "I22 .* transitions withdrawals.failed is not ours",
         "INSERT INTO state_transitions VALUES ('withdrawals', 'failed', 'approved')",
     ),
+    "money that leaves for another reason": (
+        "I22 .* release test is not ours",
+        "INSERT INTO ledger_release_kinds VALUES ('test', 'outgoing_transfer_lets_leave')",
+    ),
+    "a source that another function lets leave": (
+        "I22 .* release chargeback was changed",
+        "UPDATE ledger_release_kinds SET released_by = 'texteq' WHERE source_type = 'chargeback'",
+    ),
+    "an action that needs no reason": (
+        "I22 .* action balance_adjusted was changed",
+        "UPDATE operator_action_kinds SET needs_reason = false WHERE action = 'balance_adjusted'",
+    ),
     "a trigger too many": (
         "I22 .* trigger withdrawals.more is not ours",
         "CREATE TRIGGER more AFTER UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change()",

@@ -11,6 +11,10 @@ from tests.pages.console.commands import operator
 from tests.running import Service
 from tollhouse.accounts.approvals.model import Action
 
+INSERT_ACTION = (
+    "INSERT INTO operator_actions (id, operator, action, merchant_id, subject_id, reason, at)"
+    " VALUES (gen_random_uuid(), 'x', $1, $2::uuid, $3::uuid, $4, now())"
+)
 KEPT = "SELECT action, operator, reason, merchant_id::text FROM operator_actions WHERE client_id = $1 ORDER BY at, id"
 SCOPE = "account:read offline_access"
 NOBODYS = "thc_0000000000000000000000"
@@ -109,11 +113,20 @@ async def test_suspending_an_owner_ends_what_waits_for_consent(olga: Actor, bob:
 
 
 async def test_the_database_takes_every_action_and_refuses_half_an_action(bob: Actor) -> None:
-    [row] = await bob.sql(
-        "SELECT prosrc || pg_get_constraintdef(c.oid) AS rule FROM pg_proc, pg_constraint c"
-        " WHERE proname = 'operator_action_allowed' AND conname = 'operator_actions_allowed'"
-    )
-    assert all(f"'{action}'" in row["rule"] for action in get_args(Action))
+    kinds = {row["action"]: row for row in await bob.sql("SELECT * FROM operator_action_kinds")}
+    assert set(get_args(Action)) <= set(kinds)
+    for kind in (*kinds.values(), {"action": "anything", "of_merchant": True, "needs_reason": False}):
+        is_known = kind["action"] in kinds
+        other = None if kind["of_merchant"] else bob.merchant_id  # a merchant where none belongs, or none where one does
+        for merchant_id, reason in ((other, "Reason"), *([(bob.merchant_id, "Reason")] if not is_known else ())):
+            with pytest.raises(asyncpg.CheckViolationError) as refused:
+                await bob.sql(INSERT_ACTION, kind["action"], merchant_id, bob.merchant_id, reason)
+            assert refused.value.constraint_name == "operator_actions_allowed", kind["action"]
+        if kind["needs_reason"]:
+            merchant_id = bob.merchant_id if kind["of_merchant"] else None
+            with pytest.raises(asyncpg.CheckViolationError) as refused:
+                await bob.sql(INSERT_ACTION, kind["action"], merchant_id, bob.merchant_id, None)
+            assert refused.value.constraint_name == "operator_actions_allowed", kind["action"]
     app = await application(bob)
     for action, client_id, reason in (
         ("application_suspended", app.client_id, None),

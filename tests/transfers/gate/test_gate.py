@@ -301,11 +301,44 @@ async def test_in_test_mode_the_simulator_is_the_operator_too(alice: Actor) -> N
 
 
 NETWORK_FEE = """
-    SELECT position('chain_payout' IN prosrc) > 0 AS allows FROM pg_proc WHERE proname = 'ledger_refuse_unreleased'
+    SELECT EXISTS (SELECT FROM ledger_release_kinds WHERE source_type = 'chain_payout') AS allows
 """
 
 
 async def test_fees_of_networks_pass_the_gate(services: Services) -> None:
-    """Those of payouts on chains that ended: `tests/rails/evm` books them. A later version of the function keeps this."""
+    """Those of payouts on chains that ended: `tests/rails/evm` books them."""
     [row] = await services.db.fetch(NETWORK_FEE)
     assert row["allows"]
+
+
+WITHOUT_FUNCTION = """
+    SELECT source_type FROM ledger_release_kinds
+    WHERE to_regprocedure(format('%I(text, uuid, text, text, text, text, numeric)', released_by)) IS NULL
+"""
+UNKNOWN_SOURCE = """
+    WITH source AS (
+        INSERT INTO ledger_transactions (id, mode, kind, source_type, source_id, created_at)
+        VALUES (gen_random_uuid(), 'live', 'adjustment', $1, gen_random_uuid(), now()) RETURNING id
+    )
+    INSERT INTO ledger_postings (transaction_id, line, type, mode, currency, debit_account_id, credit_account_id, amount)
+    SELECT source.id, 1, 'adjustment', 'live', 'EUR', equity.id, rail.id, 100
+    FROM source, ledger_accounts equity, ledger_accounts rail
+    WHERE (equity.code, equity.mode, equity.currency) = ('equity:adjustment', 'live', 'EUR')
+      AND (rail.code, rail.mode, rail.currency) = ('rail:bank', 'live', 'EUR')
+"""
+ACCOUNTS = """
+    INSERT INTO ledger_accounts (mode, currency, merchant_id, code, normal_side, guarded)
+    SELECT 'live', 'EUR', NULL, code, ledger_normal_side(false, code), false
+    FROM unnest(ARRAY['equity:adjustment', 'rail:bank']) code
+    ON CONFLICT DO NOTHING
+"""
+
+
+async def test_every_kind_of_source_has_its_function_and_others_let_nothing_leave(services: Services) -> None:
+    assert await services.db.fetch(WITHOUT_FUNCTION) == []
+    await services.db.execute(ACCOUNTS)
+    kinds = [row["source_type"] for row in await services.db.fetch("SELECT source_type FROM ledger_release_kinds")]
+    for kind in (*kinds, "test", "payment"):
+        with pytest.raises(asyncpg.CheckViolationError) as refused:
+            await services.db.execute(UNKNOWN_SOURCE, kind)
+        assert refused.value.constraint_name == "ledger_postings_outgoing", kind

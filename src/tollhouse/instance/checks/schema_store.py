@@ -1,4 +1,4 @@
-"""Compare what the migrations create with the database: columns, constraints, indexes, triggers, functions, transitions."""
+"""Compare what the migrations create with the database: columns, constraints, indexes, triggers, functions, rules."""
 
 from importlib import resources
 
@@ -35,6 +35,11 @@ OBJECTS = """
     UNION ALL
     SELECT format('transitions %s.%s', record, from_status), string_agg(to_status, ' ' ORDER BY to_status COLLATE "C")
     FROM state_transitions GROUP BY record, from_status
+    UNION ALL
+    SELECT format('release %s', source_type), released_by FROM ledger_release_kinds
+    UNION ALL
+    SELECT format('action %s', action), format('of_merchant %s, needs_reason %s', of_merchant, needs_reason)
+    FROM operator_action_kinds
     ORDER BY 1
 """
 # Includes partitions and the triggers of foreign keys.
@@ -47,7 +52,7 @@ MAJOR = "SELECT current_setting('server_version_num')::int / 10000"
 WRITTEN_BY_SERVER = ("constraint", "trigger", "index")
 """Definitions as the server prints them, which may differ in another version."""
 
-NEVER_ADDED = ("trigger", "transitions")
+NEVER_ADDED = ("trigger", "transitions", "release", "action")
 """Others may be added, such as an index of the operator's."""
 
 
@@ -58,7 +63,7 @@ async def record(tx: Tx) -> str:
 
 
 async def damage(tx: Tx) -> list[str]:
-    """A line for each missing or different object, each extra trigger or transition, and each disabled trigger."""
+    """A line for each missing or different object, each extra trigger or rule, and each disabled trigger."""
     text = resources.files("tollhouse.instance.checks").joinpath(RECORD).read_text("utf-8")
     head, *lines = text.splitlines()
     made = dict(line.split("\t", 1) for line in lines)

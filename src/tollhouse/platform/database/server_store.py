@@ -43,7 +43,8 @@ STANDBY_PROGRESS = """
 MISSING_PRIVILEGES = """
     WITH relations AS (
         SELECT oid, format('public.%I', relname) AS name, relkind = 'S' AS is_sequence,
-               relname IN ('schema_migrations', 'state_transitions') AS is_read_only,
+               relname IN ('schema_migrations', 'state_transitions', 'ledger_release_kinds',
+                           'operator_action_kinds') AS is_read_only,
                has_table_privilege($1, oid, 'SELECT') AS reads,
                CASE WHEN relkind = 'S' THEN has_sequence_privilege($1, oid, 'USAGE')
                     ELSE has_table_privilege($1, oid, 'INSERT') AND has_table_privilege($1, oid, 'UPDATE')
