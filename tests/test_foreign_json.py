@@ -22,7 +22,7 @@ OWN = {
     "pages/console/overview_store.py", "pages/console/store.py", "payments/disputes/store.py",
     "accounts/environments/payment_settings.py", "accounts/mail/store.py",
     "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_responses_store.py",
-    "webhooks/endpoints/store.py", "rails/bank/withdrawals_store.py", "platform/database/records.py",
+    "webhooks/endpoints/store.py", "rails/bank/orders_store.py", "platform/database/records.py",
     "kernel/text.py",
     "instance/personal_data/persons.py",  # columns of our own tables
     "instance/api/reference.py", "http/openapi_schemas.py", "kernel/catalogue/provider_fields.py",

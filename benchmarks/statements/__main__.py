@@ -31,7 +31,6 @@ from tollhouse.instance.database import embedded
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import Settings
 from tollhouse.rails.bank import imports
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 SECONDS_MAX, MEMORY_MB_MAX = 60, 200
 CHUNK = 500
@@ -108,9 +107,9 @@ def memory_mb() -> float:
 async def measure(services: Services, import_id: UUID) -> Took:
     """Import a file that was uploaded."""
     begun = time.perf_counter()
-    await imports.advance(ACCOUNT, BANK_PORTS, services)
+    await imports.advance(ACCOUNT, services)
     read_s = time.perf_counter() - begun
-    ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, services)
+    ended = await imports.finish(import_id, ACCOUNT, services)
     imports.ensure_imported(ended)
     return Took(read_s, time.perf_counter() - begun - read_s, ended.entries, memory_mb())
 

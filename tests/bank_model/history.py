@@ -15,8 +15,8 @@ from tests.rails.bank.camt import Line, paid, statement
 from tests.rails.bank.steps import Bank, euros, offer, withdrawn
 from tests.rails.bank.test_payouts import back, left
 from tests.rails.bank.test_statement_chain import balances
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.rails.bank import actions
-from tollhouse.rails.bank.model import BankRefusedError
 
 OPENING = 100_000
 FIRST_DAY = date(2026, 1, 1)
@@ -148,7 +148,7 @@ class Player:
         else:
             raw = statement(*lines, opening=opening, on=self.day)
         if how == "gap" and self.books.accounts:
-            with pytest.raises(BankRefusedError, match="A statement is missing"):
+            with pytest.raises(OperatorRefusedError, match="A statement is missing"):
                 await self.bank.shows(Line(1, day=self.day), opening=opening + 7, on=self.day + timedelta(days=1))
         await asyncio.gather(*(self.bank.brings(raw) for _ in range(2 if how == "at once" else 1)))
         if how == "twice":

@@ -31,9 +31,9 @@ from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.rails.provider import Attempt, Observation
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.rails import chain_health, chain_jobs
+from tollhouse.rails.chains import following
 from tollhouse.rails.chains.model import BlockId, Cursor, Deposit
-from tollhouse.rails.evm import deposits_store, payout_health
+from tollhouse.rails.evm import deposits_store, jobs
 from tollhouse.rails.evm.network.blocks import Header, Tip
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.reports import Reporter
@@ -42,6 +42,7 @@ from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy, Signin
 from tollhouse.rails.evm.signer.rules import Signer
 from tollhouse.rails.evm.signer.server import serve
 from tollhouse.rails.evm.signer.wallet import Wallet, create_mnemonic
+from tollhouse.rails.evm.watcher import look
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 from tollhouse.transfers.gate import gate
 
@@ -147,9 +148,9 @@ async def offered(
         group.create_task(serve(signer, signer.policy.socket, stop))
         while not await is_listening(payouts.signer, network.name):
             await asyncio.sleep(0.01)
-        await chain_jobs.watch_once(services, network, clock.now())
-        await payout_health.measure(payouts, clock.now())
-        await chain_health.refresh(services)
+        await following.watch_once(services, network, look, clock.now())
+        await jobs.measure(payouts, clock.now())
+        await following.refresh(services)
         yield
         stop.set()
 

@@ -35,12 +35,12 @@ from tollhouse.platform.database.replica import Replica
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log.events import log
 from tollhouse.platform.settings.config import Settings
-from tollhouse.rails import chain_health
 from tollhouse.rails import settings as rail_settings
 from tollhouse.rails.bank.files.transfer import BankTransfer, bank_account
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
 from tollhouse.rails.cards.stripe.cards import StripeCards
 from tollhouse.rails.cards.stripe.client import read_account
+from tollhouse.rails.chains import following
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import BitcoinSettings, EvmSettings, StripeSettings
@@ -130,8 +130,8 @@ def build(services: Services, tracing: "Tracing | None" = None, *, serves_metric
         passwords.common()
         recorder.start()
         if services.rails.of(ChainNetwork):
-            await chain_health.refresh(services)
-            watching.append(asyncio.create_task(chain_health.keep_refreshed(services)))
+            await following.refresh(services)
+            watching.append(asyncio.create_task(following.keep_refreshed(services)))
         if has_metrics:
             watching.append(asyncio.create_task(worker.sample_pools((services.db,))))
         if serves_metrics and has_metrics:

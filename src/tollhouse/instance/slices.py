@@ -20,8 +20,10 @@ from tollhouse.payments.slice import SLICE as PAYMENTS
 from tollhouse.platform.database.invariants import Invariant
 from tollhouse.rails.balances.slice import SLICE as RAIL_BALANCES
 from tollhouse.rails.bank.slice import SLICE as BANK
+from tollhouse.rails.bitcoin.slice import SLICE as BITCOIN
 from tollhouse.rails.cards.slice import SLICE as CARDS
-from tollhouse.rails.chain_slice import SLICE as CHAINS
+from tollhouse.rails.chains.slice import SLICE as CHAINS
+from tollhouse.rails.evm.slice import SLICE as EVM
 from tollhouse.rails.sandbox.slice import SLICE as SANDBOX
 from tollhouse.transfers.slice import SLICE as TRANSFERS
 from tollhouse.webhooks.delivery.slice import SLICE as EVENTS
@@ -35,6 +37,8 @@ SLICES: Sequence[Slice] = (
     PAYMENTS,
     SANDBOX,
     CHAINS,
+    EVM,
+    BITCOIN,
     CARDS,
     RAIL_BALANCES,
     TRANSFERS,

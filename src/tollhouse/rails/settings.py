@@ -49,9 +49,10 @@ EvmAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 CurrencyCode = Annotated[str, Meta(pattern="^[A-Z0-9]{2,12}$")]
 Network = Literal["main", "test", "testnet4", "signet", "regtest"]
 """Bitcoin's networks, as a node names them."""
-BlockWithin = Annotated[int, Meta(ge=60, le=7 * 86_400)]
 Digits = Annotated[str, Meta(pattern=r"^[0-9]{1,20}(\.[0-9]{1,36})?$")]
 """An amount as people write it: 0.05"""
+ExplorerUrl = Annotated[str, Meta(pattern=r"^https://[^\s{}]*\{tx\}[^\s{}]*$", max_length=300)]
+"""Where people look a transaction up: `{tx}` stands for its hash."""
 
 
 class TokenSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,16 +62,25 @@ class TokenSettings(Struct, frozen=True, forbid_unknown_fields=True):
     decimals: Annotated[int, Meta(ge=0, le=36)]
 
 
-ExplorerUrl = Annotated[str, Meta(pattern=r"^https://[^\s{}]*\{tx\}[^\s{}]*$", max_length=300)]
-"""Where people look a transaction up: `{tx}` stands for its hash."""
+class NodeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A network through a node of the operator. `node_url` and `xpub` are needed by the worker only.
+
+    A transfer that is in a block `block_within_s` after it was seen first counts as of that moment, otherwise as of its
+    block.
+    """
+
+    node_url: str | None = None
+    node_url_file: str | None = None
+    xpub: str | None = None
+    block_within_s: Annotated[int, Meta(ge=60, le=7 * 86_400)] = BLOCK_WITHIN_S
+    explorer_url: ExplorerUrl | None = None
 
 
-class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="evm"):
-    """A network of Ethereum's kind, through a node of the operator.
+class EvmSettings(NodeSettings, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="evm"):
+    """A network of Ethereum's kind.
 
-    `node_url` and `xpub` are needed by the worker only. `xpub` is the extended public key whose children are the deposit
-    addresses (BIP 44: m/44'/60'/0'/0). A payment is final as the chain says, or with a number of confirmations. A transfer
-    that is in a block `block_within_s` after it was seen first counts as of that moment, otherwise as of its block.
+    `xpub` is the extended public key whose children are the deposit addresses (BIP 44: m/44'/60'/0'/0). A payment is final
+    as the chain says, or with a number of confirmations.
     `signer_socket` is that of `tollhouse signer`. With `offline_wallet`, the address of a wallet whose signer has no
     connection, operators export and import files instead. Without both nothing is paid out. A payout in no block after
     `replace_after_s` is replaced by one whose fee is `replacement_rise_percent` higher, up to `fee_per_gas_max_gwei`.
@@ -79,13 +89,9 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     """
 
     chain_id: Annotated[int, Meta(ge=1, le=2**53)]
-    node_url: str | None = None
-    node_url_file: str | None = None
-    xpub: str | None = None
     coin: CurrencyCode = "ETH"
     tokens: dict[CurrencyCode, TokenSettings] = {}
     finality: Literal["finalized"] | Annotated[int, Meta(ge=1, le=10_000)] = FINALIZED
-    block_within_s: BlockWithin = BLOCK_WITHIN_S
     poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 4
     tip_age_max_s: Annotated[int, Meta(ge=1)] = 600
     signer_socket: str | None = None
@@ -96,7 +102,6 @@ class EvmSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True,
     sweep_above: dict[CurrencyCode, Digits] = {}
     sweep_fee_per_gas_max_gwei: Annotated[int, Meta(ge=1, le=1_000_000)] = 30
     sweep_reserve: Digits = "0"
-    explorer_url: ExplorerUrl | None = None
 
 
 class StripeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="stripe"):
@@ -113,32 +118,25 @@ class StripeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     takes_test_payments: bool = False
 
 
-class BitcoinSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="bitcoin"):
-    """Bitcoin, through a node of the operator with a watch-only wallet.
+class BitcoinSettings(NodeSettings, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="bitcoin"):
+    """Bitcoin, through a node with a watch-only wallet.
 
-    `node_url` and `xpub` are needed by the worker only. `xpub` is the public key of a native SegWit account (BIP 84), also
-    written as zpub. `fingerprint` is that of the wallet's master key, by which signers find their key, and
-    `account_path` the way from it to the account. A payment counts with `confirmations`; up to `small_up_to_minor` satoshis,
-    `small_confirmations` suffice for all transfers of a payment together. A transfer that is in a block `block_within_s`
-    after it was seen first counts as of that moment, otherwise as of its block. Payouts wait while the network fee is above
-    `fee_rate_max`, in satoshis per virtual byte.
+    `xpub` is the public key of a native SegWit account (BIP 84), also written as zpub. `fingerprint` is that of the wallet's
+    master key, by which signers find their key, and `account_path` the way from it to the account. A payment counts with
+    `confirmations`; up to `small_up_to_minor` satoshis, `small_confirmations` suffice for all transfers of a payment
+    together. Payouts wait while the network fee is above `fee_rate_max`, in satoshis per virtual byte.
     """
 
     network: Network
-    node_url: str | None = None
-    node_url_file: str | None = None
     wallet: Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")] = "tollhouse"
-    xpub: str | None = None
     fingerprint: Annotated[str, Meta(pattern="^[0-9a-fA-F]{8}$")] | None = None
     account_path: Annotated[str, Meta(pattern="^([0-9]{1,10}['h]?/){0,9}[0-9]{1,10}['h]?$")] | None = None
     confirmations: Annotated[int, Meta(ge=1, le=100)] = 2
     small_confirmations: Annotated[int, Meta(ge=1, le=100)] = 1
     small_up_to_minor: Annotated[int, Meta(ge=0, le=2**53)] = 0
-    block_within_s: BlockWithin = BLOCK_WITHIN_S
     poll_interval_s: Annotated[int, Meta(ge=1, le=600)] = 10
     tip_age_max_s: Annotated[int, Meta(ge=1)] = 10_800
     fee_rate_max: Annotated[int, Meta(ge=1, le=10_000)] = 200
-    explorer_url: ExplorerUrl | None = None
 
 
 RailSettings = EvmSettings | BitcoinSettings | StripeSettings
@@ -234,7 +232,7 @@ def _bitcoin_errors(name: str, rail: BitcoinSettings, found: Mapping[str, RailSe
         yield "small_confirmations is larger than confirmations"
 
 
-def _node_errors(rail: EvmSettings | BitcoinSettings) -> Iterator[str]:
+def _node_errors(rail: NodeSettings) -> Iterator[str]:
     if rail.node_url is not None and rail.node_url_file is not None:
         yield "node_url and node_url_file are both set"
     try:

@@ -9,8 +9,8 @@ from tests.rails.bank.test_payouts import back
 from tollhouse.ledger.accounting.model import AccountTotal
 from tollhouse.ledger.books.model import bank_account
 from tollhouse.rails.bank import actions
+from tollhouse.rails.bank.accounts_store import OpenItems, Reconciliation
 from tollhouse.rails.bank.reconciliation import reconcile, reconcile_currency
-from tollhouse.rails.bank.reconciliation_model import OpenItems, Reconciliation
 
 
 async def reconciled(bank: Bank) -> Reconciliation:

@@ -13,7 +13,6 @@ from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.pages.console import rail_pages
-from tollhouse.rails import refused_payouts_store
 from tollhouse.rails.chains import store
 from tollhouse.rails.chains import store as chains_store
 from tollhouse.rails.evm import payouts_store
@@ -97,7 +96,7 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
     assert "Done: payout to be refused" in refused
     assert "Will be refused" in refused
     assert "<option" not in refused
-    assert [one.reason for one in await refused_payouts_store.list_to_refuse(db, 5)] == ["Blocked"]
+    assert [one.reason for one in await payouts_store.list_to_refuse(db, 5)] == ["Blocked"]
     for words in (
         *("21,000,123", "21,000,059", "180", WALLET, RECEIVER, "2.50 ETH", "2 gwei", "Too little"),
         "A deposit address does not belong to the extended public key.",

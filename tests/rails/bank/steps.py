@@ -21,8 +21,8 @@ from tollhouse.rails.bank import accounts_store, actions, imports, payouts, payo
 from tollhouse.rails.bank.accounts import net_minor
 from tollhouse.rails.bank.files.batch import Batch
 from tollhouse.rails.bank.files.transfer import BankAccount
-from tollhouse.rails.bank.model import AccountKey, BookedAccount, Decided, Imported, ListedPayout, ListedTransfer
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.bank.model import AccountKey, BookedAccount, Imported, ListedPayout, ListedTransfer
+from tollhouse.rails.batches.model import Decided
 from tollhouse.transfers.withdrawals import changes as withdrawal_changes
 from tollhouse.transfers.withdrawals import store as withdrawals_store
 from tollhouse.transfers.withdrawals.jobs import advance_withdrawals
@@ -55,22 +55,22 @@ class Bank:
 
     async def brings(self, raw: bytes) -> Imported:
         """This file is imported."""
-        return (await imports.import_file(raw, ACCOUNT, BANK_PORTS, context(), self.services)).imported
+        return (await imports.import_file(raw, ACCOUNT, context(), self.services)).imported
 
     async def brings_confirmed(self, raw: bytes) -> Imported:
         """This file is imported, when a second operator has confirmed it if it has statements without balances."""
         import_id = await imports.upload(raw, ACCOUNT, context(), self.services)
-        ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, self.services)
+        ended = await imports.finish(import_id, ACCOUNT, self.services)
         if ended.status == "unconfirmed":
             await self.confirm(import_id, "otto@house.example")
-            ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, self.services)
+            ended = await imports.finish(import_id, ACCOUNT, self.services)
         imports.ensure_imported(ended)
         return ended.imported
 
     async def confirm(self, import_id: UUID, name: str, *, command: bool = False) -> Decided:
         """An operator confirms a file."""
         by = OperatorContext(name, clock.now(), "Compared with the account", on_command_line=command)
-        return await self.services.transact(lambda work: imports.confirm(work, import_id, BANK_PORTS, by), by.at)
+        return await self.services.transact(lambda work: imports.confirm(work, import_id, by), by.at)
 
     async def waiting(self, words: str) -> list[ListedTransfer]:
         """The transfers with these words that nobody could place."""
@@ -83,31 +83,27 @@ class Bank:
     async def assign(self, transfer_id: UUID, reference: str) -> Decided:
         """The operator knows what it pays."""
         asked = context("Asked the customer")
-        return await self.services.transact(
-            lambda work: actions.assign(work, transfer_id, reference, BANK_PORTS, asked), asked.at
-        )
+        return await self.services.transact(lambda work: actions.assign(work, transfer_id, reference, asked), asked.at)
 
     async def dismiss(self, transfer_id: UUID) -> Decided:
         """The operator knows that it is no business of ours."""
         fee = context("Fee of the bank")
-        return await self.services.transact(lambda work: actions.dismiss(work, transfer_id, BANK_PORTS, fee), fee.at)
+        return await self.services.transact(lambda work: actions.dismiss(work, transfer_id, fee), fee.at)
 
     async def decide(self, action: Callable[..., Awaitable[Decided]], transfer_id: UUID, *args: Any) -> Decided:
         """The operator decides about a transfer by one of the actions."""
         by = context("As the bank explained")
-        return await self.services.transact(lambda work: action(work, transfer_id, *args, BANK_PORTS, by), by.at)
+        return await self.services.transact(lambda work: action(work, transfer_id, *args, by), by.at)
 
     async def payouts(self) -> dict[str, ListedPayout]:
         """What leaves, by id."""
-        listed = await self.services.db.transact(
-            lambda tx: payouts.listed(tx, BANK_PORTS, None, clock.now(), self.services.catalogue)
-        )
+        listed = await self.services.db.transact(lambda tx: payouts.listed(tx, None, clock.now(), self.services.catalogue))
         return {str(one.id): one for one in listed}
 
     async def export(self, *payout_ids: str, account: BankAccount = ACCOUNT) -> Batch:
         """The operator takes these payouts to the bank."""
         wanted, by = [UUID(one) for one in payout_ids], context()
-        return await self.services.transact(lambda work: payouts.export(work, account, wanted, BANK_PORTS, by), by.at)
+        return await self.services.transact(lambda work: payouts.export(work, account, wanted, by), by.at)
 
     async def export_again(self, batch_id: UUID) -> Batch | None:
         """The batch, once more."""
@@ -116,9 +112,7 @@ class Bank:
     async def refuse(self, payout_id: str) -> Decided:
         """The operator keeps a payout here."""
         closed = context("Account closed")
-        return await self.services.transact(
-            lambda work: payouts.refuse(work, UUID(payout_id), BANK_PORTS, closed), closed.at
-        )
+        return await self.services.transact(lambda work: payouts.refuse(work, UUID(payout_id), closed), closed.at)
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from tests.rails.bank.camt import BIC, CUSTOMER_IBAN, HOLDER, IBAN, paid, read, 
 from tests.rails.bank.steps import ACCOUNT, Bank, offer
 from tests.rails.contract import RailContract
 from tests.running import CATALOGUE, KEY, Service
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.instance import main
 from tollhouse.kernel.environment import MerchantEnv
@@ -24,7 +25,6 @@ from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import Transaction
 from tollhouse.platform.settings import config
 from tollhouse.rails.bank.files.transfer import BankAccount, BankTransfer, bank_account, reference_of
-from tollhouse.rails.bank.model import BankRefusedError
 
 EURO_ATTEMPT = Attempt(UUID("019a0000-0000-7000-8000-000000000000"), "sepa:EUR", "EUR", 1_050)
 
@@ -81,7 +81,7 @@ class TestBankTransfer(RailContract):
     async def _import(self, services: Services, seen: Observation) -> Transaction | None:
         try:
             done = await Bank(services).brings_confirmed(shown(seen))
-        except BankRefusedError:
+        except OperatorRefusedError:
             assert seen.currency not in CATALOGUE.currencies
             return None
         if done.placed == 0:

@@ -17,6 +17,7 @@ from tests.pages.console.operator_pages import signed_in_operator
 from tests.rails.bank.camt import Line
 from tests.rails.bank.steps import Bank, earned, euros, offer, payment, withdrawn
 from tests.running import Service
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.instance.doctor import store as doctor_store
 from tollhouse.kernel import clock
@@ -25,8 +26,6 @@ from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.settings import config
 from tollhouse.rails.bank import channel, channel_store
 from tollhouse.rails.bank.files.batch import write
-from tollhouse.rails.bank.model import BankRefusedError
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
 from tollhouse.transfers.gate import pauses_store
 from tollhouse.transfers.gate.model import Pause
 
@@ -140,13 +139,13 @@ async def test_statements_of_the_bank_are_fetched_and_imported_whatever_their_or
     written_before(folders.path / "new" / "b-early.xml", early)
     written_before(folders.path / "new" / "a-late.xml", late)
     (folders.path / "inbox" / "c-half.xml").write_bytes(early[:100])  # the bank's program is still writing it
-    await channel.fetch(folders.services, BANK_PORTS)
+    await channel.fetch(folders.services)
     assert (await payment(alice, first_id))["status"] == (await payment(alice, second_id))["status"] == "succeeded"
     assert [one.name for one in sorted((folders.path / "inbox" / "done").iterdir())] == ["a-late.xml", "b-early.xml"]
     assert (folders.path / "inbox" / "c-half.xml").exists()
     assert folders.calls == [f"fetch {folders.path / 'inbox'}"]
     assert not {"DATABASE_URL", "TOLLHOUSE_SECRET_KEYS"} & set((folders.path / "environment").read_text().split())
-    await channel.fetch(folders.services, BANK_PORTS)  # the program is called every quarter of an hour
+    await channel.fetch(folders.services)  # the program is called every quarter of an hour
     assert len(folders.calls) == 1
     assert (await channel_store.fetches(folders.services.db)).error is None
     [row] = await alice.sql("SELECT uploaded_by FROM bank_imports ORDER BY id DESC LIMIT 1")
@@ -155,7 +154,7 @@ async def test_statements_of_the_bank_are_fetched_and_imported_whatever_their_or
 
 async def test_a_file_that_is_no_statement_is_put_aside_with_the_reason(folders: Folders) -> None:
     folders.put("strange.xml", b"<html/>")
-    await channel.import_inbox(folders.services, folders.path / "inbox", BANK_PORTS)
+    await channel.import_inbox(folders.services, folders.path / "inbox")
     failed = folders.path / "inbox" / "failed"
     assert (failed / "strange.xml").read_bytes() == b"<html/>"
     assert "camt.053" in (failed / "strange.xml.txt").read_text()
@@ -166,7 +165,7 @@ async def test_a_file_is_put_aside_beside_others_of_its_name(folders: Folders) -
     names = ("strange.xml", "strange.xml", "strange.xml.txt")
     for number, name in enumerate(names):
         folders.put(name, b"<html>%d</html>" % number)
-        await channel.import_inbox(folders.services, folders.path / "inbox", BANK_PORTS)
+        await channel.import_inbox(folders.services, folders.path / "inbox")
     kept = [one.read_bytes() for one in (folders.path / "inbox" / "failed").iterdir()]
     assert sorted(one for one in kept if one.startswith(b"<html>")) == [b"<html>%d</html>" % one for one in range(3)]
     assert len(kept) == 2 * len(names)
@@ -176,22 +175,22 @@ async def test_two_workers_import_a_file_once(alice: Actor, bank: Bank, folders:
     _, payment_id, reference = await offer(alice)
     folders.put("statement.xml", await bank.statement(Line(1000, structured=reference)))
     inbox = folders.path / "inbox"
-    await asyncio.gather(*(channel.import_inbox(folders.services, inbox, BANK_PORTS) for _ in range(2)))
+    await asyncio.gather(*(channel.import_inbox(folders.services, inbox) for _ in range(2)))
     assert (await payment(alice, payment_id))["amount_received"] == "10.00"
     assert [one.name for one in (inbox / "done").iterdir()] == ["statement.xml"]
 
 
 async def test_a_program_that_fails_is_shown_with_its_words_and_called_again(folders: Folders) -> None:
     is_broken(folders, broken=True)
-    await channel.fetch(folders.services, BANK_PORTS)
+    await channel.fetch(folders.services)
     failed = await channel_store.fetches(folders.services.db)
     assert failed.error == "bank-files fetch ended with 3. the bank does not answer"
     await due_again(folders)
-    await channel.fetch(folders.services, BANK_PORTS)
+    await channel.fetch(folders.services)
     assert (await channel_store.fetches(folders.services.db)).failed_since == failed.failed_since
     is_broken(folders, broken=False)
     await due_again(folders)
-    await channel.fetch(folders.services, BANK_PORTS)
+    await channel.fetch(folders.services)
     assert (await channel_store.fetches(folders.services.db)).error is None
 
 
@@ -207,7 +206,7 @@ async def test_a_program_that_takes_too_long_ends_with_its_children(
         for seconds in (0.1, 1, 10, 60):  # until the child has begun
             monkeypatch.setattr(channel, "PROGRAM_WITHIN_S", seconds)
             await due_again(folders)
-            await channel.fetch(folders.services, BANK_PORTS)
+            await channel.fetch(folders.services)
             assert f"did not end within {seconds} s" in ((await channel_store.fetches(folders.services.db)).error or "")
             said = await until_closed(reading)
             if said:
@@ -263,7 +262,7 @@ async def test_a_payout_that_is_being_sent_is_not_refused(alice: Actor, bank: Ba
     leased = await channel_store.lease(folders.services.db, clock.now(), channel.LEASE)
     assert leased is not None
     assert leased.batch_id == batch.id
-    with pytest.raises(BankRefusedError, match="is being sent"):
+    with pytest.raises(OperatorRefusedError, match="is being sent"):
         await bank.refuse(payout_id)
     died = "UPDATE bank_sendings SET next_try_at = '-infinity', leased_until = now() WHERE leased_until IS NOT NULL"
     await folders.services.db.execute(died)
@@ -351,7 +350,7 @@ async def test_pages_and_doctor_show_how_sending_and_fetching_go(
     assert "will be sent to the bank automatically" in await page(olga, address)
     is_broken(folders, broken=True)
     await channel.send_batches(folders.services)
-    await channel.fetch(folders.services, BANK_PORTS)
+    await channel.fetch(folders.services)
     unknown = "It is not known whether the bank has the file."
     assert f"{unknown} Attempts: 1. Last error: bank-files send ended with 3." in await page(olga, address)
     assert unknown in await page(olga, payout)
@@ -361,7 +360,7 @@ async def test_pages_and_doctor_show_how_sending_and_fetching_go(
     is_broken(folders, broken=False)
     await due_again(folders)
     await channel.send_batches(folders.services)
-    await channel.fetch(folders.services, BANK_PORTS)
+    await channel.fetch(folders.services)
     assert "The file was sent to the bank." in await page(olga, address)
     assert unknown not in await page(olga, payout)
     assert "Files were last fetched from the bank" in await page(olga, "/operator/statements")

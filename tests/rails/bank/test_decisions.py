@@ -22,8 +22,6 @@ from tollhouse.accounts.approvals.model import ApprovedBefore, OperatorContext, 
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.rails.bank import actions, payouts
-from tollhouse.rails.bank.model import BankRefusedError
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 BOOKS = f"bank:{IBAN.lower()}"
 
@@ -65,11 +63,11 @@ async def test_a_fee_and_a_write_off_can_be_reopened(
         await bank.decide(getattr(actions, action), transfer_id)
         moved = {name.replace("EXPENSE", f"expense:{code}"): minor for name, minor in expected.items()}
         assert await changed(bank, before) == moved
-        with pytest.raises(BankRefusedError, match="is already matched"):
+        with pytest.raises(OperatorRefusedError, match="is already matched"):
             await bank.decide(actions.record_fee, transfer_id)
         assert (await bank.decide(actions.reopen, transfer_id)).outcome == "unmatched"
         assert await changed(bank, before) == {}
-    with pytest.raises(BankRefusedError, match="cannot be reopened: unmatched"):
+    with pytest.raises(OperatorRefusedError, match="cannot be reopened: unmatched"):
         await bank.decide(actions.reopen, transfer_id)
 
 
@@ -80,7 +78,7 @@ async def test_a_dismissed_transfer_is_assigned_after_all(alice: Actor, bank: Ba
     await bank.decide(actions.reopen, transfer_id)
     await bank.assign(transfer_id, reference)
     assert (await payment(alice, payment_id))["status"] == "succeeded"
-    with pytest.raises(BankRefusedError, match="cannot be reopened: payment"):
+    with pytest.raises(OperatorRefusedError, match="cannot be reopened: payment"):
         await bank.decide(actions.reopen, transfer_id)
 
 
@@ -121,9 +119,7 @@ async def test_a_return_for_much_less_needs_two_operators(alice: Actor, bank: Ba
         settings = replace_struct(bank.services.settings, two_operators=not alone)
         services = replace_struct(bank.services, settings=settings)
         return (
-            await services.transact(
-                lambda work: actions.return_payout(work, transfer_id, UUID(payout_id), BANK_PORTS, by), by.at
-            )
+            await services.transact(lambda work: actions.return_payout(work, transfer_id, UUID(payout_id), by), by.at)
         ).outcome
 
     with pytest.raises(OperatorRefusedError, match="on the operator pages"):
@@ -176,7 +172,7 @@ async def test_refusing_much_that_was_exported_needs_two_operators(
     assert (await bank.refuse(ids[1])).outcome == "approved"
     assert (await bank.payouts())[ids[1]].status == "exported"
     otto = OperatorContext("otto@house.example", clock.now(), "Account closed")
-    done = await bank.services.transact(lambda work: payouts.refuse(work, UUID(ids[1]), BANK_PORTS, otto), otto.at)
+    done = await bank.services.transact(lambda work: payouts.refuse(work, UUID(ids[1]), otto), otto.at)
     assert done.outcome == "refused"
     assert (await bank.payouts())[ids[1]].status == "refused"
 
@@ -190,10 +186,10 @@ async def test_what_is_no_return(alice: Actor, bank: Bank) -> None:
         (credit, payout_id, "is already prepared"),
         (debit, payout_id, "An outgoing transfer is not the return"),
     ):
-        with pytest.raises(BankRefusedError, match=says):
+        with pytest.raises(OperatorRefusedError, match=says):
             await bank.decide(actions.return_payout, transfer_id, named)
     await bank.export(str(payout_id))
-    with pytest.raises(BankRefusedError, match="more than the payout"):
+    with pytest.raises(OperatorRefusedError, match="more than the payout"):
         await bank.decide(actions.return_payout, credit, payout_id)
     await bank.refuse(str(payout_id))
 
@@ -222,13 +218,13 @@ async def test_what_cannot_be_taken_back(alice: Actor, bank: Bank) -> None:
     _, _, reference = await offer(alice)
     await bank.shows(paid(reference, 400))  # a part, which waits for the merchant
     debit, credit = await unmatched(bank, Line(500, "DBIT")), await unmatched(bank, Line(5))
-    with pytest.raises(BankRefusedError, match="An incoming transfer does not take"):
+    with pytest.raises(OperatorRefusedError, match="An incoming transfer does not take"):
         await bank.decide(actions.take_back, credit, reference)
-    with pytest.raises(BankRefusedError, match="waits for the merchant's decision"):
+    with pytest.raises(OperatorRefusedError, match="waits for the merchant's decision"):
         await bank.decide(actions.take_back, debit, reference)
     await bank.shows(paid(reference, 600))
     more = await unmatched(bank, Line(1_001, "DBIT"))
-    with pytest.raises(BankRefusedError, match="more than was received"):
+    with pytest.raises(OperatorRefusedError, match="more than was received"):
         await bank.decide(actions.take_back, more, reference)
 
 
@@ -243,7 +239,7 @@ async def test_two_operators_decide_at_once(alice: Actor, bank: Bank) -> None:
         bank.decide(actions.record_fee, transfer_id),
         return_exceptions=True,
     )
-    assert sorted(isinstance(one, BankRefusedError) for one in done) == [False, True, True]
+    assert sorted(isinstance(one, OperatorRefusedError) for one in done) == [False, True, True]
     assert await euros(alice) in {(before[0] - 300, 0, 0), before}
 
 

@@ -11,9 +11,8 @@ from tests.rails.bank.camt import Line
 from tests.rails.bank.steps import ACCOUNT, Bank
 from tests.rails.bank.test_pages import upload
 from tests.running import Service
-from tollhouse.rails.bank import imports, upload_jobs
+from tollhouse.rails.bank import imports
 from tollhouse.rails.bank.files.xml import PIECE_BYTES
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 LARGE = b"<!--" + b" " * PIECE_BYTES + b"-->"
 
@@ -32,9 +31,9 @@ async def test_a_large_file_is_imported_by_the_worker(olga: Actor, bank: Bank) -
     for words in ("The file is checked after those uploaded before it.", "data-again"):
         assert words in (await olga.send("GET", path)).ok().text
     assert path in (await olga.send("GET", "/operator/statements")).ok().text
-    await imports.advance(ACCOUNT, BANK_PORTS, bank.services)
+    await imports.advance(ACCOUNT, bank.services)
     assert "0 of 2 entries imported" in (await olga.send("GET", path)).ok().text
-    await upload_jobs.import_statements(bank.services)
+    await imports.import_waiting(bank.services)
     shown = (await olga.send("GET", path)).ok().text
     assert "2 of 2 entries imported" in shown
     assert "New entries: 2. Imported before: 0. Matched transfers: 0. Unmatched transfers: 2." in shown
@@ -45,7 +44,7 @@ async def test_a_large_file_is_imported_by_the_worker(olga: Actor, bank: Bank) -
 async def test_a_large_file_that_is_refused_says_why(olga: Actor, bank: Bank) -> None:
     raw = (await bank.statement(Line(500))).replace(b"CRDT</CdtDbtInd><Sts>", b"CREDIT</CdtDbtInd><Sts>") + LARGE
     path = (await upload(olga, raw)).ok(303).location
-    await upload_jobs.import_statements(bank.services)
+    await imports.import_waiting(bank.services)
     shown = (await olga.send("GET", path)).ok().text
     assert "An amount has no credit or debit indicator." in shown
     assert "Not completed" in shown

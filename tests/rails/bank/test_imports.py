@@ -9,20 +9,19 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import msgspec
 import pytest
 
 from tests.cast import Actor
 from tests.rails.bank.camt import TODAY, Line, paid, statement
 from tests.rails.bank.steps import ACCOUNT, Bank, context, euros, offer, payment
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_reference
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.rails.provider import Observation
 from tollhouse.kernel.text import Text
-from tollhouse.rails.bank import import_steps, imports, imports_store, store
-from tollhouse.rails.bank.model import BankRefusedError, Imported
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.bank import import_steps, imports, imports_store, payments, store
+from tollhouse.rails.bank.model import Imported
 
 NOBODYS = creditor_reference("0" * 20)
 
@@ -120,10 +119,10 @@ async def test_what_an_operator_cannot_do(bank: Bank) -> None:
         (credit.id, NOBODYS, "No payment has the reference"),
         (debit.id, NOBODYS, "An outgoing transfer cannot be assigned to a payment."),
     ):
-        with pytest.raises(BankRefusedError, match=says):
+        with pytest.raises(OperatorRefusedError, match=says):
             await bank.assign(transfer_id, reference)
     await bank.dismiss(credit.id)
-    with pytest.raises(BankRefusedError, match="is already matched: dismissed"):
+    with pytest.raises(OperatorRefusedError, match="is already matched: dismissed"):
         await bank.dismiss(credit.id)
 
 
@@ -208,27 +207,32 @@ async def test_an_import_that_is_cut_off_anywhere_is_continued(
         with monkeypatch.context() as patched:
             patched.setattr(module, write, die)
             with pytest.raises(ConnectionError):
-                await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
-        await imports.advance(ACCOUNT, BANK_PORTS, bank.services)
-    ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+                await imports.finish(import_id, ACCOUNT, bank.services)
+        await imports.advance(ACCOUNT, bank.services)
+    ended = await imports.finish(import_id, ACCOUNT, bank.services)
     assert (ended.status, ended.imported) == ("imported", Imported(1, 4, 0, 3, 1))
     assert await euros(alice) == (3_000, 0, 0)
     assert await bank.brings(raw) == Imported(0, 0, 4, 0, 0)
     assert await kept_of_files(alice) == []
 
 
-async def test_an_entry_that_cannot_be_imported_is_named_and_those_before_it_are(alice: Actor, bank: Bank) -> None:
+async def test_an_entry_that_cannot_be_imported_is_named_and_those_before_it_are(
+    alice: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
     offers = [await offer(alice) for _ in range(3)]
     raw = await bank.statement(*(paid(reference, 1_000) for _, _, reference in offers), name="tricky")
+
+    observe = payments.observe
 
     async def refuse(work: Work, seen: Observation) -> bool:
         if seen.reference == offers[1][2]:
             raise InvalidRequest("Not now.")
-        return await BANK_PORTS.observe(work, seen)
+        return await observe(work, seen)
 
-    refusing = msgspec.structs.replace(BANK_PORTS, observe=refuse)
-    with pytest.raises(BankRefusedError) as refused:
-        await imports.import_file(raw, ACCOUNT, refusing, context(), bank.services)
+    with monkeypatch.context() as patched:
+        patched.setattr(payments, "observe", refuse)
+        with pytest.raises(OperatorRefusedError) as refused:
+            await imports.import_file(raw, ACCOUNT, context(), bank.services)
     assert str(refused.value.message) == (
         "Entry 2 of statement tricky, booked on 2026-11-20, could not be imported: Not now. "
         "The entries before it were imported."
@@ -241,7 +245,7 @@ async def test_an_entry_that_cannot_be_imported_is_named_and_those_before_it_are
 async def test_a_refused_file_leaves_nothing_behind_but_the_reason(alice: Actor, bank: Bank) -> None:
     raw = statement(*(Line(5) for _ in range(3)), opening=7, closing=8)
     import_id = await imports.upload(raw, ACCOUNT, context(), bank.services)
-    ended = await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+    ended = await imports.finish(import_id, ACCOUNT, bank.services)
     assert (ended.status, ended.entries, ended.imported) == ("refused", 0, Imported(0, 0, 0, 0, 0))
     assert isinstance(ended.reason, Text)
     assert ended.reason.template.startswith("Statement %(statement_id)s does not add up")
@@ -256,7 +260,7 @@ async def test_a_file_that_the_database_does_not_accept_does_not_block_those_aft
 
     with monkeypatch.context() as patched:
         patched.setattr(imports_store, "insert_statement", refuse)
-        with pytest.raises(BankRefusedError, match="The database does not accept the file"):
+        with pytest.raises(OperatorRefusedError, match="The database does not accept the file"):
             await bank.shows(Line(5))
     assert await kept_of_files(alice) == []
     assert (await bank.shows(Line(5))).new_entries == 1
@@ -270,8 +274,8 @@ async def test_files_are_imported_in_the_order_of_their_upload(alice: Actor, ban
     opening = int(re.findall(rb"<Amt[^>]*>([0-9.]+)<", first)[1].replace(b".", b""))
     second = statement(Line(5, day=TODAY + timedelta(days=1)), opening=opening, on=TODAY + timedelta(days=1))
     ids = [await imports.upload(raw, ACCOUNT, context(), bank.services) for raw in (first, second)]
-    assert not await imports.advance(ACCOUNT, BANK_PORTS, bank.services, only=ids[1])
-    ended = await asyncio.gather(*(imports.finish(one, ACCOUNT, BANK_PORTS, bank.services) for one in ids))
+    assert not await imports.advance(ACCOUNT, bank.services, only=ids[1])
+    ended = await asyncio.gather(*(imports.finish(one, ACCOUNT, bank.services) for one in ids))
     assert [one.imported.new_entries for one in ended] == [1, 1]
 
 
@@ -286,12 +290,12 @@ async def kept_of_files(alice: Actor) -> list[Any]:
 async def test_a_statement_of_another_account_or_that_does_not_add_up_is_refused_whole(alice: Actor, bank: Bank) -> None:
     _, payment_id, reference = await offer(alice)
     line = paid(reference, 1_000)
-    with pytest.raises(BankRefusedError, match="is for the account NL91ABNA0417164300"):
+    with pytest.raises(OperatorRefusedError, match="is for the account NL91ABNA0417164300"):
         await bank.shows(line, iban="NL91ABNA0417164300")
-    with pytest.raises(BankRefusedError, match="does not add up"):
+    with pytest.raises(OperatorRefusedError, match="does not add up"):
         await bank.shows(line, closing=1)
-    with pytest.raises(BankRefusedError, match="No bank account is configured"):
-        await imports.import_file(statement(line), None, BANK_PORTS, context(), bank.services)
+    with pytest.raises(OperatorRefusedError, match="No bank account is configured"):
+        await imports.import_file(statement(line), None, context(), bank.services)
     assert (await payment(alice, payment_id))["status"] == "pending"
     page = await bank.statement(line, first_page=True, closing=1)
     assert (await bank.brings_confirmed(page)).placed == 1  # the rest is on the next page

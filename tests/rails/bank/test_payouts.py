@@ -15,9 +15,10 @@ from tests.cast import Actor
 from tests.payments.shop import events
 from tests.rails.bank.camt import CUSTOMER_IBAN, HOLDER, IBAN, Line, paid
 from tests.rails.bank.steps import ACCOUNT, Bank, earned, euros, offer, payment, refunded, withdrawn
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.kernel.bank_codes import PostalAddress
 from tollhouse.rails.bank.files.batch import Batch, write
-from tollhouse.rails.bank.model import BankRefusedError, Imported
+from tollhouse.rails.bank.model import Imported
 
 XSD = etree.XMLSchema(etree.parse(str(pathlib.Path(sepaxml.__file__).parent / "schemas" / "pain.001.001.09.xsd")))
 SPACE = {"p": "urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"}
@@ -143,10 +144,10 @@ async def test_a_payout_leaves_in_one_batch_only(alice: Actor, bank: Bank) -> No
     first, second = await withdrawn(alice, bank), await withdrawn(alice, bank, "2.00")
     tried = await asyncio.gather(*(bank.export(first, second) for _ in range(3)), return_exceptions=True)
     [batch] = [one for one in tried if isinstance(one, Batch)]
-    assert sum(isinstance(one, BankRefusedError) for one in tried) == 2
+    assert sum(isinstance(one, OperatorRefusedError) for one in tried) == 2
     assert said(batch, "p:NbOfTxs") == ["2", "2"]
     assert said(batch, "p:CtrlSum") == ["6.00", "6.00"]
-    with pytest.raises(BankRefusedError, match="No payouts are pending"):
+    with pytest.raises(OperatorRefusedError, match="No payouts are pending"):
         await bank.export(first)
     again = await bank.export_again(batch.id)
     assert again is not None
@@ -158,7 +159,7 @@ async def test_a_payout_leaves_in_one_batch_only(alice: Actor, bank: Bank) -> No
 async def test_outside_the_eea_the_file_has_the_senders_address(alice: Actor, bank: Bank, receiver: str) -> None:
     await earned(alice, bank)
     payout_id = await withdrawn(alice, bank, receiver=receiver)
-    with pytest.raises(BankRefusedError, match=f"Payout {payout_id} goes to {receiver[:2]}.*TOLLHOUSE_BANK_ADDRESS"):
+    with pytest.raises(OperatorRefusedError, match=f"Payout {payout_id} goes to {receiver[:2]}.*TOLLHOUSE_BANK_ADDRESS"):
         await bank.export(payout_id)
     account = replace(
         ACCOUNT, address=PostalAddress(street_name="Main Street 7", postcode="10115", town_name="Berlin", country="DE")
@@ -227,9 +228,9 @@ async def test_an_operator_keeps_a_payout_here(alice: Actor, bank: Bank) -> None
     assert (await refund(alice, late))["failure_code"] == "refund_declined"
     assert await euros(alice) == (1_000, 0, 0)
     for payout_id, says in ((early, "is already refused"), (str(uuid4()), "There is no payout")):
-        with pytest.raises(BankRefusedError, match=says):
+        with pytest.raises(OperatorRefusedError, match=says):
             await bank.refuse(payout_id)
-    with pytest.raises(BankRefusedError, match="No payouts are pending"):
+    with pytest.raises(OperatorRefusedError, match="No payouts are pending"):
         await bank.export(early)
     assert (await bank.shows(left(late))).unmatched == 1
 

@@ -11,13 +11,13 @@ from tests.rails.bank.camt import ACCOUNT
 from tests.rails.bank.steps import Bank, Line
 from tests.rails.bank.test_decisions import unmatched
 from tests.running import Service
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.kernel import clock
 from tollhouse.rails.bank import actions
-from tollhouse.rails.bank.model import BankRefusedError
 from tollhouse.rails.cards import balance_store, balances
-from tollhouse.rails.cards.stripe.balance import BalanceTransaction
 from tollhouse.rails.cards.stripe.cards import StripeCards
 from tollhouse.rails.cards.stripe.client import StripeAccount
+from tollhouse.rails.cards.stripe.observed import BalanceTransaction
 
 CARDS = StripeCards(StripeAccount(rail="card", secret_key="", webhook_secrets=()))
 MOVED = """
@@ -61,7 +61,7 @@ async def test_a_payout_arrives_once(bank: Bank) -> None:
     first, second = await unmatched(bank, Line(12_345)), await unmatched(bank, Line(12_345))
     decided = await bank.decide(actions.receive, first, None)
     assert (decided.outcome, await transit(bank)) == ("provider_payout", before)
-    with pytest.raises(BankRefusedError, match="No payout of a card provider"):
+    with pytest.raises(OperatorRefusedError, match="No payout of a card provider"):
         await bank.decide(actions.receive, second, payout)
     await bank.decide(actions.reopen, first)
     assert await transit(bank) == before + 12_345
@@ -82,7 +82,7 @@ async def test_only_what_is_on_its_way_arrives(bank: Bank) -> None:
         (alike, None, "Name the one that arrived"),
         (debit, payouts[0], "An outgoing transfer"),
     ):
-        with pytest.raises(BankRefusedError, match=says):
+        with pytest.raises(OperatorRefusedError, match=says):
             await bank.decide(actions.receive, transfer_id, source)
     await bank.decide(actions.receive, alike, payouts[1])
     await bank.decide(actions.receive, await unmatched(bank, Line(33_333)), None)
@@ -92,7 +92,7 @@ async def test_two_transfers_bring_one_payout(bank: Bank) -> None:
     payout = await pay_out(bank, 44_444)
     transfers = [await unmatched(bank, Line(44_444)) for _ in range(3)]
     done = await asyncio.gather(*(bank.decide(actions.receive, one, payout) for one in transfers), return_exceptions=True)
-    assert sorted(isinstance(one, BankRefusedError) for one in done) == [False, True, True]
+    assert sorted(isinstance(one, OperatorRefusedError) for one in done) == [False, True, True]
 
 
 async def test_on_the_page_and_by_command(bank: Bank, service: Service) -> None:

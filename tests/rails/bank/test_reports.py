@@ -12,10 +12,9 @@ from tests.rails.bank.camt import Line, statement
 from tests.rails.bank.steps import ACCOUNT, Bank, context, earned, euros, refunded, withdrawn
 from tests.rails.bank.test_payouts import left, refund, withdrawal
 from tests.running import Service
-from tollhouse.rails.bank import imports, messages_store
-from tollhouse.rails.bank.imports_model import FileImport
-from tollhouse.rails.bank.model import BankRefusedError
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.accounts.approvals.model import OperatorRefusedError
+from tollhouse.rails.bank import imports, imports_store
+from tollhouse.rails.bank.imports_store import FileImport
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ async def reported(bank: Bank, raw: bytes) -> tuple[int, int]:
 async def imported(bank: Bank, raw: bytes) -> FileImport:
     """The import of a file, when it has ended."""
     import_id = await imports.upload(raw, ACCOUNT, context(), bank.services)
-    return await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+    return await imports.finish(import_id, ACCOUNT, bank.services)
 
 
 async def status_of(bank: Bank, payout_id: str) -> tuple[str, str | None]:
@@ -131,7 +130,7 @@ async def test_what_is_accepted_is_only_shown(alice: Actor, olga: Actor, bank: B
     batch = await bank.export(payout_id)
     assert await reported(bank, report(batch.id, "<GrpSts>ACSP</GrpSts>")) == (0, 0)
     assert await status_of(bank, payout_id) == ("exported", None)
-    assert [one.status for one in await messages_store.list_reports(bank.services.db, batch.id, 10)] == ["ACSP"]
+    assert [one.status for one in await imports_store.list_reports(bank.services.db, batch.id, 10)] == ["ACSP"]
     shown = (await olga.send("GET", f"/operator/batches/{batch.id}")).ok().text
     assert "Status reports of the bank" in shown
     assert "ACSP" in shown
@@ -154,10 +153,10 @@ async def test_a_report_that_is_not_about_our_file_is_refused_whole(alice: Actor
         "has a document type": report(batch.id).replace(b"<Document", b"<!DOCTYPE Document><Document"),
     }
     for says, raw in refused.items():
-        with pytest.raises(BankRefusedError, match=says):
+        with pytest.raises(OperatorRefusedError, match=says):
             imports.ensure_imported(await imported(bank, raw))
     assert await status_of(bank, payout_id) == ("exported", None)
-    assert await messages_store.list_reports(bank.services.db, batch.id, 10) == []
+    assert await imports_store.list_reports(bank.services.db, batch.id, 10) == []
     await bank.shows(left(payout_id, 100))
 
 

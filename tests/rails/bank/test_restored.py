@@ -24,8 +24,7 @@ from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.rails.bank import pauses
-from tollhouse.rails.bank.model import BankRefusedError, Decided
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.batches.model import Decided
 from tollhouse.transfers.gate import gate as outgoing_pauses
 from tollhouse.transfers.gate import pauses_store
 
@@ -47,7 +46,7 @@ async def alice_of_lost(lost: Service) -> AsyncIterator[Actor]:
 async def resume(bank: Bank) -> Decided:
     """The operator resumes payouts."""
     by = context("Statements are here")
-    return await bank.services.transact(lambda work: pauses.resume(work, ACCOUNT, BANK_PORTS, by), by.at)
+    return await bank.services.transact(lambda work: pauses.resume(work, ACCOUNT, by), by.at)
 
 
 async def test_a_restored_dump_never_pays_out_twice(
@@ -66,17 +65,17 @@ async def test_a_restored_dump_never_pays_out_twice(
     bank = Bank(main.create_services(settings_for(restored_dsn, fresh=False, **camt.ACCOUNT), connections=4))
     try:
         assert (await bank.payouts())[payout_id].status == "prepared"
-        with pytest.raises(BankRefusedError, match="Payouts are paused"):
+        with pytest.raises(OperatorRefusedError, match="Payouts are paused"):
             await bank.export(payout_id)
-        with pytest.raises(BankRefusedError, match="Import the statements"):
+        with pytest.raises(OperatorRefusedError, match="Import the statements"):
             await resume(bank)
         day = clock.now().date() + timedelta(days=7)
-        with pytest.raises(BankRefusedError, match="A statement is missing before"):
+        with pytest.raises(OperatorRefusedError, match="A statement is missing before"):
             await bank.shows(on=day, opening=90_000)
         await bank.shows(left(payout_id, day=day), on=day, opening=101_000)
         assert (await bank.payouts())[payout_id].status == "confirmed"
         await resume(bank)
-        with pytest.raises(BankRefusedError):
+        with pytest.raises(OperatorRefusedError):
             await bank.export(payout_id)
     finally:
         await bank.services.db.close()
@@ -102,9 +101,9 @@ async def test_a_copied_database_needs_statements_too(server: embedded.Server) -
     bank = Bank(main.create_services(settings_for(dsn, fresh=False, **camt.ACCOUNT), connections=2))
     try:
         by = context("Statements are here")
-        with pytest.raises(BankRefusedError, match="No bank account is configured"):
-            await bank.services.transact(lambda work: pauses.resume(work, None, BANK_PORTS, by), by.at)
-        with pytest.raises(BankRefusedError, match="Import the statements"):
+        with pytest.raises(OperatorRefusedError, match="No bank account is configured"):
+            await bank.services.transact(lambda work: pauses.resume(work, None, by), by.at)
+        with pytest.raises(OperatorRefusedError, match="Import the statements"):
             await resume(bank)
         await bank.shows(on=clock.now().date() + timedelta(days=7))
         await resume(bank)

@@ -21,8 +21,6 @@ from tollhouse.rails.bank import imports
 from tollhouse.rails.bank.files.camt import StatementReader
 from tollhouse.rails.bank.files.statement import Statement
 from tollhouse.rails.bank.files.xml import UnreadableStatementError
-from tollhouse.rails.bank.model import BankRefusedError
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
 
 BALANCES = re.compile(rb"<Bal>.*?</Bal>", re.DOTALL)
 CONFIRM = re.compile(r'action="(/operator/imports/[0-9a-f-]{36}/confirm)"')
@@ -96,7 +94,7 @@ async def test_the_same_reference_with_other_facts_is_reviewed(alice: Actor, ban
 async def test_a_statement_without_balances_waits_for_a_second_operator(alice: Actor, bank: Bank) -> None:
     _, _, reference = await offer(alice)
     raw = bare(statement(paid(reference, 1_000)))
-    with pytest.raises(BankRefusedError, match="without opening or closing balance"):
+    with pytest.raises(OperatorRefusedError, match="without opening or closing balance"):
         await bank.brings(raw)
     [row] = await alice.sql("SELECT id FROM bank_imports WHERE status = 'unconfirmed' ORDER BY id DESC LIMIT 1")
     import_id: UUID = row["id"]
@@ -105,11 +103,11 @@ async def test_a_statement_without_balances_waits_for_a_second_operator(alice: A
         await bank.confirm(import_id, "olga")
     with pytest.raises(OperatorRefusedError, match="on the operator pages"):
         await bank.confirm(import_id, "otto@house.example", command=True)
-    assert await imports.advance(ACCOUNT, BANK_PORTS, bank.services, only=import_id) is False
+    assert await imports.advance(ACCOUNT, bank.services, only=import_id) is False
     assert (await bank.confirm(import_id, "otto@house.example")).outcome == "confirmed"
-    await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+    await imports.finish(import_id, ACCOUNT, bank.services)
     assert await euros(alice) == (1_000, 0, 0)
-    with pytest.raises(BankRefusedError, match="does not wait"):
+    with pytest.raises(OperatorRefusedError, match="does not wait"):
         await bank.confirm(import_id, "third@house.example")
 
 
@@ -123,7 +121,7 @@ async def test_by_command_two_others_confirm_it(alice: Actor, bank: Bank, tmp_pa
     assert (await bank.confirm(row["id"], "olga@house.example")).outcome == "approved"
     assert await euros(alice) == (0, 0, 0)
     assert (await bank.confirm(row["id"], "otto@house.example")).outcome == "confirmed"
-    await imports.finish(row["id"], ACCOUNT, BANK_PORTS, bank.services)
+    await imports.finish(row["id"], ACCOUNT, bank.services)
     assert await euros(alice) == (1_000, 0, 0)
 
 
@@ -132,9 +130,9 @@ async def test_a_single_operator_confirms_it_in_words(alice: Actor, bank: Bank) 
     settings = replace_struct(bank.services.settings, two_operators=False)
     alone = Bank(replace_struct(bank.services, settings=settings))
     import_id = await imports.upload(bare(statement(paid(reference, 1_000))), ACCOUNT, context(), alone.services)
-    assert (await imports.finish(import_id, ACCOUNT, BANK_PORTS, alone.services)).status == "unconfirmed"
+    assert (await imports.finish(import_id, ACCOUNT, alone.services)).status == "unconfirmed"
     assert (await alone.confirm(import_id, "olga")).outcome == "confirmed"
-    await imports.finish(import_id, ACCOUNT, BANK_PORTS, alone.services)
+    await imports.finish(import_id, ACCOUNT, alone.services)
     assert await euros(alice) == (1_000, 0, 0)
     [kept] = await alice.sql("SELECT single_operator, reason FROM operator_actions WHERE subject_id = $1", import_id)
     assert tuple(kept) == (True, "Compared with the account")
@@ -142,7 +140,7 @@ async def test_a_single_operator_confirms_it_in_words(alice: Actor, bank: Bank) 
 
 async def test_the_database_books_no_unconfirmed_file(alice: Actor, bank: Bank) -> None:
     import_id = await imports.upload(bare(statement(Line(100))), ACCOUNT, context(), bank.services)
-    await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+    await imports.finish(import_id, ACCOUNT, bank.services)
     for change in (
         "UPDATE bank_imports SET status = 'uploaded', because = NULL, ended_at = NULL WHERE id = $1",
         "UPDATE bank_imports SET confirmed_at = now() WHERE id = $1",
@@ -158,7 +156,7 @@ async def test_the_database_books_no_unconfirmed_file(alice: Actor, bank: Bank) 
 async def test_a_file_is_confirmed_on_its_page(alice: Actor, bank: Bank, olga: Actor) -> None:
     _, _, reference = await offer(alice)
     import_id = await imports.upload(bare(statement(paid(reference, 1_000))), ACCOUNT, context(), bank.services)
-    await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+    await imports.finish(import_id, ACCOUNT, bank.services)
     assert f"/operator/imports/{import_id}" in (await olga.send("GET", "/operator/statements")).ok().text
     page = (await olga.send("GET", f"/operator/imports/{import_id}")).ok().text
     assert "Nothing of it has been booked." in page
@@ -166,5 +164,5 @@ async def test_a_file_is_confirmed_on_its_page(alice: Actor, bank: Bank, olga: A
     (await olga.form(action, {"reason": ""})).ok(422)
     (await olga.form(action, {"reason": "Compared in online banking"})).ok(303)
     (await olga.form(action, {"reason": "Compared in online banking"})).ok(409)
-    await imports.finish(import_id, ACCOUNT, BANK_PORTS, bank.services)
+    await imports.finish(import_id, ACCOUNT, bank.services)
     assert await euros(alice) == (1_000, 0, 0)

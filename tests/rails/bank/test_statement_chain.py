@@ -7,7 +7,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
-import msgspec
 import pytest
 
 from tests.invariants import broken_invariants
@@ -15,6 +14,7 @@ from tests.rails.bank import camt
 from tests.rails.bank.camt import IBAN, Line, statement
 from tests.rails.bank.steps import ACCOUNT, Bank, context
 from tests.running import migrated_database, settings_for
+from tollhouse.accounts.approvals.model import OperatorRefusedError
 from tollhouse.http.services import Work
 from tollhouse.instance import main
 from tollhouse.instance.database import embedded
@@ -22,12 +22,11 @@ from tollhouse.kernel.bank_codes import creditor_reference
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Observation
-from tollhouse.rails.bank import imports, imports_store
+from tollhouse.rails.bank import imports, imports_store, payments
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.bank.import_steps import take_step
-from tollhouse.rails.bank.imports_model import FileImport
-from tollhouse.rails.bank.model import BankPorts, BankRefusedError, Imported
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.bank.imports_store import FileImport
+from tollhouse.rails.bank.model import Imported
 
 MONDAY = date(2026, 11, 16)
 BALANCES = """
@@ -104,7 +103,7 @@ async def test_an_overdrawn_account_begins_below_zero(bank: Bank) -> None:
 async def test_a_missing_statement_stops_the_import(bank: Bank) -> None:
     first, second, third = days(700, -200, 40)
     await bank.brings(first.raw)
-    with pytest.raises(BankRefusedError) as refused:
+    with pytest.raises(OperatorRefusedError) as refused:
         await bank.brings(third.raw)
     assert str(refused.value.message) == (
         "A statement is missing before day 2: the last imported one closed on 2026-11-16 with 57.00 EUR, from which day 2 "
@@ -119,7 +118,7 @@ async def test_a_missing_statement_stops_the_import(bank: Bank) -> None:
 async def test_a_day_without_entries_shows_that_one_is_missing(bank: Bank) -> None:
     first, second = days(700, -200)
     await bank.brings(first.raw)
-    with pytest.raises(BankRefusedError, match="A statement is missing"):
+    with pytest.raises(OperatorRefusedError, match="A statement is missing"):
         await bank.shows(on=MONDAY + timedelta(days=4), opening=second.closing)
     await bank.brings(second.raw)
     await bank.shows(on=MONDAY + timedelta(days=4), opening=second.closing)
@@ -129,7 +128,7 @@ async def test_other_entries_for_the_same_days_are_a_contradiction(bank: Bank) -
     first, second = days(700, -200)
     await bank.brings(first.raw)
     await bank.brings(second.raw)
-    with pytest.raises(BankRefusedError, match="contradicts the statements that were imported until 2026-11-17"):
+    with pytest.raises(OperatorRefusedError, match="contradicts the statements that were imported until 2026-11-17"):
         await bank.shows(Line(5, day=MONDAY), opening=5_000, on=MONDAY)
     assert (await balances(bank))[BOOKS] == second.closing
 
@@ -140,14 +139,14 @@ async def test_a_period_that_overlaps_is_fine_if_it_agrees(bank: Bank) -> None:
     await bank.shows(first, opening=0, on=MONDAY)
     assert await bank.shows(first, second, opening=0, on=MONDAY + timedelta(days=1)) == Imported(1, 1, 1, 0, 1)
     third = Line(30, words="three", day=MONDAY + timedelta(days=2))
-    with pytest.raises(BankRefusedError, match="A statement is missing"):
+    with pytest.raises(OperatorRefusedError, match="A statement is missing"):
         await bank.shows(second, third, opening=9_000, on=MONDAY + timedelta(days=2))
     assert (await balances(bank))[BOOKS] == 900
 
 
 async def test_a_file_of_many_statements_is_imported_as_a_whole_or_not_at_all(bank: Bank) -> None:
     first, second, third, fourth = days(700, -200, 40, 8)
-    with pytest.raises(BankRefusedError, match="A statement is missing before day 3"):
+    with pytest.raises(OperatorRefusedError, match="A statement is missing before day 3"):
         await bank.brings(together(second, first, fourth))
     assert await balances(bank) == {}
     assert (await bank.brings(together(fourth, third, second, first))).new_entries == 4
@@ -157,7 +156,7 @@ async def test_a_file_of_many_statements_is_imported_as_a_whole_or_not_at_all(ba
 async def test_the_books_can_begin_earlier(bank: Bank) -> None:
     first, second, third, fourth = days(700, -200, 40, 8)
     await bank.brings(fourth.raw)
-    with pytest.raises(BankRefusedError, match="A statement is missing after day 1"):
+    with pytest.raises(OperatorRefusedError, match="A statement is missing after day 1"):
         await bank.brings(second.raw)
     await bank.brings(third.raw)
     assert (await bank.brings(together(first, second))).new_entries == 2
@@ -171,12 +170,12 @@ async def test_without_balances_the_next_statement_shows_what_is_missing(bank: B
     tuesday = MONDAY + timedelta(days=1)
     page = await bank.statement(Line(9, day=tuesday), on=tuesday, opening=first.closing, closing=1, first_page=True)
     await bank.brings_confirmed(page)
-    with pytest.raises(BankRefusedError, match="A statement is missing"):
+    with pytest.raises(OperatorRefusedError, match="A statement is missing"):
         await bank.shows(Line(30, day=MONDAY + timedelta(days=2)), on=MONDAY + timedelta(days=2), opening=second.closing)
     assert (await balances(bank))[BOOKS] == first.closing + 9
 
 
-async def test_one_statement_is_completed_before_the_next(bank: Bank) -> None:
+async def test_one_statement_is_completed_before_the_next(bank: Bank, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [Line(100, words=f"entry {nth}", day=MONDAY) for nth in range(3)]
     raw = statement(*lines, opening=0, on=MONDAY, name="cut off")
     first: list[str] = []
@@ -193,12 +192,13 @@ async def test_one_statement_is_completed_before_the_next(bank: Bank) -> None:
         on=MONDAY,
         name="cut off",
     )
-    refusing = msgspec.structs.replace(BANK_PORTS, observe=refuse)
-    with pytest.raises(BankRefusedError, match="Entry 2 of statement cut off"):
-        await imports.import_file(named, ACCOUNT, refusing, context(), bank.services)
+    with monkeypatch.context() as patched:
+        patched.setattr(payments, "observe", refuse)
+        with pytest.raises(OperatorRefusedError, match="Entry 2 of statement cut off"):
+            await imports.import_file(named, ACCOUNT, context(), bank.services)
     assert (await balances(bank))[BOOKS] == 100
     assert await broken_invariants(bank.services.settings.database_url or "") == []
-    with pytest.raises(BankRefusedError, match="Statement cut off was imported only in part"):
+    with pytest.raises(OperatorRefusedError, match="Statement cut off was imported only in part"):
         await bank.brings(raw)
     assert (await bank.brings(named)).new_entries == 2
     assert (await balances(bank))[BOOKS] == 300
@@ -210,7 +210,7 @@ async def test_two_different_statements_at_once(bank: Bank) -> None:
     done: Sequence[Imported | BaseException] = await asyncio.gather(
         *(bank.brings(raw) for raw in files), return_exceptions=True
     )
-    assert sorted(type(one).__name__ for one in done) == ["BankRefusedError", "Imported"]
+    assert sorted(type(one).__name__ for one in done) == ["OperatorRefusedError", "Imported"]
     assert (await balances(bank))[BOOKS] in {100, 200}
 
 
@@ -237,7 +237,7 @@ async def test_two_first_uploads_at_once_are_imported_as_one_after_the_other(ban
 
     async def import_all(account: BankAccount, *files: bytes) -> list[FileImport | BaseException]:
         found = await asyncio.gather(
-            *(imports.import_file(raw, account, BANK_PORTS, context(), bank.services) for raw in files),
+            *(imports.import_file(raw, account, context(), bank.services) for raw in files),
             return_exceptions=True,
         )
         return list(found)
@@ -253,7 +253,7 @@ async def test_two_first_uploads_at_once_are_imported_as_one_after_the_other(ban
         refused = [one for one in ended if isinstance(one, BaseException)]
         counts = [one.imported.new_entries for one in ended if not isinstance(one, BaseException)]
         if other in files:
-            assert [type(one) for one in refused] == [BankRefusedError]
+            assert [type(one) for one in refused] == [OperatorRefusedError]
             assert "contradicts" in str(refused[0]) or "missing" in str(refused[0])
         else:
             assert refused == []
@@ -270,20 +270,18 @@ async def test_an_import_that_was_begun_is_continued_before_one_with_an_older_id
     older_id = new_id()
     begun = await imports.upload(early, account, context(), bank.services)
 
-    async def take_small_step(
-        work: Work, import_id: UUID, account: BankAccount | None, ports: BankPorts, _entries_max: int
-    ) -> bool:
-        return await take_step(work, import_id, account, ports, 1)
+    async def take_small_step(work: Work, import_id: UUID, account: BankAccount | None, _entries_max: int) -> bool:
+        return await take_step(work, import_id, account, 1)
 
     with monkeypatch.context() as patched:
         patched.setattr(imports, "take_step", take_small_step)
         for _ in range(3):  # read, begin, and import the first entry
-            assert await imports.advance(account, BANK_PORTS, bank.services)
+            assert await imports.advance(account, bank.services)
     with monkeypatch.context() as patched:
         patched.setattr(imports, "new_id", lambda: older_id)
         assert await imports.upload(late, account, context(), bank.services) == older_id
-    assert not await imports.advance(account, BANK_PORTS, bank.services, only=older_id)
-    ended = [await imports.finish(one, account, BANK_PORTS, bank.services) for one in (older_id, begun)]
+    assert not await imports.advance(account, bank.services, only=older_id)
+    ended = [await imports.finish(one, account, bank.services) for one in (older_id, begun)]
     assert [(one.status, one.imported.new_entries) for one in ended] == [("imported", 2), ("imported", 2)]
 
 
@@ -296,8 +294,8 @@ async def test_only_one_import_takes_a_step_at_a_time(bank: Bank) -> None:
         waiting = await imports_store.next_id(tx)
         assert waiting is not None
         assert await imports_store.lock(tx, waiting) is not None
-        assert not await imports.advance(account, BANK_PORTS, bank.services)
-    while await imports.advance(account, BANK_PORTS, bank.services):
+        assert not await imports.advance(account, bank.services)
+    while await imports.advance(account, bank.services):
         pass
     assert (await balances(bank))[f"bank:{account.iban.lower()}"] == 6_400
 

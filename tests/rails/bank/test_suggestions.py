@@ -15,8 +15,8 @@ from tests.rails.bank.camt import Line, paid
 from tests.rails.bank.steps import Bank, offer, payment
 from tests.running import Service
 from tollhouse.kernel.bank_codes import creditor_reference
-from tollhouse.rails.bank.suggestions import near_references
-from tollhouse.rails.bank.suggestions_store import FIND
+from tollhouse.rails.bank.actions import near_references
+from tollhouse.rails.bank.transfers_store import FIND
 
 SUGGESTED = re.compile(r'href="\?reference=(RF[0-9]{22})#assign"')
 

@@ -10,16 +10,16 @@ from tests.rails.bitcoin.core import Core, serving
 from tests.rails.bitcoin.paying import BitcoinPayer
 from tests.rails.bitcoin.receiving import BitcoinReceiver
 from tollhouse.http.services import Services
-from tollhouse.rails.bitcoin import looks as bitcoin_looks
-from tollhouse.rails.chains import addresses
+from tollhouse.rails.bitcoin import watching
+from tollhouse.rails.chains import following
 
 
 @pytest.fixture(autouse=True)
 def few_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few addresses are derived ahead and verified, for each takes a millisecond."""
-    monkeypatch.setattr(addresses, "FREE_MIN", 8)
-    monkeypatch.setattr(bitcoin_looks, "VERIFIED_AT_ONCE", 4)
-    monkeypatch.setattr(bitcoin_looks, "WATCHED_AHEAD", 50)
+    monkeypatch.setattr(following, "FREE_MIN", 8)
+    monkeypatch.setattr(watching, "VERIFIED_AT_ONCE", 4)
+    monkeypatch.setattr(watching, "WATCHED_AHEAD", 50)
 
 
 @pytest.fixture

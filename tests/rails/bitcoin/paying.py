@@ -18,10 +18,11 @@ from tollhouse.http.services import Services
 from tollhouse.instance import catalogue_file
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.rails import chain_health
-from tollhouse.rails.bitcoin import batches_store, payouts_jobs, payouts_store
+from tollhouse.rails.bitcoin import batches_store, payouts_store
+from tollhouse.rails.bitcoin import jobs as bitcoin_jobs
 from tollhouse.rails.bitcoin import operator_payouts as bitcoin_payouts
-from tollhouse.rails.bitcoin.payouts_model import BatchTransaction, BitcoinBatch
+from tollhouse.rails.bitcoin.payouts_store import BatchTransaction, BitcoinBatch
+from tollhouse.rails.chains import following
 from tollhouse.transfers.withdrawals import actions, jobs
 from tollhouse.transfers.withdrawals import store as withdrawal_store
 from tollhouse.transfers.withdrawals.model import Withdrawal
@@ -64,13 +65,13 @@ class BitcoinPayer(BitcoinReceiver):
 
     async def measure(self) -> str | None:
         """Measure whether the rail pays out. Returns why not."""
-        await payouts_jobs.measure_once(self.services, self.network, clock.now())
-        await chain_health.refresh(self.services)
+        await bitcoin_jobs.measure_once(self.services, self.network, clock.now())
+        await following.refresh(self.services)
         return self.services.rails.payout_error(self.name, "live", "BTC")
 
     async def withdraw(self, amount: str, receiver: str = THEIRS) -> Withdrawal:
         """A withdrawal that was approved, and that the rail has accepted."""
-        payouts_jobs.accepting(self.services)
+        bitcoin_jobs.accepting(self.services)
         new = NewWithdrawal(method_id=f"{self.name}:BTC", amount=amount, receiver=receiver)
         asked = await self.services.transact(lambda work: actions.request(work, self.env, new), clock.now())
         await review(self.services, {"id": str(asked.id)})
@@ -98,7 +99,7 @@ class BitcoinPayer(BitcoinReceiver):
     async def advance(self, later: timedelta = timedelta()) -> None:
         """Let the worker look after all batches."""
         await self.services.db.execute(LOOK, self.name)
-        await payouts_jobs.advance_once(self.services, self.network, clock.now() + later)
+        await bitcoin_jobs.advance_once(self.services, self.network, clock.now() + later)
 
     async def signed(self, batch_id: UUID) -> bytes:
         """The newest draft with the signatures of the owner of the keys."""

@@ -17,8 +17,9 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.rails import chain_health, chain_jobs
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.bitcoin.watching import look
+from tollhouse.rails.chains import following
 from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import BitcoinSettings
 
@@ -55,8 +56,8 @@ class BitcoinReceiver(Offering):
 
     async def look(self, later: timedelta = timedelta()) -> None:
         """The worker follows the wallet once, so much later, and every process knows what it measured."""
-        await chain_jobs.watch_once(self.services, self.network, clock.now() + later)
-        await chain_health.refresh(self.services)
+        await following.watch_once(self.services, self.network, look, clock.now() + later)
+        await following.refresh(self.services)
 
     async def bought(self, amount: str = "0.0015") -> tuple[Transaction, str]:
         """An attempt to pay a new link, and its address."""

@@ -17,9 +17,8 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import PayoutOrder
 from tollhouse.rails.balances.invariants_store import I32_BITCOIN
 from tollhouse.rails.bank import pauses
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.bitcoin import jobs
 from tollhouse.rails.bitcoin import operator_payouts as bitcoin_payouts
-from tollhouse.rails.bitcoin import payouts_jobs
 
 COINS = "SELECT txid, vout FROM bitcoin_batch_coins WHERE batch_id = $1 ORDER BY number"
 
@@ -228,7 +227,7 @@ async def test_paused_payouts_are_accepted_and_neither_exported_nor_imported(pay
     made = await payer.withdraw("0.0004")
     batch_id = await payer.export()
     returned = await payer.signed(batch_id)
-    await payer.services.transact(lambda work: pauses.pause(work, BANK_PORTS, payer.olga), clock.now(), OPERATOR)
+    await payer.services.transact(lambda work: pauses.pause(work, payer.olga), clock.now(), OPERATOR)
     try:
         other = await payer.withdraw("0.0003")
         for attempt in (payer.import_signed(batch_id, returned), payer.export(other.id), payer.replace(batch_id)):
@@ -237,7 +236,7 @@ async def test_paused_payouts_are_accepted_and_neither_exported_nor_imported(pay
         with pytest.raises(asyncpg.CheckViolationError, match="paused"):
             await payer.services.db.execute("UPDATE bitcoin_payouts SET status = 'batched' WHERE id = $1", other.id)
     finally:
-        await payer.services.transact(lambda work: pauses.resume(work, None, BANK_PORTS, payer.olga), clock.now(), OPERATOR)
+        await payer.services.transact(lambda work: pauses.resume(work, None, payer.olga), clock.now(), OPERATOR)
     assert await payer.statuses([made.id, other.id]) == ["batched", "waiting"]
     await payer.import_signed(batch_id, returned)
 
@@ -262,6 +261,6 @@ async def test_rails_without_a_fingerprint_pay_nothing_out(payer: BitcoinPayer) 
     """Their methods stay unavailable, and commands say so."""
     payer.network.settings = msgspec.structs.replace(payer.network.settings, fingerprint=None)
     assert payer.services.rails.payout_error(payer.name, "live", "BTC") == "provider_not_configured"
-    assert payouts_jobs.accepting(payer.services) == []
+    assert jobs.accepting(payer.services) == []
     with pytest.raises(OperatorRefusedError, match="No rail of Bitcoin with a fingerprint"):
         bitcoin_payouts.find_network(payer.services)

@@ -25,11 +25,11 @@ from tollhouse.kernel.rails.chain import PayoutsMeasured
 from tollhouse.kernel.rails.provider import Attempt, Observation
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.rails import chain_health, chain_jobs
-from tollhouse.rails.bitcoin import looks as bitcoin_looks
+from tollhouse.rails.bitcoin import watching
+from tollhouse.rails.bitcoin.jobs import BitcoinPayouts
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
-from tollhouse.rails.bitcoin.payouts import BitcoinPayouts
-from tollhouse.rails.chains import addresses
+from tollhouse.rails.bitcoin.watching import look
+from tollhouse.rails.chains import following
 from tollhouse.rails.settings import BitcoinSettings
 from tollhouse.transfers.gate import gate
 
@@ -77,18 +77,18 @@ async def services(
 ) -> AsyncIterator[Services]:
     """Services with the rail, which is available. Alice may sell for real money."""
     since, name = last_id(), network.name
-    monkeypatch.setattr(addresses, "FREE_MIN", 4)
-    monkeypatch.setattr(bitcoin_looks, "VERIFIED_AT_ONCE", 4)
-    monkeypatch.setattr(bitcoin_looks, "WATCHED_AHEAD", 50)
+    monkeypatch.setattr(following, "FREE_MIN", 4)
+    monkeypatch.setattr(watching, "VERIFIED_AT_ONCE", 4)
+    monkeypatch.setattr(watching, "WATCHED_AHEAD", 50)
     monkeypatch.setitem(service.rails.providers, (name, "live"), network)
     method = catalogue_file.read(METHOD.format(name=name).replace("BTC", "EUR").encode()).methods[f"{name}:EUR"]
     monkeypatch.setitem(CATALOGUE.methods, f"{name}:EUR", method)
     await approve_project(alice, "live")
     async with serving(core) as url:
         network.settings = msgspec.structs.replace(network.settings, node_url=url)
-        await chain_jobs.watch_once(services, network, clock.now())
+        await following.watch_once(services, network, look, clock.now())
         network.payouts = BitcoinPayouts(services.db, network)
-        await chain_health.refresh(services)
+        await following.refresh(services)
         network.payouts_measured = PayoutsMeasured(None, frozenset(), clock.now(), {})  # it has no coins
         yield services
     assert await broken_invariants(service.dsn, since) == []
@@ -135,7 +135,7 @@ class TestBitcoin(RailContract):
                 return (await super().report(services, msgspec.structs.replace(seen, external_ref=f"{txid}:0")))[0]
             self._happen(seen, txid)
         before = {(*row,) for row in await services.db.fetch(OBSERVED, self.network.name)}
-        await chain_jobs.watch_once(services, self.network, clock.now())
+        await following.watch_once(services, self.network, look, clock.now())
         [*changed] = {(*row,) for row in await services.db.fetch(OBSERVED, self.network.name)} - before
         if not changed:
             return None

@@ -9,7 +9,7 @@ from tests.cast import Actor, Answer
 from tests.payments.shop import COFFEE, choose
 from tests.rails.cards.provider import CardProvider, signed
 from tollhouse.http.services import Services
-from tollhouse.rails.cards import jobs
+from tollhouse.rails.cards import payments
 
 DUE_NOW = """
     UPDATE card_payments SET next_poll_at = created_at
@@ -48,12 +48,12 @@ class Shop:
     async def report(self, event_type: str, object_id: str) -> None:
         """An event arrives and is processed."""
         (await self.send(self.provider.event(event_type, object_id))).ok()
-        await jobs.apply_events(self.services)
+        await payments.apply_events(self.services)
 
     async def poll(self, payment_id: str) -> None:
         """The payment is polled now."""
         await self.alice.sql(DUE_NOW, payment_id)
-        await jobs.poll_payments(self.services)
+        await payments.poll_payments(self.services)
 
     async def sell(self, **changes: Any) -> tuple[str, str]:
         """A customer has paid by card: the payment's ID, and that of the payment at the provider."""

@@ -8,7 +8,7 @@ from tests.payments.shop import COFFEE, choose
 from tests.payments.transactions.test_other_currencies import READ_ONLY
 from tests.rails.cards.steps import DUE_NOW, Shop
 from tollhouse.kernel import clock
-from tollhouse.rails.cards import jobs
+from tollhouse.rails.cards import payments
 from tollhouse.transfers.conversions import prices
 
 
@@ -49,6 +49,6 @@ async def test_a_charge_counts_by_its_time_not_by_when_it_is_read(dollars: Shop,
     later = clock.now() + timedelta(hours=1)
     with monkeypatch.context() as patch:
         patch.setattr(clock, "now", lambda: later)
-        await jobs.poll_payments(dollars.services)
+        await payments.poll_payments(dollars.services)
     assert (await dollars.payment(payment_id))["status"] == "succeeded"
     assert await dollars.purse("USD") == (1_000, 0, 0)

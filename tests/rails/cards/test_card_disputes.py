@@ -11,7 +11,7 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.rails.disputes import Evidence
 from tollhouse.payments.disputes.actions import deliver_responses
 from tollhouse.payments.refunds import reversals
-from tollhouse.rails.cards import jobs
+from tollhouse.rails.cards import payments
 from tollhouse.rails.cards.payments import DISPUTE_TYPES
 from tollhouse.rails.cards.stripe.objects import StripeDispute
 from tollhouse.rails.cards.stripe.observed import evidence_form, observe_dispute
@@ -44,8 +44,8 @@ async def test_events_of_disputes_lead_to_one_state_in_any_order_and_number(shop
                 opened["status"] = outcome
             (await shop.send(raw)).ok()
             if (at + number) % 3 == 0:
-                await jobs.apply_events(shop.services)
-        await jobs.apply_events(shop.services)
+                await payments.apply_events(shop.services)
+        await payments.apply_events(shop.services)
         assert await reversals.observe(shop.services, "card", "live", earlier, clock.now()) is None
         shown = await shop.dispute(payment_id)
         states.add((outcome, (await shop.payment(payment_id))["status"], None if shown is None else shown["status"]))
@@ -69,25 +69,25 @@ def _read(opened: dict[str, Any]) -> StripeDispute:
 async def test_lost_events_are_made_up_for(shop: Shop) -> None:
     payment_id, intent_id = await shop.sell(amount="10.00")
     inquiry = shop.provider.disputes.open(intent_id, 1_000, status="warning_needs_response")
-    await jobs.poll_disputes(shop.services)
+    await payments.poll_all_disputes(shop.services)
     assert await shop.dispute(payment_id) is None  # an inquiry takes no money
     inquiry["status"] = "needs_response"
-    await jobs.poll_disputes(shop.services)
+    await payments.poll_all_disputes(shop.services)
     shown = await shop.dispute(payment_id)
     assert shown is not None
     assert (shown["status"], shown["reason"], shown["amount_minor"]) == ("needs_response", "product_not_received", 1_000)
     due = "SELECT extract(epoch FROM respond_by)::bigint AS due FROM chargebacks WHERE id = $1::uuid"
     assert (await shop.alice.sql(due, shown["id"]))[0]["due"] == inquiry["evidence_details"]["due_by"]
     inquiry["evidence_details"]["due_by"] += 3_600
-    await jobs.poll_disputes(shop.services)
+    await payments.poll_all_disputes(shop.services)
     assert (await shop.alice.sql(due, shown["id"]))[0]["due"] == inquiry["evidence_details"]["due_by"]
     assert await shop.purse() == (0, 0, 0)
     inquiry["status"] = "lost"
-    await jobs.poll_disputes(shop.services)
+    await payments.poll_all_disputes(shop.services)
     shown = await shop.dispute(payment_id)
     assert (shown and shown["status"], (await shop.payment(payment_id))["status"]) == ("lost", "chargeback")
     inquiry["status"] = "won"  # an appeal
-    await jobs.poll_disputes(shop.services)
+    await payments.poll_all_disputes(shop.services)
     assert ((await shop.payment(payment_id))["status"], await shop.purse()) == ("succeeded", (1_000, 0, 0))
 
 
@@ -98,12 +98,12 @@ async def test_a_poll_reads_every_page_and_applies_what_it_can(shop: Shop, monke
     for _, intent_id in paid:
         shop.provider.disputes.open(intent_id, 400)
     monkeypatch.setattr(shop.provider.disputes, "answers_per_page", 1)
-    await jobs.poll_disputes(shop.services)
+    await payments.poll_all_disputes(shop.services)
     amounts = [(await shop.payment(payment_id))["chargeback"]["amount"] for payment_id, _ in paid]
     assert amounts == ["4.00", "4.00"]  # of a part
     shop.provider.is_down = True
     with capture_logs() as logged:
-        await jobs.poll_disputes(shop.services)
+        await payments.poll_all_disputes(shop.services)
     assert [one["event"] for one in logged if one["log_level"] == "warning"][-1:] == ["disputes_not_read"]
 
 

@@ -20,7 +20,7 @@ from tollhouse.ledger.books.model import BalanceLimitExceeded
 from tollhouse.pages.checkout import attempts
 from tollhouse.payments.refunds import reversals
 from tollhouse.payments.refunds.jobs import submit_refunds
-from tollhouse.rails.cards import jobs
+from tollhouse.rails.cards import payments
 from tollhouse.rails.cards.stripe import client
 from tollhouse.rails.cards.webhook_api import BODY_BYTES_MAX
 
@@ -72,8 +72,8 @@ async def test_repeated_and_reordered_events_lead_to_one_state(shop: Shop) -> No
         for at, raw in enumerate((*bodies, *reversed(bodies))):
             (await shop.send(raw)).ok()
             if (at + number) % 3 == 0:
-                await jobs.apply_events(shop.services)
-        await jobs.apply_events(shop.services)
+                await payments.apply_events(shop.services)
+        await payments.apply_events(shop.services)
         paid = await shop.payment(payment_id)
         states.add((paid["status"], paid["amount_received"], len(paid["timeline"])))
         assert await shop.purse() == (420 * number, 0, 0)
@@ -115,7 +115,7 @@ async def test_only_signed_events_are_taken(shop: Shop) -> None:
     (await shop.send(raw, signed(raw, OLD_SECRET))).ok()  # while the secret is rotated
     (await shop.send(raw, signed(raw, b"whsec_guessed", WEBHOOK_SECRET))).ok()
     assert (await shop.alice.sql(kept, ["pi_of_nobody"]))[0]["n"] == 1
-    await jobs.apply_events(shop.services)
+    await payments.apply_events(shop.services)
     due = "SELECT tries, next_try_at FROM provider_events WHERE object_id = 'pi_of_nobody'"
     assert [tuple(row) for row in await shop.alice.sql(due)] == [(1, None)]
 
@@ -136,7 +136,7 @@ async def test_nobody_pays_for_a_link_that_has_ended(shop: Shop) -> None:
     link, payment_id, page_id = await shop.offer()
     shop.provider.is_down = True
     (await shop.alice.post(f"/payment-links/{link['id']}/cancel", mode="live")).ok()
-    await jobs.poll_payments(shop.services)
+    await payments.poll_payments(shop.services)
     again = "SELECT next_poll_at < now() + interval '2 min' AS is_soon FROM card_payments WHERE transaction_id = $1::uuid"
     assert [row["is_soon"] for row in await shop.alice.sql(again, payment_id)] == [True]
     shop.provider.is_down = False
@@ -147,7 +147,7 @@ async def test_nobody_pays_for_a_link_that_has_ended(shop: Shop) -> None:
 
     link, payment_id, page_id = await shop.offer()
     (await shop.alice.post(f"/payment-links/{link['id']}/cancel", mode="live")).ok()
-    await jobs.poll_payments(shop.services)
+    await payments.poll_payments(shop.services)
     assert shop.provider.sessions[page_id]["status"] == "expired"
 
     link, payment_id, _ = await shop.offer()
@@ -204,7 +204,7 @@ async def test_a_provider_that_is_down_takes_no_payments_and_loses_no_events(sho
     assert (await visit(link, shop.alice)).ok()
     due = "UPDATE provider_events SET next_try_at = received_at WHERE object_id = $1 AND next_try_at IS NOT NULL"
     await shop.alice.sql(due, intent["id"])
-    await jobs.apply_events(shop.services)
+    await payments.apply_events(shop.services)
     assert (await shop.payment(payment_id))["status"] == "succeeded"
 
 
@@ -222,19 +222,19 @@ async def test_what_the_books_refuse_holds_up_nothing_else(shop: Shop, monkeypat
         return await observe(services, rail, mode, observed, now)
 
     monkeypatch.setattr(reversals, "observe", refusing)
-    await jobs.apply_events(shop.services)
+    await payments.apply_events(shop.services)
     statuses = [(await shop.payment(payment_id))["status"] for _, payment_id, _ in offered]
     assert statuses == ["pending", "succeeded", "succeeded"]
     due = "SELECT tries, next_try_at < received_at + interval '10 min' AS is_soon FROM provider_events WHERE object_id = $1"
     assert [tuple(row) for row in await shop.alice.sql(due, bad_page_id)] == [(1, True)]  # sooner than its lease ends
     await shop.alice.sql("UPDATE provider_events SET tries = $2, next_try_at = received_at WHERE object_id = $1",
-                         bad_page_id, jobs.TRIES_MAX - 1)  # fmt: skip
-    await jobs.apply_events(shop.services)
-    assert [tuple(row) for row in await shop.alice.sql(due, bad_page_id)] == [(jobs.TRIES_MAX, None)]
+                         bad_page_id, payments.TRIES_MAX - 1)  # fmt: skip
+    await payments.apply_events(shop.services)
+    assert [tuple(row) for row in await shop.alice.sql(due, bad_page_id)] == [(payments.TRIES_MAX, None)]
 
     await shop.alice.sql("UPDATE card_payments SET next_poll_at = created_at WHERE transaction_id = ANY($1::uuid[])",
                          [payment_id for _, payment_id, _ in offered])  # fmt: skip
-    await jobs.poll_payments(shop.services)
+    await payments.poll_payments(shop.services)
     polled = "SELECT count(*) AS n FROM card_payments WHERE next_poll_at IS NULL AND transaction_id = ANY($1::uuid[])"
     [row] = await shop.alice.sql(polled, [payment_id for _, payment_id, _ in offered])
     assert row["n"] == 2
@@ -261,17 +261,17 @@ async def test_old_events_are_deleted_when_they_were_processed(shop: Shop) -> No
     await shop.report("checkout.session.completed", page_id)
     (await shop.send(shop.provider.event("checkout.session.expired", page_id))).ok()
     kept = "SELECT type FROM provider_events WHERE object_id = $1 ORDER BY type"
-    await jobs.delete_old_events(shop.services)
+    await payments.delete_old_events(shop.services)
     assert len(await shop.alice.sql(kept, page_id)) == 2
     aged = "UPDATE provider_events SET received_at = received_at - $2::interval WHERE object_id = $1"
-    await shop.alice.sql(aged, page_id, jobs.RETENTION)
-    await jobs.delete_old_events(shop.services)
+    await shop.alice.sql(aged, page_id, payments.RETENTION)
+    await payments.delete_old_events(shop.services)
     assert [row["type"] for row in await shop.alice.sql(kept, page_id)] == ["checkout.session.expired"]
 
 
 def test_a_lease_is_longer_than_its_batch() -> None:
     request_s = client.TRIES * client.TIMEOUT_S + (client.TRIES - 1) * client.RETRY_AFTER_MS / 1000
-    assert jobs.LEASE.total_seconds() > jobs.BATCH_SIZE * 2 * request_s
+    assert payments.LEASE.total_seconds() > payments.BATCH_SIZE * 2 * request_s
 
 
 async def test_visitors_beyond_the_limit_share_a_page(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from tollhouse.payments.links import store as link_store
 from tollhouse.payments.links.offers import offers_for
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.rails import chain_health
+from tollhouse.rails.chains import following
 
 
 class Offering:
@@ -28,7 +28,7 @@ class Offering:
 
     async def error(self, currency: str = "ETH") -> str | None:
         """Why the rail is unavailable."""
-        await chain_health.refresh(self.services)
+        await following.refresh(self.services)
         return self.services.rails.error(self.name, "live", currency)
 
     async def offer(self, currency: str = "ETH", amount: str = "1.5", **changes: Any) -> Transaction:

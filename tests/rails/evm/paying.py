@@ -11,7 +11,7 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import PayoutOrder, Submission
 from tollhouse.platform.database.pool import Pool
-from tollhouse.rails.evm import payout_checks
+from tollhouse.rails.evm import jobs
 from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.payouts import ChainPayouts
@@ -106,7 +106,7 @@ class Payer:
 
     async def check(self, order: PayoutOrder, later: timedelta = timedelta()) -> str:
         """Let the job look after it, and say its status."""
-        await payout_checks.check(self.services, self.payouts, await self.stored(order), clock.now() + later)
+        await jobs.check(self.services, self.payouts, await self.stored(order), clock.now() + later)
         return (await self.stored(order)).status
 
     async def booked(self) -> int:

@@ -18,8 +18,9 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.rails import chain_health, chain_jobs
+from tollhouse.rails.chains import following
 from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.watcher import look
 from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 
@@ -61,8 +62,8 @@ class DepositRail(Offering):
 
     async def look(self, later: timedelta = timedelta()) -> None:
         """The worker follows the chain once, and every process knows what it measured."""
-        await chain_jobs.watch_once(self.services, self.network, clock.now() + later)
-        await chain_health.refresh(self.services)
+        await following.watch_once(self.services, self.network, look, clock.now() + later)
+        await following.refresh(self.services)
 
     async def rows(self, payment: Transaction) -> list[tuple[str, int]]:
         """Status and minor units of the deposits at the address of a payment."""

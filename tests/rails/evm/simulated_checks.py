@@ -9,7 +9,7 @@ from tests.rails.evm.simulated_history import History
 from tests.rails.evm.simulation import NAME, TOKEN, Simulation
 from tollhouse.rails.balances import measuring
 from tollhouse.rails.balances import store as balance_store
-from tollhouse.rails.evm import sweeps_jobs
+from tollhouse.rails.evm import jobs
 from tollhouse.rails.evm.network.node import to_minor
 
 ROUNDS_MAX, ROUNDS_WITH_SWEEPS = 80, 6
@@ -54,10 +54,10 @@ async def settle(simulation: Simulation, history: History) -> None:
         simulation.finalize()
         simulation.node.lag()
         simulation.now += timedelta(minutes=11)
-        await simulation.work_all(but=() if number < ROUNDS_WITH_SWEEPS else (sweeps_jobs.collect_deposits,))
+        await simulation.work_all(but=() if number < ROUNDS_WITH_SWEEPS else (jobs.collect_deposits,))
         [(unsettled,)] = await simulation.web.db.fetch(UNSETTLED)
         if number >= ROUNDS_WITH_SWEEPS and not unsettled:
-            await simulation.work_all(but=(sweeps_jobs.collect_deposits,))
+            await simulation.work_all(but=(jobs.collect_deposits,))
             return
     raise AssertionError(f"{unsettled} are unsettled: {await simulation.web.db.fetch(PAYOUTS, NAME)}")
 

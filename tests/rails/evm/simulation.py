@@ -22,11 +22,12 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.refunds import jobs as refund_jobs
 from tollhouse.payments.transactions import link_closing as transaction_jobs
-from tollhouse.rails import chain_health, chain_jobs
-from tollhouse.rails.evm import payouts_jobs, sweeps_jobs
+from tollhouse.rails.chains import following
+from tollhouse.rails.evm import jobs
 from tollhouse.rails.evm.network.derivation import AddressDeriver
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
+from tollhouse.rails.evm.watcher import look
 from tollhouse.rails.sandbox.provider import SANDBOX
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 from tollhouse.transfers.withdrawals import jobs as withdrawal_jobs
@@ -137,29 +138,29 @@ class Simulation:
         else:
             for job in chosen:
                 await self._run([(self.workers[0], job)])
-        await chain_health.refresh(self.web)
+        await following.refresh(self.web)
 
     async def work_all(self, but: Sequence[Job] = ()) -> None:
         """Every job once but these, by one worker."""
         for _, job in self._jobs():
             if job not in but:
                 await self._run([(self.workers[0], job)])
-        await chain_health.refresh(self.web)
+        await following.refresh(self.web)
 
     def _jobs(self) -> Sequence[tuple[float, Job]]:
         return (
             (0.9, self._watch),
-            (0.7, chain_health.refresh),
-            (0.4, payouts_jobs.measure_payouts),
-            (0.6, payouts_jobs.advance_payouts),
+            (0.7, following.refresh),
+            (0.4, jobs.measure_payouts),
+            (0.6, jobs.advance_payouts),
             (0.6, withdrawal_jobs.advance_withdrawals),
             (0.6, refund_jobs.submit_refunds),
-            (0.2, sweeps_jobs.collect_deposits),
+            (0.2, jobs.collect_deposits),
             (0.1, transaction_jobs.close_links),
         )
 
     async def _watch(self, services: Services) -> None:
-        await chain_jobs.watch_once(services, services.rails.of(EvmNetwork)[0], clock.now())
+        await following.watch_once(services, services.rails.of(EvmNetwork)[0], look, clock.now())
 
     async def _run(self, chosen: Sequence[tuple[Services, Job]]) -> None:
         """These at once. Where one is killed, so is everything of these processes; others start in their place."""
@@ -196,7 +197,7 @@ def remembered_addresses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 BY_ANY_WORKER: tuple[Job, ...] = (
-    payouts_jobs.advance_payouts,
+    jobs.advance_payouts,
     withdrawal_jobs.advance_withdrawals,
     refund_jobs.submit_refunds,
     transaction_jobs.close_links,

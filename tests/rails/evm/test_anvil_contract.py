@@ -20,10 +20,11 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.rails.provider import Observation
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import Transaction
-from tollhouse.rails import chain_jobs
+from tollhouse.rails.chains import following
 from tollhouse.rails.evm.network.node import number_of
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.signer.rules import Signer
+from tollhouse.rails.evm.watcher import look
 from tollhouse.rails.settings import EvmSettings, TokenSettings
 
 FINALITY = 3
@@ -157,4 +158,4 @@ class TestEvmNetworkOnAnvil(in_memory.TestEvmNetwork):
 
     async def _look(self, services: Services) -> None:
         for _ in range(2):
-            await chain_jobs.watch_once(services, self.network, clock.now())
+            await following.watch_once(services, self.network, look, clock.now())

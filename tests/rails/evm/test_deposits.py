@@ -16,9 +16,9 @@ from tests.rails.evm.receiving import ETHER, MINOR, Receiver, new_xpub
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.payments.links.model import MethodUnavailable
-from tollhouse.rails import chain_jobs
-from tollhouse.rails.chains import addresses, store
+from tollhouse.rails.chains import following, store
 from tollhouse.rails.chains.model import LEASE
+from tollhouse.rails.evm.watcher import look
 
 PAID_MINOR = 150_000_000
 
@@ -180,7 +180,7 @@ async def test_a_changed_address_keeps_the_rail_down_until_it_is_right_again(
     receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many addresses are verified at once: the one that is wrong is the second here."""
-    monkeypatch.setattr(addresses, "VERIFIED_AT_ONCE", 1)
+    monkeypatch.setattr(following, "VERIFIED_AT_ONCE", 1)
     _, second = await receiver.offer(), await receiver.offer()
     change = "UPDATE transactions SET instructions = instructions || jsonb_build_object('address', $2::text) WHERE id = $1"
     await receiver.services.db.execute(change, second.id, "0x" + "1" * 40)
@@ -207,9 +207,9 @@ async def test_two_workers_credit_once(receiver: Receiver) -> None:
     for one in paid:
         await receiver.chain.sent(address(one), 3 * ETHER // 2)
     await receiver.chain.finalize()
-    await asyncio.gather(*(chain_jobs.watch_once(receiver.services, receiver.network, clock.now()) for _ in range(3)))
+    await asyncio.gather(*(following.watch_once(receiver.services, receiver.network, look, clock.now()) for _ in range(3)))
     other = clock.now() + 2 * LEASE
-    await asyncio.gather(receiver.look(), chain_jobs.watch_once(receiver.services, receiver.network, other))
+    await asyncio.gather(receiver.look(), following.watch_once(receiver.services, receiver.network, look, other))
     await receiver.settle()
     assert [await receiver.status(one) for one in paid] == [("succeeded", PAID_MINOR)] * 4
     assert not (await store.lease(receiver.services.db, receiver.name, "live", paid[0].id, clock.now(), LEASE))[0]

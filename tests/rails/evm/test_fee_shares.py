@@ -8,7 +8,7 @@ from tests.rails.evm.paying import Payer
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import PayoutOrder, RefundOrder, Submission
-from tollhouse.rails.evm import fee_shares
+from tollhouse.rails.evm import network_fees
 from tollhouse.rails.evm.payouts_model import ChainPayout
 from tollhouse.rails.evm.signer.messages import WalletFacts
 
@@ -83,6 +83,6 @@ def test_the_share(kind: str, used: int, own: int, cost: int, waits: bool) -> No
         strict=False,
     )
     wallet = WalletFacts("0x", 1, 0, "0x", "100", str(used))
-    assert (fee_shares.obstacle(payout, wallet, own, cost) is not None) == waits
+    assert (network_fees.obstacle(payout, wallet, own, cost) is not None) == waits
     unknown = WalletFacts("0x", 1, 0, "0x")  # a signer that does not say, as one that signs offline
-    assert fee_shares.obstacle(payout, unknown, own, cost) is None
+    assert network_fees.obstacle(payout, unknown, own, cost) is None

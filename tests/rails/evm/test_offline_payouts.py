@@ -25,8 +25,9 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import PayoutOrder
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.rails.bank import pauses
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
-from tollhouse.rails.evm import operator_offline, payout_checks, payout_health, payouts_jobs
+from tollhouse.rails.chains import following
+from tollhouse.rails.evm import jobs
+from tollhouse.rails.evm import offline as evm_offline
 from tollhouse.rails.evm import operator_payouts as network_payouts
 from tollhouse.rails.evm.network import signed as signed_bytes
 from tollhouse.rails.evm.payouts import ChainPayouts
@@ -59,7 +60,7 @@ class Offline:
     @property
     def payouts(self) -> ChainPayouts:
         """The payouts of the worker."""
-        return operator_offline.find_payouts(self.services, None)
+        return evm_offline.find_payouts(self.services, None)
 
     async def orders(self, *amounts: int, currency: str = "ETH") -> list[PayoutOrder]:
         """Orders that the worker was asked to pay."""
@@ -69,8 +70,8 @@ class Offline:
 
     async def export(self) -> list[SignTransfer]:
         """What is to be signed."""
-        shown = await operator_offline.preview(self.payouts, self.context)
-        return [*(await operator_offline.export(self.services, self.network, shown, self.context))[1]]
+        shown = await evm_offline.preview(self.payouts, self.context)
+        return [*(await evm_offline.export(self.services, self.network, shown, self.context))[1]]
 
     def sign(self, requests: list[SignTransfer]) -> list[SignedTransfer]:
         """As `tollhouse signer sign` does."""
@@ -79,12 +80,12 @@ class Offline:
 
     async def take(self, *signed: SignedTransfer) -> int:
         """Import them, and say how many are new."""
-        return (await operator_offline.import_signed(self.services, self.network, signed, self.context))[1]["added"]
+        return (await evm_offline.import_signed(self.services, self.network, signed, self.context))[1]["added"]
 
     async def advance(self) -> None:
         """The worker looks after what is signed."""
         await self.payer.db.execute(DUE, self.payer.name)
-        await payouts_jobs.advance_payouts(self.services)
+        await jobs.advance_payouts(self.services)
 
     async def statuses(self, orders: list[PayoutOrder]) -> set[str]:
         """Their statuses."""
@@ -104,7 +105,7 @@ async def test_what_is_exported_is_paid_when_it_comes_back_signed(offline: Offli
     waits = await payer.stored(orders[0])
     assert (waits.status, waits.reason) == ("waiting", "it waits to be exported and signed")
     assert (await payer.network.payout_state(orders[0], clock.now())).outcome == "absent"
-    shown = await operator_offline.preview(offline.payouts, offline.context)
+    shown = await evm_offline.preview(offline.payouts, offline.context)
     assert [one.id for one in shown.leaving] == [order.id for order in orders]
     first, second = await asyncio.gather(offline.export(), offline.export())  # two operators at once
     assert first == second == await offline.export()
@@ -136,7 +137,7 @@ async def test_what_is_exported_is_paid_when_it_comes_back_signed(offline: Offli
         "network_payouts_exported": 3,
         "network_payouts_imported": 4,
     }
-    await payout_health.measure(offline.payouts, clock.now())
+    await jobs.measure(offline.payouts, clock.now())
     assert [line for line in await broken_invariants(service.dsn, since) if "I20" in line] == []
 
 
@@ -145,24 +146,24 @@ async def test_the_rail_agrees_with_the_ledger_all_the_time(rail: Rail) -> None:
     since = last_id()
     changes: dict[str, Any] = {"signer_socket": None, "offline_wallet": rail.wallet}
     rail.receiver.network.settings = msgspec.structs.replace(rail.receiver.network.settings, **changes)
-    payouts = operator_offline.find_payouts(rail.services, rail.name)
+    payouts = evm_offline.find_payouts(rail.services, rail.name)
     assert payouts.signer.is_offline
-    await payout_health.measure(payouts, clock.now())
-    await payout_health.refresh(rail.services)
+    await jobs.measure(payouts, clock.now())
+    await following.refresh(rail.services)
     await rail.fund()
     asked = await rail.withdraw("0.5")
     context = OperatorContext("olga@example.com", clock.now(), None, on_command_line=True)
-    shown = await operator_offline.preview(payouts, context)
-    _, requests = await operator_offline.export(rail.services, payouts.network, shown, context)
+    shown = await evm_offline.preview(payouts, context)
+    _, requests = await evm_offline.export(rail.services, payouts.network, shown, context)
     assert (await rail.balance()).in_flight == {}
     answers = [rail.payer.signer.answer(one) for one in requests]
     signed = [one for one in answers if isinstance(one, SignedTransfer)]
-    await operator_offline.import_signed(rail.services, payouts.network, signed, context)
-    await payouts_jobs.advance_payouts(rail.services)
+    await evm_offline.import_signed(rail.services, payouts.network, signed, context)
+    await jobs.advance_payouts(rail.services)
     await rail.payer.settle()
     await rail.receiver.look()
     assert (await rail.balance()).in_flight["payouts"] == -ETHER // 2
-    await payout_checks.check(rail.services, payouts, await rail.payer.stored(asked.order), clock.now())
+    await jobs.check(rail.services, payouts, await rail.payer.stored(asked.order), clock.now())
     await rail.finish(asked)
     assert (await rail.balance()).in_flight.keys() == {"rounding"}
     assert await broken_invariants(rail.receiver.actor.service.dsn, since) == []
@@ -263,27 +264,27 @@ async def test_the_gate_holds_at_export(offline: Offline, alice: Actor) -> None:
     poor = (await offline.orders(900_000_000_000))[0]
     db, now = offline.payer.db, clock.now()
     await db.execute(SUSPEND, alice.merchant_id)
-    assert (await operator_offline.preview(offline.payouts, offline.context)).leaving == ()
+    assert (await evm_offline.preview(offline.payouts, offline.context)).leaving == ()
     await db.execute(REACTIVATE, alice.merchant_id)
     users = OperatorContext(alice.email, now, None, on_command_line=True)
-    assert (await operator_offline.preview(offline.payouts, users)).leaving == ()
-    shown = await operator_offline.preview(offline.payouts, offline.context)
+    assert (await evm_offline.preview(offline.payouts, users)).leaving == ()
+    shown = await evm_offline.preview(offline.payouts, offline.context)
     assert "too little" in shown.drafted.left_out[poor.id]
     assert [one.id for one in shown.leaving] == [order.id]
     await db.execute(SUSPEND, alice.merchant_id)  # after it was shown
     with pytest.raises(OperatorRefusedError, match="No payouts wait"):
-        await operator_offline.export(offline.services, offline.network, shown, offline.context)
+        await evm_offline.export(offline.services, offline.network, shown, offline.context)
     await db.execute(REACTIVATE, alice.merchant_id)
     reviewer = OperatorContext("olga@example.com", now, "Tested")
-    await offline.services.transact(lambda work: pauses.pause(work, BANK_PORTS, reviewer), now, OPERATOR)
+    await offline.services.transact(lambda work: pauses.pause(work, reviewer), now, OPERATOR)
     try:
         for action in (offline.export(), offline.take(), network_payouts.ensure_unsigned(offline.services, order.id)):
             with pytest.raises(OperatorRefusedError, match="paused"):
                 await action
         with pytest.raises(OperatorRefusedError, match="paused"):
-            await operator_offline.export(offline.services, offline.network, shown, offline.context)
+            await evm_offline.export(offline.services, offline.network, shown, offline.context)
     finally:
-        await offline.services.transact(lambda work: pauses.resume(work, None, BANK_PORTS, reviewer), now, OPERATOR)
+        await offline.services.transact(lambda work: pauses.resume(work, None, reviewer), now, OPERATOR)
     await network_payouts.ensure_unsigned(offline.services, order.id)
     assert (await offline.payer.stored(order)).status == "waiting"
     assert len(await offline.export()) == 1

@@ -21,8 +21,9 @@ from tollhouse.kernel.rails.chain import Measured
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.ledger.books.model import JournalEntry, Posting, Source, available, equity
 from tollhouse.ledger.books.post import post_now
+from tollhouse.rails.chains import following
+from tollhouse.rails.evm import jobs as evm_jobs
 from tollhouse.rails.evm import operator_payouts as network_payouts
-from tollhouse.rails.evm import payout_checks, payout_health, payouts_jobs
 from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm.payouts import ChainPayouts
 from tollhouse.rails.evm.signer.client import SignerUnavailable
@@ -55,7 +56,7 @@ async def test_a_withdrawal_is_paid_from_request_to_block(payer: Payer, alice: A
     await payer.settle()
     current = await store.get(services.db, asked.id)
     assert current is not None
-    await payout_checks.check(services, payouts, current, clock.now())
+    await evm_jobs.check(services, payouts, current, clock.now())
     await jobs.advance_one(on_chain, asked, clock.now())
     completed = await withdrawal_store.get(services.db, env, asked.id)
     stored = await store.get(services.db, asked.id)
@@ -77,8 +78,8 @@ async def test_withdrawals_are_unavailable_while_the_rail_cannot_pay(payer: Paye
     payer.network.measured = Measured(True, clock.now(), {})
 
     async def errors() -> tuple[str | None, str | None]:
-        await payout_health.measure(payer.payouts, clock.now())
-        await payout_health.refresh(on_chain)
+        await evm_jobs.measure(payer.payouts, clock.now())
+        await following.refresh(on_chain)
         return rails.payout_error(payer.name, "live", "ETH"), rails.payout_error(payer.name, "live", "USDC")
 
     assert rails.payout_error(payer.name, "live", "ETH") == "provider_down"  # nothing is measured
@@ -184,13 +185,13 @@ async def test_the_jobs_of_the_worker_finish_what_was_begun(
     assert stored.status == "reserved"
     monkeypatch.undo()
     await services.db.execute("UPDATE chain_payouts SET check_at = now() - interval '1 s' WHERE id = $1", unsent.id)
-    await payouts_jobs.advance_payouts(on_chain)
+    await evm_jobs.advance_payouts(on_chain)
     await payer.settle()
     await services.db.execute(
         "UPDATE chain_payouts SET check_at = now() - interval '1 s' WHERE id = ANY ($1)", [sent.id, unsent.id]
     )
-    await payouts_jobs.advance_payouts(on_chain)
-    await payouts_jobs.measure_payouts(on_chain)
+    await evm_jobs.advance_payouts(on_chain)
+    await evm_jobs.measure_payouts(on_chain)
     for one in (sent, unsent):
         ended = await store.get(services.db, one.id)
         assert ended is not None
@@ -205,9 +206,9 @@ async def live(payer: Payer, alice: Actor, services: Services) -> tuple[Services
     payouts = make_payouts(services.db, services.catalogue, network, payer.signer.policy.socket)
     payer.signer.policy.networks["ethereum"] = payer.signer.policy.networks[payer.name]
     network.measured = Measured(True, clock.now(), {})
-    await payout_health.measure(payouts, clock.now())
+    await evm_jobs.measure(payouts, clock.now())
     on_chain = msgspec.structs.replace(services, rails=Rails([network]))
-    await payout_health.refresh(on_chain)
+    await following.refresh(on_chain)
 
     async def fund(work: Work) -> None:
         posting = Posting("adjustment", "ETH", 2_000_000_000, equity("adjustment"), available(env))

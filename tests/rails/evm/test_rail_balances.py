@@ -23,7 +23,8 @@ from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.pages.console.actions import change_rail_float, ensure_measured
 from tollhouse.rails.balances import measuring, store
 from tollhouse.rails.balances.model import RailBalance, RailStatus
-from tollhouse.rails.evm import payout_checks, payout_health
+from tollhouse.rails.chains import following
+from tollhouse.rails.evm import jobs
 from tollhouse.rails.evm.reports import Reporter
 from tollhouse.transfers.withdrawals import actions
 from tollhouse.transfers.withdrawals import jobs as withdrawal_jobs
@@ -112,8 +113,8 @@ async def rail(payer: Payer, alice: Actor, services: Services) -> Rail:
     made = Rail(payer, Receiver(alice, services, payer.chain, payer.token))
     await made.chain.finalize()
     await made.receiver.look()
-    await payout_health.measure(made.payouts, clock.now())
-    await payout_health.refresh(made.services)
+    await jobs.measure(made.payouts, clock.now())
+    await following.refresh(made.services)
     return made
 
 
@@ -158,7 +159,7 @@ async def test_payouts_are_in_flight_between_their_block_and_the_ledger(rail: Ra
     await rail.receiver.look()
     left = await rail.balance()  # nobody has looked the payout up yet
     assert (left.in_flight["payouts"], left.in_flight["network_fees"] < 0) == (-ETHER // 2, True)
-    await payout_checks.check(rail.services, rail.payouts, await rail.payer.stored(asked.order), clock.now())
+    await jobs.check(rail.services, rail.payouts, await rail.payer.stored(asked.order), clock.now())
     assert (await rail.balance()).in_flight == left.in_flight  # final, and not in the ledger
     await rail.finish(asked)
     assert (await rail.balance()).in_flight.keys() == {"rounding"}
@@ -166,7 +167,7 @@ async def test_payouts_are_in_flight_between_their_block_and_the_ledger(rail: Ra
     assert (await rail.payer.pay(fee)).outcome == "accepted"
     await rail.payer.settle()
     for order in (ahead.order, fee):
-        await payout_checks.check(rail.services, rail.payouts, await rail.payer.stored(order), clock.now())
+        await jobs.check(rail.services, rail.payouts, await rail.payer.stored(order), clock.now())
     await rail.finish(ahead)
     early = await rail.balance()
     assert (early.in_flight["payouts"], early.in_flight["network_fees"] > 0) == (ETHER // 4, True)
@@ -185,7 +186,7 @@ async def test_sweeps_move_money_within_the_rail(collector: Collector) -> None:
     await collector.pay_dollars()
     await collector.settle()
     payouts, network = collector.payouts, collector.network
-    await payout_health.measure(payouts, clock.now())
+    await jobs.measure(payouts, clock.now())
 
     async def measured() -> dict[str, RailBalance]:
         await measuring.measure(collector.services, network, clock.now())

@@ -24,8 +24,8 @@ from tests.rails.evm.test_rail_balances import book
 from tests.running import Service, settings_for, warnings_only
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import clock
-from tollhouse.rails import chain_health
-from tollhouse.rails.evm import payouts_jobs
+from tollhouse.rails.chains import following
+from tollhouse.rails.evm import jobs
 
 BLOCKS = int(os.environ.get("TOLLHOUSE_EVM_BLOCKS", EXTENT.of(150, short=40)))
 SEED = int(os.environ.get("TOLLHOUSE_EVM_SEED", "7"))
@@ -80,8 +80,8 @@ async def prepare(simulation: Simulation) -> None:
     """The worker has looked once, and what is in the wallet is the operator's."""
     simulation.finalize()
     await simulation.work_all()
-    await payouts_jobs.measure_payouts(simulation.workers[0])
-    await chain_health.refresh(simulation.web)
+    await jobs.measure_payouts(simulation.workers[0])
+    await following.refresh(simulation.web)
     for currency, units, scale in (("ETH", COIN_FLOAT, 10**10), ("USDC", TOKEN_FLOAT, 1)):
         await book(simulation.web, NAME, simulation.web.catalogue.currencies[currency], units // scale)
     simulation.endanger()

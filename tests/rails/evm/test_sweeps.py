@@ -21,8 +21,8 @@ from tollhouse.payments.transactions.model import Transaction
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.chains import store
 from tollhouse.rails.chains.model import HOLDER, LEASE
+from tollhouse.rails.evm import jobs, payouts_store, sweeps, sweeps_store
 from tollhouse.rails.evm import operator_payouts as network_payouts
-from tollhouse.rails.evm import payout_checks, payouts_store, sweeps, sweeps_jobs, sweeps_store
 from tollhouse.rails.evm.network import sending
 from tollhouse.rails.evm.payouts import ChainPayouts
 from tollhouse.rails.evm.signer.client import SignerClient
@@ -55,7 +55,7 @@ class Collector(Receiver):
 
     async def collect(self) -> None:
         """The worker collects once."""
-        await sweeps_jobs.collect_once(self.services, self.network, clock.now())
+        await jobs.collect_once(self.services, self.network, clock.now())
 
     async def sweeps(self) -> list[dict[str, Any]]:
         """What was sent to collect, oldest first."""
@@ -75,7 +75,7 @@ class Collector(Receiver):
         for one in await self.sweeps():
             payout = await payouts_store.get(self.services.db, one["id"])
             assert payout is not None
-            await payout_checks.check(self.services, self.payouts, payout, clock.now())
+            await jobs.check(self.services, self.payouts, payout, clock.now())
 
     async def finish(self) -> None:
         """What was sent is mined and final, and the worker knows."""
@@ -270,7 +270,7 @@ async def test_what_the_signer_refuses_waits_and_is_tried_again(collector: Colle
     assert await collector.shown() == shown
     assert "at most 1 gwei" in str((await collector.sweeps())[1]["reason"])
     collector.signer.policy.networks[collector.name] = policy
-    await sweeps_jobs.collect_once(services, collector.network, clock.now() + 2 * sweeps.AGAIN_AFTER)
+    await jobs.collect_once(services, collector.network, clock.now() + 2 * sweeps.AGAIN_AFTER)
     await collector.finish()
     ended = [
         ("gas", "ETH", "failed"),

@@ -40,9 +40,9 @@ from tollhouse.transfers.gate.model import OutgoingTransfer, PasswordWasReset
 
 PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {
-    "rails/bank/books.py",
+    "rails/bank/accounts.py",
     "rails/cards/balances.py",
-    "rails/bitcoin/fees.py",
+    "rails/bitcoin/sending.py",
     "rails/evm/network_fees.py",
     "pages/console/actions.py",
     "transfers/gate/gate.py",

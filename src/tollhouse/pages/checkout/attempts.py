@@ -18,7 +18,7 @@ from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.log import changed_objects
 from tollhouse.rails.cards import payments
-from tollhouse.rails.chains import addresses
+from tollhouse.rails.chains import store as address_store
 from tollhouse.transfers.conversions.model import PricedAmount
 
 OPEN_ATTEMPTS_MAX = 100
@@ -64,7 +64,7 @@ async def start(link: PaymentLink, payee: str, choice: Choice, services: Service
         return shared
     attempt_id, asset, address = new_id(), offer.method.asset, None
     if rails.gives_addresses(provider.name, link.env.mode):
-        address = await addresses.take(services.db, provider.name, link.env.mode, attempt_id, now)
+        address = await address_store.take_address(services.db, provider.name, link.env.mode, attempt_id, now)
         if address is None:
             raise MethodUnavailable("provider_down")
     attempt = Attempt(
@@ -87,7 +87,7 @@ async def start(link: PaymentLink, payee: str, choice: Choice, services: Service
 async def abandon(services: Services, link: PaymentLink, new: NewAttempt) -> None:
     """Take back the address of an attempt that did not begin."""
     if services.rails.gives_addresses(new.method.rail, link.env.mode):
-        await addresses.release(services.db, new.method.rail, link.env.mode, new.id)
+        await address_store.release_address(services.db, new.method.rail, link.env.mode, new.id)
 
 
 async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, payer_language: str) -> UUID | None:

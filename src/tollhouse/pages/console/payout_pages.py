@@ -23,12 +23,11 @@ from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.pages.console.layout import NEW, ActionQuery, FormState, decide, find_action, render
 from tollhouse.platform.database.pool import Tx
-from tollhouse.rails.bank import channel_store, messages_store, pauses, payouts_store
+from tollhouse.rails.bank import channel_store, imports_store, pauses, payouts_store
 from tollhouse.rails.bank import payouts as payout_actions
 from tollhouse.rails.bank.files.batch import Batch, write
 from tollhouse.rails.bank.files.transfer import bank_account
-from tollhouse.rails.bank.model import BankRefusedError, ListedPayout, PayoutStatus, Prepared
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.bank.model import ListedPayout, PayoutStatus, Prepared
 from tollhouse.transfers.gate import pauses_store
 from tollhouse.transfers.gate import store as outgoing_store
 from tollhouse.transfers.gate.model import Pause
@@ -66,9 +65,9 @@ async def export(request: Request, caller: Operator) -> Response:
 
     async def action(work: Work) -> Batch:
         context = OperatorContext(caller.email, request.now)
-        batch = await payout_actions.export(work, account, payout_ids if all_seen is None else None, BANK_PORTS, context)
+        batch = await payout_actions.export(work, account, payout_ids if all_seen is None else None, context)
         if all_seen is not None and str(len(batch.transfers)) != all_seen:
-            raise BankRefusedError(
+            raise OperatorRefusedError(
                 Text("There are now %(count)s pending payouts. Check them again.", count=len(batch.transfers))
             )
         return batch
@@ -93,7 +92,7 @@ async def resume(request: Request, caller: Operator) -> Response:
         request,
         caller,
         show,
-        lambda work, context: pauses.resume(work, account, BANK_PORTS, context, seen=seen),
+        lambda work, context: pauses.resume(work, account, context, seen=seen),
         "/operator/payouts",
     )
 
@@ -114,7 +113,7 @@ async def refuse(request: Request, caller: Operator, payout_id: UUID) -> Respons
         request,
         caller,
         partial(_payout, request, caller, payout_id),
-        lambda work, context: payout_actions.refuse(work, payout_id, BANK_PORTS, context, seen),
+        lambda work, context: payout_actions.refuse(work, payout_id, context, seen),
         f"/operator/payouts/{payout_id}",
     )
 
@@ -126,7 +125,7 @@ async def approve(request: Request, caller: Operator, payout_id: UUID) -> Respon
         request,
         caller,
         partial(_payout, request, caller, payout_id),
-        lambda work, context: payout_actions.approve(work, payout_id, BANK_PORTS, context),
+        lambda work, context: payout_actions.approve(work, payout_id, context),
         f"/operator/payouts/{payout_id}",
         reason=None,
     )
@@ -162,7 +161,7 @@ async def _batch(request: Request, caller: Operator, batch_id: UUID, query: Page
         here="payouts",
         batch=found,
         payouts=rows,
-        reports=await messages_store.list_reports(request.services.db, batch_id, REPORTS_SHOWN),
+        reports=await imports_store.list_reports(request.services.db, batch_id, REPORTS_SHOWN),
         sending=await channel_store.find(request.services.db, batch_id),
         page_links=query.links(rows, more=more),
     )
@@ -187,9 +186,7 @@ async def _payouts(request: Request, caller: Operator, query: PayoutsQuery, stat
     account = bank_account(services.settings)
 
     async def load(tx: Tx) -> tuple[list[ListedPayout], Prepared, list[Pause], list[Translatable]]:
-        found = await payout_actions.listed(
-            tx, BANK_PORTS, status_filter, request.now, services.catalogue, query.fetch, query.offset
-        )
+        found = await payout_actions.listed(tx, status_filter, request.now, services.catalogue, query.fetch, query.offset)
         prepared = await payout_actions.exportable(tx, OperatorContext(caller.email, request.now), services.catalogue)
         paused = await pauses_store.list_open(tx)
         return found, prepared, paused, await pauses.list_missing(tx, account, paused)

@@ -21,9 +21,9 @@ from tollhouse.kernel.text import Text, Translatable
 from tollhouse.pages.console import overview_store
 from tollhouse.pages.console.layout import ActionQuery, FormState, chosen, decide, find_action, read_choice, render
 from tollhouse.pages.console.overview_store import MeasuredRail
-from tollhouse.rails import refused_payouts_store
 from tollhouse.rails.bank.files.transfer import BankTransfer
 from tollhouse.rails.evm import operator_payouts as network_payouts
+from tollhouse.rails.evm import payouts_store
 from tollhouse.rails.evm.network.node import to_minor
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.network.sending import WEI_PER_GWEI
@@ -218,7 +218,7 @@ async def refuse(request: Request, caller: Operator) -> Response:
 async def _rails(request: Request, caller: Operator, state: FormState) -> Response:
     services = request.services
     payouts = await network_payouts.list_open(services.db, services.catalogue)
-    wanted = {one.payout_id for one in await refused_payouts_store.list_to_refuse(services.db, len(payouts))}
+    wanted = {one.payout_id for one in await payouts_store.list_to_refuse(services.db, len(payouts))}
     return await render(
         request,
         caller,

@@ -1,6 +1,6 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
+from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel.limits import HEARTBEAT_EVERY_S
 from tollhouse.pages.console import (
     accounting_pages,
@@ -19,14 +19,6 @@ from tollhouse.pages.console import (
     transfer_pages,
 )
 from tollhouse.pages.console.overview_store import INVARIANTS
-from tollhouse.rails.bank import upload_jobs
-from tollhouse.rails.evm import operator_payouts as network_payouts
-
-CHANNEL_S = 5
-"""How often the folders of the channel to the bank are looked at, and exported batches sent."""
-
-REFUSE_MARKED_S = 5
-"""How often payouts on networks that operators want refused are."""
 
 SLICE = Slice(
     operations=(
@@ -46,11 +38,6 @@ SLICE = Slice(
     ),
     jobs=(
         Job(HEARTBEAT_EVERY_S, jobs.record_heartbeat),
-        Job(CONTINUOUS_S, upload_jobs.import_statements),
-        Job(CHANNEL_S, upload_jobs.fetch_from_bank),
-        Job(CHANNEL_S, upload_jobs.send_to_bank),
-        Job(REFUSE_MARKED_S, network_payouts.refuse_marked),
-        Job(HOURLY_S, upload_jobs.delete_old_announcements),
         Job(HOURLY_S, jobs.delete_heartbeats),
         Job(HOURLY_S, jobs.delete_old_failures),
     ),

@@ -20,13 +20,12 @@ from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.limits import BODY_BYTES_MAX
 from tollhouse.kernel.text import Translatable
 from tollhouse.pages.console.layout import NEW, ActionQuery, FormState, decide, find_action, render
-from tollhouse.rails.bank import actions, channel_store, imports, imports_store, provider_payouts_store, shown_store
+from tollhouse.rails.bank import actions, channel_store, imports, imports_store, orders_store, transfers_store
 from tollhouse.rails.bank.files.batch import id_in
 from tollhouse.rails.bank.files.transfer import bank_account
 from tollhouse.rails.bank.files.xml import DOCUMENT_BYTES_MAX, PIECE_BYTES
-from tollhouse.rails.bank.model import BankPorts, Decided, ShownTransfer
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
-from tollhouse.rails.bank.suggestions import suggest
+from tollhouse.rails.bank.model import ShownTransfer
+from tollhouse.rails.batches.model import Decided
 
 OPERATIONS = Operations(PAGES)
 
@@ -37,7 +36,7 @@ class TransferQuery(ActionQuery, frozen=True, forbid_unknown_fields=True):
     reference: str = ""
 
 
-CHOICES: Mapping[str, Callable[[Work, UUID, BankPorts, OperatorContext], Awaitable[Decided]]] = {
+CHOICES: Mapping[str, Callable[[Work, UUID, OperatorContext], Awaitable[Decided]]] = {
     "fee": actions.record_fee,
     "write_off": actions.write_off,
 }
@@ -75,7 +74,7 @@ async def import_statements(request: Request, caller: Operator) -> Response:
     try:
         import_id = await imports.upload(raw, account, OperatorContext(caller.email, request.now), request.services)
         within_s = SOON_S if len(raw) <= PIECE_BYTES else 0
-        ended = await imports.finish_soon(import_id, account, BANK_PORTS, request.services, within_s)
+        ended = await imports.finish_soon(import_id, account, request.services, within_s)
         if ended.is_active or ended.status == "unconfirmed":
             return see_other(f"/operator/imports/{import_id}")
         imports.ensure_imported(ended)
@@ -97,7 +96,7 @@ async def confirm_import(request: Request, caller: Operator, import_id: UUID) ->
         request,
         caller,
         partial(_import, request, caller, import_id),
-        lambda work, context: imports.confirm(work, import_id, BANK_PORTS, context),
+        lambda work, context: imports.confirm(work, import_id, context),
         lambda _: f"/operator/imports/{import_id}",
     )
 
@@ -105,11 +104,11 @@ async def confirm_import(request: Request, caller: Operator, import_id: UUID) ->
 @OPERATIONS.add("GET", "/operator/statements/{statement_id}", guard=operator_page)
 async def statement(request: Request, caller: Operator, statement_id: UUID, query: PageQuery) -> Response:
     """One statement: what came of each transfer that it was the first to render."""
-    found = await shown_store.statement(request.services.db, statement_id, request.services.catalogue)
+    found = await transfers_store.statement(request.services.db, statement_id, request.services.catalogue)
     if found is None:
         raise NotFound
     rows, more = query.cut(
-        await shown_store.transfers_of(
+        await transfers_store.transfers_of(
             request.services.db, statement_id, query.fetch, query.offset, request.services.catalogue
         )
     )
@@ -141,7 +140,7 @@ async def assign(request: Request, caller: Operator, transfer_id: UUID) -> Respo
         request,
         caller,
         transfer_id,
-        lambda work, context: actions.assign(work, transfer_id, reference, BANK_PORTS, context),
+        lambda work, context: actions.assign(work, transfer_id, reference, context),
         "why",
         {"reference": reference},
         wrong,
@@ -155,7 +154,7 @@ async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Resp
         request,
         caller,
         transfer_id,
-        lambda work, context: actions.dismiss(work, transfer_id, BANK_PORTS, context),
+        lambda work, context: actions.dismiss(work, transfer_id, context),
         "reason",
     )
 
@@ -168,7 +167,7 @@ async def take_back(request: Request, caller: Operator, transfer_id: UUID) -> Re
         request,
         caller,
         transfer_id,
-        lambda work, context: actions.take_back(work, transfer_id, reference, BANK_PORTS, context),
+        lambda work, context: actions.take_back(work, transfer_id, reference, context),
         "taken_why",
         {"taken": reference},
         wrong,
@@ -184,7 +183,7 @@ async def return_payout(request: Request, caller: Operator, transfer_id: UUID) -
         request,
         caller,
         transfer_id,
-        lambda work, context: actions.return_payout(work, transfer_id, payout_id, BANK_PORTS, context),
+        lambda work, context: actions.return_payout(work, transfer_id, payout_id, context),
         "return_why",
         {"payout": payout},
         {"payout": "Enter the ID of a payout."} if payout and payout_id is None else {},
@@ -199,7 +198,7 @@ async def receive(request: Request, caller: Operator, transfer_id: UUID) -> Resp
         request,
         caller,
         transfer_id,
-        lambda work, context: actions.receive(work, transfer_id, source or None, BANK_PORTS, context),
+        lambda work, context: actions.receive(work, transfer_id, source or None, context),
         "received_why",
         {"received": source},
     )
@@ -213,7 +212,7 @@ async def record_as(request: Request, caller: Operator, transfer_id: UUID) -> Re
         request,
         caller,
         transfer_id,
-        lambda work, context: CHOICES[choice](work, transfer_id, BANK_PORTS, context),
+        lambda work, context: CHOICES[choice](work, transfer_id, context),
         "decision_why",
         {"choice": choice},
         {} if choice in CHOICES else {"decision_why": "Choose one."},
@@ -227,7 +226,7 @@ async def reopen(request: Request, caller: Operator, transfer_id: UUID) -> Respo
         request,
         caller,
         transfer_id,
-        lambda work, context: actions.reopen(work, transfer_id, BANK_PORTS, context),
+        lambda work, context: actions.reopen(work, transfer_id, context),
         "reopen_why",
     )
 
@@ -257,7 +256,7 @@ def _read_reference(request: Request, field: str) -> tuple[str, dict[str, str]]:
 
 
 async def _statements(request: Request, caller: Operator, query: PageQuery, state: FormState) -> Response:
-    rows, more = query.cut(await shown_store.statements(request.services.db, query.fetch, query.offset))
+    rows, more = query.cut(await transfers_store.statements(request.services.db, query.fetch, query.offset))
     return await render(
         request,
         caller,
@@ -308,12 +307,12 @@ def _chosen(fields: set[str]) -> str:
 
 
 async def _transfer(request: Request, caller: Operator, transfer_id: UUID, state: FormState) -> Response:
-    found = await shown_store.transfer(request.services.db, transfer_id, request.services.catalogue)
+    found = await transfers_store.transfer(request.services.db, transfer_id, request.services.catalogue)
     if found is None:
         raise NotFound
     waits = found.outcome == "unmatched" and found.side == "credit"
     expected = (
-        await provider_payouts_store.list_expected(request.services.db, found.currency, found.amount_minor) if waits else []
+        await orders_store.list_provider_payouts(request.services.db, found.currency, found.amount_minor) if waits else []
     )
     primary, *others = decisions_about(found, has_provider_payouts=bool(expected))
     return await render(
@@ -323,7 +322,7 @@ async def _transfer(request: Request, caller: Operator, transfer_id: UUID, state
         FormState(state.status, state.done, state.message, state.field_errors),
         here="transfers",
         transfer=found,
-        suggestions=await suggest(request.services.db, found, request.services.catalogue) if waits else [],
+        suggestions=await actions.suggest(request.services.db, found, request.services.catalogue) if waits else [],
         provider_payouts=expected,
         approvals=await decisions_store.list_open(request.services.db, "payout_return", transfer_id) if waits else [],
         primary=primary,

@@ -23,10 +23,10 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import parse_id
 from tollhouse.kernel.text import Translatable
 from tollhouse.pages.console.layout import FormState, render
-from tollhouse.rails.bank import messages_store, transfers_store
-from tollhouse.rails.bank.suggestions import Suggestion, suggest
+from tollhouse.rails.bank import imports_store, transfers_store
+from tollhouse.rails.bank.actions import Suggestion, suggest
+from tollhouse.rails.bank.imports import ANNOUNCED_FOR
 from tollhouse.rails.bank.transfers_store import FoundTransfer, TransferFilter, TransferSort
-from tollhouse.rails.bank.upload_jobs import ANNOUNCED_FOR
 
 OPERATIONS = Operations(PAGES)
 ANNOUNCED_SHOWN = 50
@@ -111,7 +111,7 @@ async def transfers(request: Request, caller: Operator, query: TransfersQuery) -
         page_links=query.links(rows, more=more),
         announced=[]
         if query.is_filtered or query.outcome != "unmatched" or query.page > 1
-        else await messages_store.list_announced(
+        else await imports_store.list_announced(
             services.db, request.now - ANNOUNCED_FOR, ANNOUNCED_SHOWN, services.catalogue
         ),
     )

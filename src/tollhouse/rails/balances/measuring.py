@@ -1,14 +1,16 @@
 """Compares each rail with the ledger every few minutes, both as of the same moment, and names what lies between them."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalances, RailUnavailableError
+from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalances
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.ledger.accounting import store as totals_store
 from tollhouse.ledger.books.model import rail as rail_account
@@ -16,17 +18,17 @@ from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.log.events import log
 from tollhouse.rails.balances import store
 from tollhouse.rails.balances.model import RailBalance
-from tollhouse.rails.bitcoin import balances as bitcoin_balances
+from tollhouse.rails.bitcoin.balances import open_wallet
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
-from tollhouse.rails.cards import balances as card_balances
+from tollhouse.rails.cards.balances import CardsReading
 from tollhouse.rails.cards.stripe.cards import StripeCards
-from tollhouse.rails.cards.stripe.client import StripeError
-from tollhouse.rails.cards.stripe.objects import InexactAmountError
-from tollhouse.rails.chain_jobs import following
-from tollhouse.rails.evm import balances as chain_balances
+from tollhouse.rails.evm.balances import NetworkReading
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.json_rpc import NodeError
 
+INTERVAL, RETRY_AFTER = timedelta(minutes=5), timedelta(minutes=1)
+SHARE = 20
+"""A measurement that takes long is made less often: it takes at most one part in so many of the time."""
 TRIES = 5
 """How often the balance at a provider, or in a wallet, is read until nothing changes it meanwhile."""
 
@@ -51,52 +53,51 @@ class RailBooks:
         return cls(balances_minor, await store.count_floats(tx, rail, mode))
 
 
-async def measure_rail(services: Services, rail: MeasuredRail, now: datetime) -> list[RailBalance]:
-    """Measure a rail and compare it with the ledger. Raises `CannotMeasureError` and `NodeError`."""
+class Reading(Protocol):
+    """A rail while it is measured: what is outside and what the database knows are read by turns, until they fit."""
+
+    changed: str
+    """Why they never fit."""
+
+    async def read_outside(self) -> None:
+        """Read what has to be read before the database. Raises `CannotMeasureError` and `NodeError`."""
+        ...
+
+    async def read_books(self, tx: Tx) -> None:
+        """Read what the database knows, in the snapshot in which the ledger is read. Raises `CannotMeasureError`."""
+        ...
+
+    async def find_balances(self, booked_minor: Mapping[str, int]) -> OutsideBalances | None:
+        """The balances as of the moment at which the database was read; None if something has changed meanwhile.
+
+        `booked_minor` is what the ledger has, by currency. Raises `CannotMeasureError` and `NodeError`.
+        """
+        ...
+
+
+def open_reading(services: Services, rail: MeasuredRail, now: datetime) -> AbstractAsyncContextManager[Reading]:
+    """Begin to measure a rail."""
     match rail:
         case EvmNetwork():
-            outside, books = await _measure_network(services, rail)
+            return nullcontext(NetworkReading(services, rail))
         case BitcoinNetwork():
-            outside, books = await _measure_bitcoin(services, rail)
+            return open_wallet(services.db, rail)
         case StripeCards():
-            outside, books = await _measure_cards(services, rail, now)
-    return compare(rail.name, rail.mode, outside, books, services.catalogue, now)
+            return nullcontext(CardsReading(services, rail, now))
 
 
-async def _measure_network(services: Services, network: EvmNetwork) -> tuple[OutsideBalances, RailBooks]:
-    async with services.db.connection() as tx, tx.snapshot():
-        on_chain = await chain_balances.read_books(tx, network)
-        books = await RailBooks.read(tx, network.name, network.mode)
-    return await chain_balances.measure(services.db, services.catalogue, network, on_chain), books
-
-
-async def _measure_bitcoin(services: Services, network: BitcoinNetwork) -> tuple[OutsideBalances, RailBooks]:
-    async with bitcoin_balances.opened(services.db, network) as node:
+async def measure_rail(services: Services, rail: MeasuredRail, now: datetime) -> list[RailBalance]:
+    """Measure a rail and compare it with the ledger. Raises `CannotMeasureError` and `NodeError`."""
+    async with open_reading(services, rail, now) as reading:
         for _ in range(TRIES):
-            coins = await bitcoin_balances.read_coins(node)
+            await reading.read_outside()
             async with services.db.connection() as tx, tx.snapshot():
-                known = await bitcoin_balances.read_books(tx, network, coins)
-                books = await RailBooks.read(tx, network.name, network.mode)
-            outside = await bitcoin_balances.measure(node, coins, known)
+                await reading.read_books(tx)
+                books = await RailBooks.read(tx, rail.name, rail.mode)
+            outside = await reading.find_balances(books.balances_minor)
             if outside is not None:
-                return outside, books
-    raise CannotMeasureError("blocks arrived while the wallet was read")
-
-
-async def _measure_cards(services: Services, cards: StripeCards, now: datetime) -> tuple[OutsideBalances, RailBooks]:
-    for _ in range(TRIES):
-        balance = await card_balances.read_balance(cards)
-        try:
-            await card_balances.read_new(services, cards, now)
-        except (RailUnavailableError, StripeError, InexactAmountError) as error:
-            raise CannotMeasureError(f"the provider does not list what changed its balance: {error}") from None
-        async with services.db.connection() as tx, tx.snapshot():
-            in_flight = await card_balances.read_in_flight(tx, cards, now)
-            books = await RailBooks.read(tx, cards.name, cards.mode)
-        if balance == await card_balances.read_balance(cards):
-            booked = books.balances_minor
-            return card_balances.outside_balances(balance, in_flight, booked, services.catalogue, now), books
-    raise CannotMeasureError("the balance at the provider changed while it was read")
+                return compare(rail.name, rail.mode, outside, books, services.catalogue, now)
+        raise CannotMeasureError(reading.changed)
 
 
 def compare(
@@ -123,19 +124,9 @@ def compare(
     return compared
 
 
-async def record(services: Services, balances: Sequence[RailBalance]) -> None:
-    """Store a measurement."""
-    await services.db.transact(lambda tx: store.insert(tx, balances))
-
-
 def measured(rails: Rails) -> list[MeasuredRail]:
     """The rails that are compared with the ledger."""
-    return [*following(rails), *rails.of(StripeCards)]
-
-
-INTERVAL, RETRY_AFTER = timedelta(minutes=5), timedelta(minutes=1)
-SHARE = 20
-"""A measurement that takes long is made less often: it takes at most one part in so many of the time."""
+    return [*rails.of(EvmNetwork), *rails.of(BitcoinNetwork), *rails.of(StripeCards)]
 
 
 async def measure_balances(services: Services) -> None:
@@ -154,7 +145,7 @@ async def measure(services: Services, rail: MeasuredRail, now: datetime) -> None
         failure = str(error)
         log.warning("rail_not_measured", part=rail.name, reason=failure)
     else:
-        await record(services, balances)
+        await services.db.transact(lambda tx: store.insert(tx, balances))
         for one in balances:
             if one.differs:
                 log.error("rail_differs", part=rail.name, detail=f"{one.format(one.difference_units)} {one.currency}")

@@ -13,18 +13,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
-from tollhouse.accounts.approvals.model import OperatorContext
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform import private_files
 from tollhouse.platform.log.events import log
 from tollhouse.rails.bank import channel_store, imports, payouts, payouts_store
-from tollhouse.rails.bank.channel_model import Channel, Leased, channel_of
+from tollhouse.rails.bank.channel_store import Channel, Leased, channel_of
 from tollhouse.rails.bank.files.batch import write
 from tollhouse.rails.bank.files.transfer import bank_account
 from tollhouse.rails.bank.files.xml import DOCUMENT_BYTES_MAX
-from tollhouse.rails.bank.model import NOTHING_LEFT, BankPorts, BankRefusedError
+from tollhouse.rails.bank.model import NOTHING_LEFT
+from tollhouse.rails.batches.actions import ensure_may_leave
 
 OPERATOR = "bank channel"
 """Who imports the files of the channel, in the history of operators' actions."""
@@ -47,7 +48,7 @@ async def send_batches(services: Services) -> None:
         await _send(services, channel, leased)
 
 
-async def fetch(services: Services, ports: BankPorts) -> None:
+async def fetch(services: Services) -> None:
     """Fetch files by the program every quarter of an hour, and import what is in the inbox."""
     channel = channel_of(services.settings)
     if channel.inbox is None:
@@ -57,10 +58,10 @@ async def fetch(services: Services, ports: BankPorts) -> None:
         if error is not None:
             log.error("bank_channel_failed", part="fetch", detail=error)
         await channel_store.record_fetch(services.db, clock.now(), clock.now() + FETCH_EVERY, error)
-    await import_inbox(services, channel.inbox, ports)
+    await import_inbox(services, channel.inbox)
 
 
-async def import_inbox(services: Services, inbox: Path, ports: BankPorts) -> None:
+async def import_inbox(services: Services, inbox: Path) -> None:
     """Import the complete files of the inbox, and move each to `done` or `failed`.
 
     A statement that does not continue the last one may come before its predecessor: files that were refused are tried again
@@ -70,7 +71,7 @@ async def import_inbox(services: Services, inbox: Path, ports: BankPorts) -> Non
     while waiting:
         refused: list[tuple[Path, str]] = []
         for file in waiting:
-            reason = await _import(services, file, ports)
+            reason = await _import(services, file)
             if reason is None:
                 await asyncio.to_thread(_move, file, DONE)
             else:
@@ -93,9 +94,9 @@ async def _send(services: Services, channel: Channel, leased: Leased) -> None:
         await channel_store.record_failure(services.db, leased, NOTHING_LEFT, None)
         return
     try:
-        await payouts.ensure_may_leave(services.db, found.id)
+        await ensure_may_leave(services.db, payouts.BANK, found.id)
         error = await _hand_over(channel, f"pain.001-{found.id}.xml", write(found))
-    except (BankRefusedError, OSError) as refused:
+    except (OperatorRefusedError, OSError) as refused:
         error = str(refused)[:ERROR_CHARS_MAX]
     if error is None:
         await channel_store.record_sent(services.db, found.id, clock.now())
@@ -158,7 +159,7 @@ def _last_line(errors: IO[bytes]) -> str:
     return "".join(char for char in said if char.isprintable())[:ERROR_CHARS_MAX]
 
 
-async def _import(services: Services, file: Path, ports: BankPorts) -> str | None:
+async def _import(services: Services, file: Path) -> str | None:
     """Import a file. Returns why it was refused; None if it was imported, or another worker has moved it."""
     try:
         raw = await asyncio.to_thread(_read, file)
@@ -168,8 +169,8 @@ async def _import(services: Services, file: Path, ports: BankPorts) -> str | Non
         return f"cannot be read: {error.strerror}"
     context = OperatorContext(OPERATOR, clock.now(), on_command_line=True)
     try:
-        await imports.import_file(raw, bank_account(services.settings), ports, context, services)
-    except BankRefusedError as refused:
+        await imports.import_file(raw, bank_account(services.settings), context, services)
+    except OperatorRefusedError as refused:
         return str(refused.message)
     return None
 

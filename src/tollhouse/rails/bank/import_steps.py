@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct, structs
 
-from tollhouse.accounts.approvals import rules as decisions
-from tollhouse.accounts.approvals.model import Decision, OperatorContext
+from tollhouse.accounts.approvals import record, rules
+from tollhouse.accounts.approvals.model import Decision, OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import creditor_references
 from tollhouse.kernel.errors import ApiError, TemporarilyUnavailable
@@ -16,17 +16,14 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Observation
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.platform.database.pool import Tx
-from tollhouse.rails.bank import accounts, accounts_store, books, imports_store, messages_store, payouts, reports, store
-from tollhouse.rails.bank.files import repeats
+from tollhouse.rails.bank import accounts, accounts_store, imports_store, payments, payouts, store
+from tollhouse.rails.bank.files import statement as files_statement
 from tollhouse.rails.bank.files.camt import StatementReader
-from tollhouse.rails.bank.files.statement import Entry, Part, ReadEntry, Repeat, Statement
-from tollhouse.rails.bank.files.status_report import StatusReport
+from tollhouse.rails.bank.files.statement import Entry, Part, ReadEntry, Repeat, Statement, StatusReport
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.bank.files.xml import UnreadableStatementError
-from tollhouse.rails.bank.imports_model import FileImport
-from tollhouse.rails.bank.imports_store import QueuedStatement, Step
-from tollhouse.rails.bank.model import BankPorts, BankRefusedError
-from tollhouse.rails.bank.observations import observe_transfer
+from tollhouse.rails.bank.imports_store import FileImport, QueuedStatement, Step
+from tollhouse.rails.bank.payments import observe_transfer
 from tollhouse.rails.bank.store import NewEntry, Placed
 from tollhouse.transfers.gate import gate
 
@@ -49,7 +46,7 @@ UNCONFIRMED = (
 )
 
 
-class EntryRefusedError(BankRefusedError):
+class EntryRefusedError(OperatorRefusedError):
     """An entry cannot be imported. Nothing of its transaction was."""
 
 
@@ -61,33 +58,31 @@ class Begun(Struct, frozen=True):
     is_complete: bool
 
 
-async def take_step(
-    work: Work, import_id: UUID, account: BankAccount | None, ports: BankPorts, entries_max: int = ENTRIES_MAX
-) -> bool:
+async def take_step(work: Work, import_id: UUID, account: BankAccount | None, entries_max: int = ENTRIES_MAX) -> bool:
     """Take the next step of an import. False if it has ended, or somebody else is taking it.
 
-    Raises `BankRefusedError` if the file cannot be imported, and `EntryRefusedError` if an entry cannot.
+    Raises `OperatorRefusedError` if the file cannot be imported, and `EntryRefusedError` if an entry cannot.
     """
     current = await imports_store.lock(work.tx, import_id)
     if current is None:
         return False
     if current.status == "uploaded":
-        await _read(work, current, account, ports)
+        await _read(work, current, account)
         return True
     queued = await imports_store.queued_statement(work.tx, import_id, current.statement)
     if queued is None:
         await imports_store.end(work.tx, import_id, "imported", None, work.now)
     elif current.statement_id is None:
-        await _begin_next(work, current, ports)
+        await _begin_next(work, current)
     else:
-        await _import_entries(work, current, queued, current.statement_id, ports, entries_max)
+        await _import_entries(work, current, queued, current.statement_id, entries_max)
     return True
 
 
-async def _read(work: Work, current: FileImport, account: BankAccount | None, ports: BankPorts) -> None:
+async def _read(work: Work, current: FileImport, account: BankAccount | None) -> None:
     """Read a file from its pieces, store its entries, and check all of it before anything is imported."""
     if account is None:
-        raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
+        raise OperatorRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     currencies = work.services.catalogue.currencies
     reader, nth = StatementReader({code: currency.decimals for code, currency in currencies.items()}), 0
     try:
@@ -98,13 +93,13 @@ async def _read(work: Work, current: FileImport, account: BankAccount | None, po
             nth += 1
         statements = reader.close()
     except UnreadableStatementError as error:
-        raise BankRefusedError(error.message) from None
+        raise OperatorRefusedError(error.message) from None
     if foreign := next((one.iban for one in statements if one.iban != account.iban), None):
-        raise BankRefusedError(
+        raise OperatorRefusedError(
             Text("The statement is for the account %(foreign)s, not for %(iban)s.", foreign=foreign, iban=account.iban)
         )
     if reader.report is not None:
-        await _apply_report(work, current, reader.report, ports)
+        await _apply_report(work, current, reader.report)
         return
     if reader.kind == "notification":
         await _announce(work, current, statements)
@@ -113,17 +108,17 @@ async def _read(work: Work, current: FileImport, account: BankAccount | None, po
     if current.confirmed_at is None and await _needs_confirmation(work.tx, statements):
         await _set_aside(work, current)
         return
-    ordered = await _check(work, statements, ports)
+    ordered = await _check(work, statements)
     numbers = {id(statement): number for number, statement in enumerate(statements)}
     for position, statement in enumerate(ordered):
         await imports_store.insert_statement(work.tx, current.id, position, numbers[id(statement)], statement)
     await imports_store.start(work.tx, current.id, sum(len(one.entries) for one in statements))
 
 
-async def _apply_report(work: Work, current: FileImport, report: StatusReport, ports: BankPorts) -> None:
+async def _apply_report(work: Work, current: FileImport, report: StatusReport) -> None:
     """End what the bank has rejected."""
     context = OperatorContext(current.uploaded_by, work.now)
-    ended, unchanged = await reports.apply_report(work, report, ports, context)
+    ended, unchanged = await payments.apply_report(work, report, context)
     await imports_store.set_kind(work.tx, current.id, "report", 0)
     step = Step(statement=0, statement_id=None, next_entry=0, matched=ended, unmatched=unchanged)
     await imports_store.advance(work.tx, current.id, step)
@@ -138,7 +133,7 @@ async def _announce(work: Work, current: FileImport, notifications: Sequence[Sta
         while found := await imports_store.entries(work.tx, current.id, number, place, ENTRIES_MAX):
             place = found[-1][0] + 1
             entries = [entry for _, entry in found]
-            new += await messages_store.announce(work.tx, notification.iban, entries, work.now)
+            new += await imports_store.announce(work.tx, notification.iban, entries, work.now)
             transfers += sum(len(entry.parts) for entry in entries)
     await imports_store.set_kind(work.tx, current.id, "notification", transfers)
     step = Step(statement=0, statement_id=None, next_entry=0, new_entries=new, known_entries=transfers - new)
@@ -151,8 +146,8 @@ async def _needs_confirmation(tx: Tx, statements: Sequence[Statement]) -> bool:
     known = await _known(tx, statements)
     return any(
         entry.identity not in known
-        for numbers in repeats.pages(statements)
-        if not repeats.has_balances([statements[number] for number in numbers])
+        for numbers in files_statement.pages(statements)
+        if not files_statement.has_balances([statements[number] for number in numbers])
         for number in numbers
         for entry in statements[number].entries
     )
@@ -163,7 +158,7 @@ async def _set_aside(work: Work, current: FileImport) -> None:
     await imports_store.set_aside(work.tx, current.id, UNCONFIRMED, work.now)
     if work.services.settings.two_operators and not current.on_command_line:
         context = OperatorContext(current.uploaded_by, current.uploaded_at)
-        await decisions.approve_decision(work, confirmation_of(current.id), context)
+        await rules.approve_decision(work, confirmation_of(current.id), context)
 
 
 def confirmation_of(import_id: UUID) -> Decision:
@@ -186,10 +181,10 @@ def _read_piece(reader: StatementReader, piece: bytes) -> tuple[list[int], list[
     )
 
 
-async def _check(work: Work, statements: Sequence[Statement], ports: BankPorts) -> list[Statement]:
-    """The statements of a file in the order of import. Raises `BankRefusedError` if they do not continue the books."""
+async def _check(work: Work, statements: Sequence[Statement]) -> list[Statement]:
+    """The statements of a file in the order of import. Raises `OperatorRefusedError` if they do not continue the books."""
     await gate.pause_if_copied(work.tx, work.now)
-    await payouts.gather(work.tx, ports, work.now)  # a restored database may have missed that one left
+    await payouts.gather(work.tx, work.now)  # a restored database may have missed that one left
     booked = await accounts_store.list_all(work.tx)
     unfinished = {one.importing_id for one in booked.values() if one.importing_id is not None}
     resumed = [one for one in statements if await store.find_statement(work.tx, one) in unfinished] if unfinished else []
@@ -197,11 +192,11 @@ async def _check(work: Work, statements: Sequence[Statement], ports: BankPorts) 
     return accounts.ensure_follow(statements, booked, resumed, known, work.services.catalogue)
 
 
-async def _begin_next(work: Work, current: FileImport, ports: BankPorts) -> None:
+async def _begin_next(work: Work, current: FileImport) -> None:
     """Begin the next statement, or pass over it if all its entries are known."""
     statement = await imports_store.content(work.tx, current.id, current.statement)
     context = OperatorContext(current.uploaded_by, current.uploaded_at)
-    begun = await _begin(work, statement, ports, context)
+    begun = await _begin(work, statement, context)
     position = current.statement + begun.is_complete
     step = Step(
         statement=position,
@@ -213,10 +208,10 @@ async def _begin_next(work: Work, current: FileImport, ports: BankPorts) -> None
     await imports_store.advance(work.tx, current.id, step)
 
 
-async def _begin(work: Work, statement: Statement, ports: BankPorts, context: OperatorContext) -> Begun:
+async def _begin(work: Work, statement: Statement, context: OperatorContext) -> Begun:
     """Insert a statement that continues the books of its account, or continue one that was imported in part.
 
-    Raises `BankRefusedError`, also while another one was imported only in part.
+    Raises `OperatorRefusedError`, also while another one was imported only in part.
     """
     account, is_opened = await accounts.lock(work.tx, statement)
     known = await _known(work.tx, [statement])
@@ -224,8 +219,8 @@ async def _begin(work: Work, statement: Statement, ports: BankPorts, context: Op
         if await store.find_statement(work.tx, statement) == account.importing_id:
             return Begun(account.importing_id, is_new=False, is_complete=False)
         if all(entry.identity in known for entry in statement.entries):
-            return Begun(*await _keep(work, statement, ports, context), is_complete=True)
-        raise BankRefusedError(
+            return Begun(*await _keep(work, statement, context), is_complete=True)
+        raise OperatorRefusedError(
             Text(
                 "Statement %(name)s was imported only in part. Import its file again first.",
                 name=await accounts_store.statement_name(work.tx, account.importing_id),
@@ -233,14 +228,14 @@ async def _begin(work: Work, statement: Statement, ports: BankPorts, context: Op
         )
     added = None if account is None else accounts.extension(account, statement, known, work.services.catalogue)
     # Nothing below this line may refuse.
-    statement_id, is_new = await _keep(work, statement, ports, context)
+    statement_id, is_new = await _keep(work, statement, context)
     if account is None or added is None:
         return Begun(statement_id, is_new, is_complete=True)
     if is_opened:
-        await books.post_opening(work, account.iban, account.currency, account.balance_minor, statement_id)
+        await accounts.post_opening(work, account.iban, account.currency, account.balance_minor, statement_id)
     if added.is_earlier:
         earlier_minor = added.before_minor - added.after_minor
-        await books.post_opening(work, account.iban, account.currency, earlier_minor, statement_id)
+        await accounts.post_opening(work, account.iban, account.currency, earlier_minor, statement_id)
     following = accounts.completed(account, statement, added)
     is_newest = not added.is_complete or statement.closing_minor == added.after_minor
     if is_new and is_newest and not added.is_earlier:
@@ -256,16 +251,16 @@ async def _begin(work: Work, statement: Statement, ports: BankPorts, context: Op
     return Begun(statement_id, is_new, added.is_complete)
 
 
-async def _keep(work: Work, statement: Statement, ports: BankPorts, context: OperatorContext) -> tuple[UUID, bool]:
+async def _keep(work: Work, statement: Statement, context: OperatorContext) -> tuple[UUID, bool]:
     """The id of a statement, and whether it is new. Importing it again is not recorded as an action."""
     statement_id, is_new = await store.keep_statement(work.tx, statement, context)
     if is_new:
-        await ports.keep(work, context, "statement_imported", statement_id, None)
+        await record.record_action(work, context, "statement_imported", None, subject_id=statement_id)
     return statement_id, is_new
 
 
 async def _import_entries(
-    work: Work, current: FileImport, queued: QueuedStatement, statement_id: UUID, ports: BankPorts, entries_max: int
+    work: Work, current: FileImport, queued: QueuedStatement, statement_id: UUID, entries_max: int
 ) -> None:
     """Match the transfers of the next entries, then insert and post these."""
     found = await imports_store.entries(work.tx, current.id, queued.number, current.next_entry, entries_max)
@@ -277,15 +272,11 @@ async def _import_entries(
             break
         next_entry = place + 1
         if entry.identity not in known:
-            placed = (
-                DOUBTFUL * len(entry.parts)
-                if entry.identity in doubtful
-                else await _match(work, entry, queued, place, ports)
-            )
+            placed = DOUBTFUL * len(entry.parts) if entry.identity in doubtful else await _match(work, entry, queued, place)
             new.append(NewEntry(new_id(), entry, placed))
             matches += any(one.outcome != "unmatched" for one in new[-1].placed)
     await store.insert_entries(work.tx, new, statement_id)
-    await books.post_entries(work, new, queued.iban)
+    await accounts.post_entries(work, new, queued.iban)
     done = sum(place < next_entry for place, _ in found)
     is_last = done == len(found) < entries_max
     if is_last:
@@ -303,10 +294,10 @@ async def _import_entries(
     await imports_store.advance(work.tx, current.id, step)
 
 
-async def _match(work: Work, entry: Entry, queued: QueuedStatement, place: int, ports: BankPorts) -> tuple[Placed, ...]:
+async def _match(work: Work, entry: Entry, queued: QueuedStatement, place: int) -> tuple[Placed, ...]:
     """The outcomes of the transfers of an entry. Raises `EntryRefusedError`, which names it."""
     try:
-        return tuple([await _place(work, entry, nth, ports) for nth in range(len(entry.parts))])
+        return tuple([await _place(work, entry, nth) for nth in range(len(entry.parts))])
     except TemporarilyUnavailable:
         raise
     except ApiError as lost:
@@ -335,10 +326,10 @@ async def _known(tx: Tx, statements: Sequence[Statement]) -> set[bytes]:
     return await accounts_store.known_entries(tx, [entry for statement in statements for entry in statement.entries])
 
 
-async def _place(work: Work, entry: Entry, nth: int, ports: BankPorts) -> Placed:
+async def _place(work: Work, entry: Entry, nth: int) -> Placed:
     """Match by the payout's id, which the bank returns, else by the reference shown to the customer."""
     part = entry.parts[nth]
-    of_payout = await payouts.place(work, entry, part, ports)
+    of_payout = await payouts.place(work, entry, part)
     if of_payout is not None:
         return of_payout
     names = _references(part)
@@ -349,21 +340,21 @@ async def _place(work: Work, entry: Entry, nth: int, ports: BankPorts) -> Placed
     seen = observe_transfer(name, part, identity=entry.identity, nth=nth, currency=entry.currency, booked_on=entry.booked_on)
     undoes = entry.is_reversal or part.return_reason is not None
     if entry.side == "debit":
-        reason = await _take_back(work, seen, ports, undoes=undoes)
+        reason = await _take_back(work, seen, undoes=undoes)
         return Placed("payment_return", name) if reason is None else Placed("unmatched", name, reason=reason)
     if undoes:
         return Placed("unmatched", name, reason="The bank returned a transfer that Tollhouse did not send.")
-    observed = await ports.observe(work, seen)
+    observed = await payments.observe(work, seen)
     return Placed("payment", name) if observed else Placed("unmatched", name, reason="No payment has this reference.")
 
 
-async def _take_back(work: Work, seen: Observation, ports: BankPorts, *, undoes: bool) -> str | None:
+async def _take_back(work: Work, seen: Observation, *, undoes: bool) -> str | None:
     """Take money of a payment back. Why it is not taken back, or None."""
     if not undoes:
         return "The bank debited a transfer with the reference of a payment, which it does not mark as a return."
-    if await ports.owner(work.tx, seen.reference) is None:
+    if await payments.owner(work.tx, seen.reference) is None:
         return "No payment has this reference."
-    if await ports.take_back(work, seen):
+    if await payments.reverse_payment(work, seen):
         return None
     return "The returned amount exceeds what is left of the payment with this reference."
 

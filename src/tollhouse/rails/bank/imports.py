@@ -6,28 +6,30 @@ Each step is a transaction that records how far it got. So a process can die at 
 import asyncio
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from uuid import UUID
 
 import asyncpg
 
-from tollhouse.accounts.approvals import rules as decisions
+from tollhouse.accounts.approvals import rules
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Translatable
 from tollhouse.platform.log.events import log
 from tollhouse.rails.bank import imports_store
-from tollhouse.rails.bank.files.transfer import BankAccount
+from tollhouse.rails.bank.files.transfer import BankAccount, bank_account
 from tollhouse.rails.bank.files.xml import DOCUMENT_BYTES_MAX, PIECE_BYTES, too_large
 from tollhouse.rails.bank.import_steps import ENTRIES_MAX, EntryRefusedError, confirmation_of, take_step
-from tollhouse.rails.bank.imports_model import FileImport
-from tollhouse.rails.bank.model import BankPorts, BankRefusedError, Decided
+from tollhouse.rails.bank.imports_store import FileImport
+from tollhouse.rails.batches.actions import record_decision
+from tollhouse.rails.batches.model import Decided
 from tollhouse.transfers.gate import gate
 
 LOOK_EVERY_MS = 100
+ANNOUNCED_FOR = timedelta(days=30)
 UNSUITABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
 """Errors of the database that come again with the same file, such as a balance that no account can have."""
 
@@ -35,14 +37,14 @@ UNSUITABLE = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
 async def upload(raw: bytes, account: BankAccount | None, context: OperatorContext, services: Services) -> UUID:
     """Store a file of statements, to be imported after those before it. Returns the id of the import.
 
-    Raises `BankRefusedError` if it is empty or too large, or no account is configured.
+    Raises `OperatorRefusedError` if it is empty or too large, or no account is configured.
     """
     if account is None:
-        raise BankRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
+        raise OperatorRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
     if not raw:
-        raise BankRefusedError("The file is empty.")
+        raise OperatorRefusedError("The file is empty.")
     if len(raw) > DOCUMENT_BYTES_MAX:
-        raise BankRefusedError(too_large().message)
+        raise OperatorRefusedError(too_large().message)
     import_id, view = new_id(), memoryview(raw)
 
     async def store(work: Work) -> None:
@@ -55,16 +57,26 @@ async def upload(raw: bytes, account: BankAccount | None, context: OperatorConte
     return import_id
 
 
-async def advance(account: BankAccount | None, ports: BankPorts, services: Services, only: UUID | None = None) -> bool:
+async def delete_old_announcements(services: Services) -> None:
+    """Delete announced transfers that no page shows any more."""
+    await imports_store.delete_announced_before(services.db, clock.now() - ANNOUNCED_FOR)
+
+
+async def import_waiting(services: Services) -> None:
+    """Import all files that wait, one after the other."""
+    account = bank_account(services.settings)
+    while await advance(account, services):
+        pass
+
+
+async def advance(account: BankAccount | None, services: Services, only: UUID | None = None) -> bool:
     """Take a step of the import whose turn it is. False if there is none, or it is not `only`, or is being taken."""
     import_id = await imports_store.next_id(services.db)
     if import_id is None or only not in {None, import_id}:
         return False
 
     async def step(entries_max: int) -> bool:
-        return await services.transact(
-            lambda work: take_step(work, import_id, account, ports, entries_max), clock.now(), OPERATOR
-        )
+        return await services.transact(lambda work: take_step(work, import_id, account, entries_max), clock.now(), OPERATOR)
 
     try:
         try:
@@ -85,7 +97,6 @@ async def advance(account: BankAccount | None, ports: BankPorts, services: Servi
 async def finish(
     import_id: UUID,
     account: BankAccount | None,
-    ports: BankPorts,
     services: Services,
     *,
     show: Callable[[FileImport], None] | None = None,
@@ -97,17 +108,15 @@ async def finish(
             show(current)
         if not current.is_active:
             return current
-        if not await advance(account, ports, services):
+        if not await advance(account, services):
             await asyncio.sleep(LOOK_EVERY_MS / 1000)
 
 
-async def finish_soon(
-    import_id: UUID, account: BankAccount | None, ports: BankPorts, services: Services, within_s: int
-) -> FileImport:
+async def finish_soon(import_id: UUID, account: BankAccount | None, services: Services, within_s: int) -> FileImport:
     """Take steps of this import alone until it has ended, or this time is over."""
     until = time.monotonic() + within_s
     while (current := await get(import_id, services)).is_active and time.monotonic() < until:
-        if not await advance(account, ports, services, only=import_id):
+        if not await advance(account, services, only=import_id):
             await asyncio.sleep(LOOK_EVERY_MS / 1000)
     return current
 
@@ -123,7 +132,6 @@ async def get(import_id: UUID, services: Services) -> FileImport:
 async def import_file(
     raw: bytes,
     account: BankAccount | None,
-    ports: BankPorts,
     context: OperatorContext,
     services: Services,
     *,
@@ -131,35 +139,34 @@ async def import_file(
 ) -> FileImport:
     """Import the new entries of a file of the bank, after those that wait. `show` is called with its progress.
 
-    Raises `BankRefusedError` if it is not of this account, or does not continue what was imported.
+    Raises `OperatorRefusedError` if it is not of this account, or does not continue what was imported.
     """
     import_id = await upload(raw, account, context, services)
     del raw  # large, and in the database now
-    ended = await finish(import_id, account, ports, services, show=show)
+    ended = await finish(import_id, account, services, show=show)
     ensure_imported(ended)
     return ended
 
 
-async def confirm(work: Work, import_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
+async def confirm(work: Work, import_id: UUID, context: OperatorContext) -> Decided:
     """Approve the import of a file with a statement that has no balances. The worker imports it after the last approval.
 
-    Raises `BankRefusedError` if it does not wait for that, and `OperatorRefusedError` by the rules of approvals.
+    Raises `OperatorRefusedError` if it does not wait for that, and `OperatorRefusedError` by the rules of approvals.
     """
     if not await imports_store.lock_unconfirmed(work.tx, import_id):
-        raise BankRefusedError("This file does not wait for a confirmation.")
-    approvals = await decisions.approve_decision(work, confirmation_of(import_id), context)
+        raise OperatorRefusedError("This file does not wait for a confirmation.")
+    approvals = await rules.approve_decision(work, confirmation_of(import_id), context)
     # Nothing below this line may refuse.
-    action_id = await ports.keep(work, context, "import_confirmed", import_id, None)
     if approvals.complete:
         await imports_store.confirm(work.tx, import_id, context.at)
     outcome = "confirmed" if approvals.complete else "approved"
-    return Decided(import_id, outcome, context.operator, context.reason or "", stamp(context.at), action_id)
+    return await record_decision(work, context, "import_confirmed", import_id, outcome)
 
 
 def ensure_imported(ended: FileImport) -> None:
-    """Raise `BankRefusedError` if an import was refused or stopped."""
+    """Raise `OperatorRefusedError` if an import was refused or stopped."""
     if ended.reason is not None:
-        raise BankRefusedError(ended.reason)
+        raise OperatorRefusedError(ended.reason)
 
 
 async def _end(work: Work, import_id: UUID, reason: Translatable) -> None:

@@ -1,18 +1,100 @@
-"""SQL of imports: files, and the statements and entries that were read from them."""
+"""SQL of files of the bank: imports with what was read from them, announced transfers, and reports about payment files."""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from tollhouse.accounts.approvals.model import OperatorContext
-from tollhouse.kernel.text import Translatable, dump_text, load_text
-from tollhouse.platform.database.pool import Pool, Row, Tx
-from tollhouse.rails.bank.files.statement import Entry, ImportKind, Statement
-from tollhouse.rails.bank.imports_model import FileImport, ImportState
-from tollhouse.rails.bank.model import Imported
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.text import Text, Translatable, dump_text, load_text
+from tollhouse.platform.database.cleanup import delete_in_batches
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.records import Columns, Record
+from tollhouse.rails.bank.files.statement import Entry, ImportKind, Statement, StatusReport
+from tollhouse.rails.bank.model import Announcement, Imported, ListedReport
+from tollhouse.rails.batches.store import list_shown, read_shown
+
+ImportState = Literal["uploaded", "unconfirmed", "importing", "imported", "refused", "stopped"]
+
+
+class FileImport(Struct, frozen=True, kw_only=True):
+    """An import of a file, whose `kind` is known once it was read. `reason` says why it was refused, or why it stopped.
+
+    An unconfirmed one waits for operators. It was uploaded `on_command_line` if no operator did it on the pages.
+
+    `statement` is the position of the one that is being imported, `statement_id` its id once that has begun, and
+    `next_entry` the place from which on its entries are not imported. `entries` is 0 until the file was read and checked.
+    """
+
+    id: UUID
+    size_bytes: int
+    status: ImportState
+    kind: ImportKind | None
+    reason: Annotated[Translatable | None, Columns({"because": ""}, load_text)]
+    entries: int
+    statement: int
+    statement_id: UUID | None
+    next_entry: int
+    imported: Annotated[
+        Imported,
+        Columns(
+            {
+                "statements": "statements",
+                "new_entries": "new_entries",
+                "known_entries": "known_entries",
+                "matched": "placed",
+                "unmatched": "unmatched",
+            }
+        ),
+    ]
+    uploaded_by: str
+    uploaded_at: datetime
+    on_command_line: bool
+    confirmed_at: datetime | None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has not ended."""
+        return self.status in {"uploaded", "importing"}
+
+    @property
+    def counts(self) -> dict[str, str | int]:
+        """What came of it, for programs."""
+        counts = self.imported
+        if self.kind == "notification":
+            return {"kind": self.kind, "announced": counts.new_entries, "announced_before": counts.known_entries}
+        if self.kind == "report":
+            return {"kind": self.kind, "rejected": counts.placed, "unchanged": counts.unmatched}
+        return structs.asdict(counts)
+
+    @property
+    def words(self) -> Translatable:
+        """What came of it, as a message for the operator."""
+        counts = self.imported
+        if self.kind == "notification":
+            return Text(
+                "Announced transfers: %(new)s. Announced before: %(known)s. Balances change when a statement shows them.",
+                new=counts.new_entries,
+                known=counts.known_entries,
+            )
+        if self.kind == "report":
+            return Text(
+                "Payouts that the bank rejected: %(rejected)s. Rejections without effect: %(unchanged)s.",
+                rejected=counts.placed,
+                unchanged=counts.unmatched,
+            )
+        return counts.words
+
+    @property
+    def done(self) -> int:
+        """How many of its entries are imported, now or before."""
+        return self.imported.new_entries + self.imported.known_entries
+
 
 LOCK_KEY = 0x62616E6B  # "bank"
 
@@ -22,11 +104,10 @@ PIECE = "SELECT content FROM bank_import_pieces WHERE import_id = $1 AND nth = $
 # One that was begun comes first: an upload that took longer can have an older id and be visible only now.
 NEXT = "SELECT id FROM bank_imports WHERE ended_at IS NULL ORDER BY status = 'uploaded', id LIMIT 1"
 TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
-COLUMNS = """id, size_bytes, status, kind, because, entries, statement, statement_id, next_entry, statements, new_entries,
-           known_entries, matched, unmatched, uploaded_by, uploaded_at, on_command_line, confirmed_at"""
-GET = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1"
-ACTIVE = f"SELECT {COLUMNS} FROM bank_imports WHERE ended_at IS NULL ORDER BY id LIMIT $1"
-LOCK = f"SELECT {COLUMNS} FROM bank_imports WHERE id = $1 AND ended_at IS NULL FOR NO KEY UPDATE"
+IMPORT = Record(FileImport, "bank_imports")
+GET = f"SELECT {IMPORT.columns} FROM bank_imports WHERE id = $1"
+ACTIVE = f"SELECT {IMPORT.columns} FROM bank_imports WHERE ended_at IS NULL ORDER BY id LIMIT $1"
+LOCK = f"SELECT {IMPORT.columns} FROM bank_imports WHERE id = $1 AND ended_at IS NULL FOR NO KEY UPDATE"
 INSERT_ENTRIES = """
     INSERT INTO bank_import_entries (import_id, statement, place, content)
     SELECT $1, statement, place, content
@@ -63,7 +144,7 @@ DELETE_SOME_ENTRIES = """
     DELETE FROM bank_import_entries e USING unnest($2::int[], $3::bigint[]) AS gone (statement, place)
     WHERE e.import_id = $1 AND e.statement = gone.statement AND e.place = gone.place
 """
-UNCONFIRMED = f"SELECT {COLUMNS} FROM bank_imports WHERE status = 'unconfirmed' ORDER BY id LIMIT $1"
+UNCONFIRMED = f"SELECT {IMPORT.columns} FROM bank_imports WHERE status = 'unconfirmed' ORDER BY id LIMIT $1"
 DELETE_PIECES = "DELETE FROM bank_import_pieces WHERE import_id = $1"
 DELETE_STATEMENTS = "DELETE FROM bank_import_statements WHERE import_id = $1"
 DELETE_ENTRIES = "DELETE FROM bank_import_entries WHERE import_id = $1"
@@ -115,12 +196,12 @@ async def next_id(db: Pool | Tx) -> UUID | None:
 async def get(db: Pool, import_id: UUID) -> FileImport | None:
     """An import."""
     row = await db.fetchrow(GET, import_id)
-    return None if row is None else _from_row(row)
+    return None if row is None else IMPORT.read(row)
 
 
 async def active(db: Pool, limit: int) -> list[FileImport]:
     """Imports that have not ended, in their order."""
-    return [_from_row(row) for row in await db.fetch(ACTIVE, limit)]
+    return [IMPORT.read(row) for row in await db.fetch(ACTIVE, limit)]
 
 
 async def lock(tx: Tx, import_id: UUID) -> FileImport | None:
@@ -128,7 +209,7 @@ async def lock(tx: Tx, import_id: UUID) -> FileImport | None:
     if not await tx.fetchval(TRY_LOCK, LOCK_KEY) or await next_id(tx) != import_id:
         return None
     row = await tx.fetchrow(LOCK, import_id)
-    return None if row is None else _from_row(row)
+    return None if row is None else IMPORT.read(row)
 
 
 async def insert_entries(
@@ -200,7 +281,7 @@ async def set_aside(tx: Tx, import_id: UUID, reason: Translatable, now: datetime
 
 async def unconfirmed(db: Pool, limit: int) -> list[FileImport]:
     """Imports that operators have to confirm, oldest first."""
-    return [_from_row(row) for row in await db.fetch(UNCONFIRMED, limit)]
+    return [IMPORT.read(row) for row in await db.fetch(UNCONFIRMED, limit)]
 
 
 async def lock_unconfirmed(tx: Tx, import_id: UUID) -> bool:
@@ -213,21 +294,67 @@ async def confirm(tx: Tx, import_id: UUID, now: datetime) -> None:
     await tx.execute(CONFIRM, import_id, now)
 
 
-def _from_row(row: Row) -> FileImport:
-    because = row["because"]
-    return FileImport(
-        id=row["id"],
-        size_bytes=row["size_bytes"],
-        status=row["status"],
-        kind=row["kind"],
-        reason=None if because is None else load_text(because),
-        entries=row["entries"],
-        statement=row["statement"],
-        statement_id=row["statement_id"],
-        next_entry=row["next_entry"],
-        imported=Imported(row["statements"], row["new_entries"], row["known_entries"], row["matched"], row["unmatched"]),
-        uploaded_by=row["uploaded_by"],
-        uploaded_at=row["uploaded_at"],
-        on_command_line=row["on_command_line"],
-        confirmed_at=row["confirmed_at"],
-    )
+ANNOUNCE = """
+    INSERT INTO bank_announcements (identity, nth, iban, side, currency, amount_minor, booked_on, other_name, other_iban,
+                                    words, announced_at)
+    SELECT identity, nth, $1, side, currency, amount_minor, booked_on, other_name, other_iban, words, $2
+    FROM unnest($3::bytea[], $4::int[], $5::text[], $6::text[], $7::bigint[], $8::date[], $9::text[], $10::text[],
+                $11::text[])
+        AS new (identity, nth, side, currency, amount_minor, booked_on, other_name, other_iban, words)
+    ON CONFLICT (identity, nth) DO NOTHING
+"""
+# Those that are on no statement yet.
+ANNOUNCED = """
+    SELECT a.side, a.currency, a.amount_minor, a.booked_on, a.other_name, a.other_iban, a.words, a.announced_at
+    FROM bank_announcements a
+    WHERE a.announced_at >= $1 AND NOT EXISTS (SELECT FROM bank_entries e WHERE e.identity = a.identity)
+    ORDER BY a.announced_at DESC, a.identity, a.nth LIMIT $2
+"""
+DELETE_OLD_ANNOUNCEMENTS = """
+    DELETE FROM bank_announcements WHERE (identity, nth) IN (
+        SELECT identity, nth FROM bank_announcements WHERE announced_at <= $1 ORDER BY announced_at LIMIT $2
+        FOR UPDATE SKIP LOCKED)
+"""
+INSERT_REPORT = """
+    INSERT INTO bank_reports (id, batch_id, message_id, status, rejected, unchanged, reason, imported_by, imported_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+"""
+REPORTS = """
+    SELECT message_id, status, rejected, unchanged, reason, imported_by, imported_at
+    FROM bank_reports WHERE batch_id = $1 ORDER BY id DESC LIMIT $2
+"""
+
+
+async def announce(tx: Tx, iban: str, entries: Sequence[Entry], now: datetime) -> int:
+    """Insert the transfers of announced entries unless they are known. Returns how many are new."""
+    parts = [
+        (entry.identity, nth, entry.side, entry.currency, part.amount_minor, entry.booked_on, part.other_name,
+         part.other_iban, " ".join(filter(None, (part.structured, part.unstructured))))
+        for entry in entries
+        for nth, part in enumerate(entry.parts)
+    ]  # fmt: skip
+    return await tx.execute(ANNOUNCE, iban, now, *zip(*parts, strict=True)) if parts else 0
+
+
+async def list_announced(db: Pool, since: datetime, limit: int, catalogue: Catalogue) -> list[Announcement]:
+    """Transfers that were announced since then and are on no statement, newest first."""
+    return await list_shown(db, Announcement, catalogue, ANNOUNCED, since, limit)
+
+
+async def delete_announced_before(db: Pool, until: datetime) -> None:
+    """Delete transfers that were announced until then."""
+    await delete_in_batches(db, DELETE_OLD_ANNOUNCEMENTS, until)
+
+
+async def insert_report(
+    tx: Tx, batch_id: UUID, report: StatusReport, counts: tuple[int, int], context: OperatorContext
+) -> None:
+    """Insert a report. `counts`: the payouts that it has ended, and its rejections that have ended nothing."""
+    reason = report.rejected[0].reason.text if report.rejected else None
+    values = (report.message_id, report.status, *counts, reason, context.operator, context.at)
+    await tx.execute(INSERT_REPORT, new_id(), batch_id, *values)
+
+
+async def list_reports(db: Pool, batch_id: UUID, limit: int) -> list[ListedReport]:
+    """The newest reports about a batch, newest first."""
+    return [read_shown(ListedReport, row) for row in await db.fetch(REPORTS, batch_id, limit)]

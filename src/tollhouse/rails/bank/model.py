@@ -1,26 +1,21 @@
-"""Statements, transfers, payouts and batches, and the ports by which they affect payments, refunds and withdrawals."""
+"""Statements, transfers, payouts and batches."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from datetime import date
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
-from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import parse_iban
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.rails.provider import Observation, Payer
+from tollhouse.kernel.rails.provider import Payer
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.database.records import Selected
 from tollhouse.rails.bank.files.statement import Side
-from tollhouse.rails.bank.files.transfer import Payout
+from tollhouse.rails.batches.model import Order, OrderKind
 
-PayoutKind = Literal["refund", "withdrawal"]
 PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused"]
 Outcome = Literal[
     "payment",
@@ -34,77 +29,14 @@ Outcome = Literal[
     "provider_payout",
 ]
 
-Doing = Literal[
-    "statement_imported",
-    "import_confirmed",
-    "transfer_assigned",
-    "transfer_dismissed",
-    "transfer_matched",
-    "batch_exported",
-    "payout_approved",
-    "payout_refusal_approved",
-    "payout_refused",
-    "payouts_paused",
-    "payouts_resumed",
-    "transfer_recorded_as_fee",
-    "transfer_written_off",
-    "transfer_reopened",
-    "transfer_taken_back",
-    "transfer_return_approved",
-    "payout_returned",
-]
 
-
-Owner = Callable[[Tx, str], Awaitable[MerchantId | None]]
-"""The merchant whose payment has this reference; None if there is none."""
-
-Effect = Callable[[Work, Observation], Awaitable[bool]]
-"""Apply a transfer to the payment with its reference, in the transaction of the import; False if there is no payment."""
-
-Charge = Callable[[Work, Observation, OperatorContext], Awaitable[None]]
-"""Charge the merchant of a payment for money that the bank took back. Raises `BankRefusedError` before it writes."""
-
-End = Callable[[Work, MerchantEnv, UUID], Awaitable[object]]
-"""Change the refund or withdrawal of a payout. Raises an `ApiError` before it writes if that is not possible."""
-
-Keep = Callable[[Work, OperatorContext, Doing, UUID, MerchantEnv | None], Awaitable[UUID]]
-"""Record an operator's action on a statement, transfer, batch or payout, in the transaction of the action.
-
-The environment is that of the merchant it concerns, if any. Returns the id of the action.
-"""
-
-
-class Origin(Struct, frozen=True):
-    """The source of payouts of one kind, and the callbacks for their outcomes."""
-
-    waiting: Callable[[Tx], Awaitable[list[Payout]]]
-    sent: End
-    came_back: End
-    refused: End
-    receiver_invalid: End
-
-
-class BankPorts(Struct, frozen=True):
-    """The effects of statements and payouts on other slices, supplied by the console."""
-
-    owner: Owner
-    observe: Effect
-    take_back: Effect
-    charge: Charge
-    origins: Mapping[PayoutKind, Origin]
-    keep: Keep
-
-
-class StoredPayout(Struct, frozen=True, kw_only=True):
+class StoredPayout(Order, frozen=True, kw_only=True):
     """A payout, locked until the transaction ends."""
 
-    id: UUID
-    kind: PayoutKind
-    env: MerchantEnv
     currency: str
     amount_minor: int
     status: PayoutStatus
-    debited: bool
+    debited: Annotated[bool, Selected("{row}.debited_at IS NOT NULL")]
     batch_id: UUID | None
 
 
@@ -252,7 +184,7 @@ class ListedPayout(Struct, frozen=True):
     """A payout in the list. A bank can reject it for its `missing_details`, such as `bic, address`."""
 
     id: UUID
-    kind: PayoutKind
+    kind: OrderKind
     status: PayoutStatus
     amount: str
     currency: str
@@ -334,26 +266,6 @@ class ListedBatch(Struct, frozen=True):
     confirmed: int
     returned: int
     refused: int
-
-
-class Decided(Struct, frozen=True):
-    """An operator's decision on a transfer or payout; `action_id` is its entry in the history."""
-
-    id: UUID
-    outcome: str
-    operator: str
-    reason: str
-    at: Timestamp
-    action_id: UUID
-
-    @property
-    def summary(self) -> str:
-        """The outcome and its subject."""
-        return f"{self.outcome} {self.id}"
-
-
-class BankRefusedError(OperatorRefusedError):
-    """The action is not possible; the message says why. Nothing was changed."""
 
 
 NOTHING_LEFT = "All payouts of this batch were refused."

@@ -4,38 +4,37 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from tollhouse.accounts.approvals.model import OperatorContext
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Work
 from tollhouse.kernel.bank_codes import is_bank_day
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.database.pool import Tx
-from tollhouse.rails.bank import pauses_store as store
+from tollhouse.rails.bank import accounts_store
 from tollhouse.rails.bank.files.transfer import BankAccount
-from tollhouse.rails.bank.model import BankPorts, BankRefusedError, Decided, Doing
+from tollhouse.rails.batches.actions import record_decision
+from tollhouse.rails.batches.model import Decided
 from tollhouse.transfers.gate import gate as outgoing_pauses
 from tollhouse.transfers.gate import pauses_store
 from tollhouse.transfers.gate.model import Pause
 
 
-async def pause(work: Work, ports: BankPorts, context: OperatorContext) -> Decided:
+async def pause(work: Work, context: OperatorContext) -> Decided:
     """Pause payouts until an operator resumes them."""
     new = Pause(new_id(), "operator", None, context.at, context.operator, context.reason or "")
     await pauses_store.insert(work.tx, new)
-    return await _decided(work, "payouts_paused", new.id, ports, context)
+    return await record_decision(work, context, "payouts_paused", new.id, "payouts_paused")
 
 
 async def resume(
     work: Work,
     account: BankAccount | None,
-    ports: BankPorts,
     context: OperatorContext,
     *,
     is_complete: bool = False,
     seen: frozenset[UUID] | None = None,
 ) -> Decided:
-    """End all open pauses. Raises `BankRefusedError` until the statements since the backup are imported and decided.
+    """End all open pauses. Raises `OperatorRefusedError` until the statements since the backup are imported and decided.
 
     `is_complete`: the operator states that nothing was exported after the backup, such as when the service was stopped
     before. Then no statement is required. `seen`: the pauses that the operator has seen, if there may be others by now.
@@ -43,14 +42,14 @@ async def resume(
     await outgoing_pauses.pause_if_copied(work.tx, context.at)  # a command may be the first to see the database
     pauses = await pauses_store.lock_open(work.tx)
     if not pauses:
-        raise BankRefusedError("Payouts are not paused.")
+        raise OperatorRefusedError("Payouts are not paused.")
     if seen is not None and seen != frozenset(one.id for one in pauses):
-        raise BankRefusedError("The pauses have changed. Check them again.")
+        raise OperatorRefusedError("The pauses have changed. Check them again.")
     if not is_complete and (missing := await list_missing(work.tx, account, pauses)):
-        raise BankRefusedError(missing[0])
+        raise OperatorRefusedError(missing[0])
     # Nothing below this line may refuse.
     await pauses_store.resume(work.tx, [one.id for one in pauses], context.at, context.operator, context.reason or "")
-    return await _decided(work, "payouts_resumed", pauses[0].id, ports, context)
+    return await record_decision(work, context, "payouts_resumed", pauses[0].id, "payouts_resumed")
 
 
 async def list_missing(tx: Tx, account: BankAccount | None, pauses: Sequence[Pause]) -> list[Translatable]:
@@ -76,11 +75,11 @@ async def _list_missing_since(
     while not is_bank_day(last):
         last += timedelta(days=1)
     found: list[Translatable] = []
-    newest = await store.newest(tx, account.iban, paused_at)
+    newest = await accounts_store.newest_closing(tx, account.iban, paused_at)
     if newest is None or newest.on < last:
         found.append(Text("Import the statements from %(first)s until %(last)s, after the restore.", first=first, last=last))
     else:
-        base = await store.base(tx, account.iban, first)
+        base = await accounts_store.base_closing(tx, account.iban, first)
         if base is not None and await _has_gap(tx, account, base, newest):
             found.append(
                 Text(
@@ -89,7 +88,7 @@ async def _list_missing_since(
                     last=newest.on,
                 )
             )
-    count = await store.undecided_debits(tx, first)
+    count = await accounts_store.undecided_debits(tx, first)
     if count:
         found.append(
             Text(
@@ -102,13 +101,8 @@ async def _list_missing_since(
     return found
 
 
-async def _has_gap(tx: Tx, account: BankAccount, base: store.Closing, newest: store.Closing) -> bool:
+async def _has_gap(tx: Tx, account: BankAccount, base: accounts_store.Closing, newest: accounts_store.Closing) -> bool:
     """Whether the entries between two closing balances do not add up. False if a balance is not known."""
     if base.minor is None or newest.minor is None:
         return False
-    return base.minor + await store.moved_minor(tx, account.iban, base.on, newest.on) != newest.minor
-
-
-async def _decided(work: Work, done: Doing, pause_id: UUID, ports: BankPorts, context: OperatorContext) -> Decided:
-    action_id = await ports.keep(work, context, done, pause_id, None)
-    return Decided(pause_id, done, context.operator, context.reason or "", stamp(context.at), action_id)
+    return base.minor + await accounts_store.moved_minor(tx, account.iban, base.on, newest.on) != newest.minor

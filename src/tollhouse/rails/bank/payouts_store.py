@@ -1,6 +1,6 @@
 """SQL of bank payouts and their batches."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -9,14 +9,16 @@ import msgspec
 from tollhouse.accounts.approvals.model import OperatorContext
 from tollhouse.kernel.bank_codes import OUTSIDE_EEA, PostalAddress, bank_days_between, before_bank_days, parse_address
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import stamp, stamp_or_none
-from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.limits import EXPORTED_BANK_DAYS_MAX
 from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.platform.database.records import Record
 from tollhouse.rails.bank.files.batch import NOT_PROVIDED, Batch, Transfer, missing_details
 from tollhouse.rails.bank.files.transfer import CURRENCY, BankAccount, Payout
-from tollhouse.rails.bank.model import ListedBatch, ListedPayout, OverduePayout, PayoutKind, ShownPayout, StoredPayout
+from tollhouse.rails.bank.model import ListedBatch, ListedPayout, OverduePayout, ShownPayout, StoredPayout
+from tollhouse.rails.batches.store import TRANSFER_COLUMNS, list_transfers, read_shown
+from tollhouse.transfers.gate.model import OutgoingTransfer
 
 PREPARE = """
     INSERT INTO bank_payouts (id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words,
@@ -24,6 +26,12 @@ PREPARE = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, $11), $9, 'prepared', $10, $10, $12, $13)
     ON CONFLICT (id) DO NOTHING
 """
+PREPARED = f"""
+    SELECT {TRANSFER_COLUMNS} FROM outgoing_transfers o JOIN bank_payouts p ON p.id = o.id
+    WHERE p.status = 'prepared' AND ($1::uuid[] IS NULL OR o.id = ANY ($1)) ORDER BY o.id
+"""
+# Rows, and then merchants, are locked in the order of their IDs.
+LOCK_PREPARED = f"{PREPARED} FOR NO KEY UPDATE OF o, p"
 COUNT_INCOMPLETE = """
     SELECT count(*) FROM bank_payouts
     WHERE status = 'prepared' AND left(receiver_iban, 2) = ANY ($1::text[])
@@ -36,7 +44,7 @@ PAYER = """
 """
 FIND_STORED = "SELECT id FROM bank_payouts WHERE id = ANY ($1::uuid[])"
 PAYOUT_COLUMNS = """p.id, p.kind, p.status, p.amount_minor, p.currency, p.receiver_iban, p.receiver_name, p.merchant_id,
-           m.business_name, p.batch_id, p.prepared_at, p.ended_because, p.receiver_bic, p.receiver_address"""
+           m.business_name, p.batch_id, p.prepared_at, p.ended_because AS ended_reason, p.receiver_bic, p.receiver_address"""
 LIST = f"""
     SELECT {PAYOUT_COLUMNS}
     FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id
@@ -96,14 +104,9 @@ SUSPENDED_IN = """
     SELECT p.id FROM bank_payouts p JOIN merchants m ON m.id = p.merchant_id AND m.suspended_at IS NOT NULL
     WHERE p.batch_id = $1 AND p.status = 'exported' ORDER BY p.id
 """
-LOCK = """
-    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at, batch_id
-    FROM bank_payouts WHERE id = $1 FOR NO KEY UPDATE
-"""
-HOLD_BATCH = """
-    SELECT id, kind, merchant_id, mode, currency, amount_minor, status, debited_at, batch_id
-    FROM bank_payouts WHERE batch_id = $1 ORDER BY id FOR NO KEY UPDATE
-"""
+STORED = Record(StoredPayout, "bank_payouts")
+LOCK = f"SELECT {STORED.columns} FROM bank_payouts WHERE id = $1 FOR NO KEY UPDATE"
+LOCK_BATCH = f"SELECT {STORED.columns} FROM bank_payouts WHERE batch_id = $1 ORDER BY id FOR NO KEY UPDATE"
 CONFIRM = """
     UPDATE bank_payouts SET status = CASE status WHEN 'exported' THEN 'confirmed' ELSE status END, debited_at = $2,
         updated_at = $2
@@ -128,18 +131,28 @@ REFUSE = """
 """
 
 
+async def lock_prepared(tx: Tx, payout_ids: Collection[UUID] | None) -> list[OutgoingTransfer]:
+    """Lock the prepared payouts, or those of these IDs."""
+    return await list_transfers(tx, LOCK_PREPARED, None if payout_ids is None else list(payout_ids))
+
+
+async def list_prepared(tx: Tx) -> list[OutgoingTransfer]:
+    """The prepared payouts, without a lock."""
+    return await list_transfers(tx, PREPARED, None)
+
+
 async def find_stored(tx: Tx, payout_ids: Sequence[UUID]) -> set[UUID]:
     """Which of these payouts exist."""
     return {row["id"] for row in await tx.fetch(FIND_STORED, payout_ids)}
 
 
-async def prepare(tx: Tx, kind: PayoutKind, payout: Payout, receiver_iban: str, now: datetime) -> None:
+async def prepare(tx: Tx, payout: Payout, receiver_iban: str, now: datetime) -> None:
     """Insert a payout unless it exists."""
     env = payout.env
     what = (payout.currency, payout.amount_minor, receiver_iban, payout.receiver_name, payout.words)
     address = None if payout.receiver_address is None else msgspec.json.encode(payout.receiver_address).decode()
     bank = (payout.receiver_bic, address)
-    await tx.execute(PREPARE, payout.id, kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED, *bank)
+    await tx.execute(PREPARE, payout.id, payout.kind, env.merchant_id, env.mode, *what, now, NOT_PROVIDED, *bank)
 
 
 async def find_payer(tx: Tx, payment_reference: str, iban: str) -> tuple[str | None, PostalAddress | None]:
@@ -191,10 +204,7 @@ async def payout(db: Pool, payout_id: UUID, catalogue: Catalogue) -> ShownPayout
     row = await db.fetchrow(PAYOUT, payout_id)
     if row is None:
         return None
-    exported_at, debited_at = stamp_or_none(row["exported_at"]), stamp_or_none(row["debited_at"])
-    return ShownPayout(
-        _listed(row, catalogue), row["words"], exported_at, debited_at, row["ended_by"], stamp(row["updated_at"])
-    )
+    return read_shown(ShownPayout, row, catalogue, listed=_listed(row, catalogue))
 
 
 async def batches(db: Pool, limit: int, offset: int, catalogue: Catalogue) -> list[ListedBatch]:
@@ -251,7 +261,7 @@ async def batch_for_bank(db: Pool, batch_id: UUID) -> Batch:
     return found
 
 
-async def suspended_in(db: Pool, batch_id: UUID) -> list[UUID]:
+async def suspended_in(db: Pool | Tx, batch_id: UUID) -> list[UUID]:
     """The exported payouts of a batch whose merchant is suspended."""
     return [row["id"] for row in await db.fetch(SUSPENDED_IN, batch_id)]
 
@@ -259,12 +269,12 @@ async def suspended_in(db: Pool, batch_id: UUID) -> list[UUID]:
 async def hold(tx: Tx, payout_id: UUID) -> StoredPayout | None:
     """Lock a payout."""
     row = await tx.fetchrow(LOCK, payout_id)
-    return None if row is None else _from_row(row)
+    return None if row is None else STORED.read(row)
 
 
 async def hold_batch(tx: Tx, batch_id: UUID) -> list[StoredPayout]:
     """Lock all payouts of a batch."""
-    return [_from_row(row) for row in await tx.fetch(HOLD_BATCH, batch_id)]
+    return [STORED.read(row) for row in await tx.fetch(LOCK_BATCH, batch_id)]
 
 
 async def confirm(tx: Tx, payout_id: UUID, now: datetime) -> bool:
@@ -298,49 +308,10 @@ def _read_address(stored: str | None) -> PostalAddress | None:
 
 def _listed(row: Row, catalogue: Catalogue) -> ListedPayout:
     bic, address = row["receiver_bic"], _read_address(row["receiver_address"])
-    return ListedPayout(
-        row["id"],
-        row["kind"],
-        row["status"],
-        catalogue.format_amount(row["amount_minor"], row["currency"]),
-        row["currency"],
-        row["receiver_iban"],
-        row["receiver_name"],
-        MerchantId(row["merchant_id"]),
-        row["business_name"],
-        row["batch_id"],
-        stamp(row["prepared_at"]),
-        row["ended_because"],
-        bic,
-        None if address is None else address.line,
-        missing_details(row["receiver_iban"], bic, address),
-    )
+    missing = missing_details(row["receiver_iban"], bic, address)
+    line = None if address is None else address.line
+    return read_shown(ListedPayout, row, catalogue, receiver_address=line, missing_details=missing)
 
 
 def _batch(row: Row, catalogue: Catalogue) -> ListedBatch:
-    return ListedBatch(
-        row["id"],
-        row["iban"],
-        row["exported_by"],
-        stamp(row["exported_at"]),
-        row["payouts"],
-        catalogue.format_amount(row["amount_minor"], CURRENCY),
-        CURRENCY,
-        row["exported"],
-        row["confirmed"],
-        row["returned"],
-        row["refused"],
-    )
-
-
-def _from_row(row: Row) -> StoredPayout:
-    return StoredPayout(
-        id=row["id"],
-        kind=row["kind"],
-        env=MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
-        currency=row["currency"],
-        amount_minor=row["amount_minor"],
-        status=row["status"],
-        debited=row["debited_at"] is not None,
-        batch_id=row["batch_id"],
-    )
+    return read_shown(ListedBatch, row, catalogue, currency=CURRENCY)

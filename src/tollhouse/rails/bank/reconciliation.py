@@ -6,16 +6,10 @@ from tollhouse.ledger.accounting import store as totals_store
 from tollhouse.ledger.accounting.model import AccountTotal
 from tollhouse.ledger.books.model import MERCHANT_CODES, bank_account, unapplied
 from tollhouse.platform.database.pool import Pool
-from tollhouse.rails.bank import reconciliation_store as store
-from tollhouse.rails.bank.books import DIFFERENCE, DISMISSED, FEE, IN_TRANSIT, OPENING, UNMATCHED
+from tollhouse.rails.bank import accounts_store
+from tollhouse.rails.bank.accounts import DIFFERENCE, DISMISSED, FEE, IN_TRANSIT, OPENING, UNMATCHED
+from tollhouse.rails.bank.accounts_store import OpenItems, ReconciledAccount, ReconciledPart, Reconciliation, StatedAccount
 from tollhouse.rails.bank.files.transfer import NAME
-from tollhouse.rails.bank.reconciliation_model import (
-    OpenItems,
-    ReconciledAccount,
-    ReconciledPart,
-    Reconciliation,
-    StatedAccount,
-)
 
 PATHS: Mapping[str, str] = {
     IN_TRANSIT.code: "/operator/payouts?status=returned",
@@ -34,8 +28,8 @@ TRANSIT = "transit:"
 async def reconcile(db: Pool) -> list[Reconciliation]:
     """The reconciliation of each currency that has a bank account."""
     async with db.connection() as tx, tx.snapshot():
-        accounts = await store.list_accounts(tx)
-        open_items = await store.list_open(tx)
+        accounts = await accounts_store.list_stated(tx)
+        open_items = await accounts_store.list_open(tx)
         totals = await totals_store.list_totals(tx, None)
     currencies = sorted({one.currency for one in accounts})
     return [reconcile_currency(code, accounts, totals, open_items) for code in currencies]

@@ -1,6 +1,18 @@
 """What this package registers: see `http.slice`."""
 
-from tollhouse.http.slice import Slice
+from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
+from tollhouse.rails.bank import channel, imports
 from tollhouse.rails.bank.invariants_store import INVARIANTS
 
-SLICE = Slice(invariants=INVARIANTS)
+CHANNEL_S = 5
+"""How often the folders of the channel to the bank are looked at, and exported batches sent."""
+
+SLICE = Slice(
+    jobs=(
+        Job(CONTINUOUS_S, imports.import_waiting),
+        Job(CHANNEL_S, channel.fetch),
+        Job(CHANNEL_S, channel.send_batches),
+        Job(HOURLY_S, imports.delete_old_announcements),
+    ),
+    invariants=INVARIANTS,
+)

@@ -15,7 +15,8 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.rails.bank.files.statement import Entry, Part, Side, Statement
 from tollhouse.rails.bank.model import ListedTransfer, Outcome
-from tollhouse.rails.bank.provider_payouts_store import ProviderPayout
+from tollhouse.rails.bank.orders_store import ProviderPayout
+from tollhouse.rails.batches.store import list_shown
 
 KEEP_STATEMENT = """
     INSERT INTO bank_statements (id, iban, statement_id, currency, opening_minor, closing_minor, first_on, last_on, entries,
@@ -49,7 +50,8 @@ SAME_REFERENCE = """
     JOIN unnest($2::text[], $3::date[]) AS wanted (bank_reference, booked_on) USING (bank_reference, booked_on)
 """
 UNMATCHED = """
-    SELECT p.id, e.booked_on, e.side, p.amount_minor, e.currency, p.because, p.other_name, p.other_iban, p.words
+    SELECT p.id, e.booked_on, e.side, p.amount_minor, e.currency, coalesce(p.because, '') AS reason, p.other_name,
+           p.other_iban, p.words
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
     WHERE p.outcome = 'unmatched' ORDER BY p.id
 """
@@ -174,20 +176,7 @@ async def find_doubtful(tx: Tx, iban: str, entries: Sequence[Entry]) -> set[byte
 
 async def unmatched(db: Pool, catalogue: Catalogue) -> list[ListedTransfer]:
     """The unmatched transfers, oldest first."""
-    return [
-        ListedTransfer(
-            row["id"],
-            row["booked_on"],
-            row["side"],
-            catalogue.format_amount(row["amount_minor"], row["currency"]),
-            row["currency"],
-            row["because"] or "",
-            row["other_name"],
-            row["other_iban"],
-            row["words"],
-        )
-        for row in await db.fetch(UNMATCHED)
-    ]
+    return await list_shown(db, ListedTransfer, catalogue, UNMATCHED)
 
 
 async def hold_part(tx: Tx, part_id: UUID) -> Waiting | None:

@@ -4,16 +4,15 @@ The node states no balance as of a block. So all is read between two looks at it
 database is read in between: whatever is in that block was drafted before, so the database knows it.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
 from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalance, OutsideBalances
 from tollhouse.platform.database.pool import Pool, Tx
-from tollhouse.rails.bitcoin import balances_store
-from tollhouse.rails.bitcoin import nodes as bitcoin_nodes
-from tollhouse.rails.bitcoin.balances_store import BatchBooks, BitcoinBooks
+from tollhouse.rails.bitcoin import deposits_store, watching
+from tollhouse.rails.bitcoin.deposits_store import BatchBooks, BitcoinBooks
 from tollhouse.rails.bitcoin.network import keys
 from tollhouse.rails.bitcoin.network.keys import InvalidKeyError
 from tollhouse.rails.bitcoin.network.node import BitcoinNode, ChainState, WalletCoin, WalletTransaction, satoshis
@@ -28,62 +27,71 @@ DECIMALS = 8
 class WalletCoins(Struct, frozen=True):
     """The coins in blocks that the wallet lists, and the state of the chain before."""
 
-    state: ChainState
+    state: ChainState | None
     listed: list[WalletCoin]
 
 
 @asynccontextmanager
-async def opened(db: Pool, network: BitcoinNetwork) -> AsyncIterator[BitcoinNode]:
-    """The node with its wallet. Raises `CannotMeasureError` unless it has all addresses, and `NodeError`."""
+async def open_wallet(db: Pool, network: BitcoinNetwork) -> AsyncIterator["WalletReading"]:
+    """Begin to read the wallet of the node. Raises `CannotMeasureError` unless it has all addresses, and `NodeError`."""
     try:
         account = network.account()
     except InvalidKeyError:
         account = None
-    if bitcoin_nodes.url_of(network) is None or account is None:
+    if watching.url_of(network) is None or account is None:
         raise CannotMeasureError("node_url and xpub are needed by the worker")
-    async with bitcoin_nodes.opened(network) as (node, _):
+    async with watching.open_node(network) as (node, _):
         if await node.is_scanning():
             raise CannotMeasureError("the wallet of the node reads old blocks")
         watched = await node.watched_up_to(keys.descriptor(account, keys.DEPOSITS))
         if watched < await store.last_given_index(db, network.name, network.mode):
             raise CannotMeasureError("the wallet of the node does not watch all addresses that were given out")
-        yield node
+        yield WalletReading(node, network)
 
 
-async def read_coins(node: BitcoinNode) -> WalletCoins:
-    """The coins that the wallet lists now. Raises `NodeError`."""
-    state = await node.state()
-    return WalletCoins(state, await node.coins())
+class WalletReading:
+    """A wallet while it is measured. Raises `CannotMeasureError` and `NodeError`."""
 
+    changed = "blocks arrived while the wallet was read"
 
-async def read_books(tx: Tx, network: BitcoinNetwork, coins: WalletCoins) -> BitcoinBooks:
-    """What the database knows. Call it in a snapshot, with the ledger."""
-    return await balances_store.read_books(tx, network.name, network.mode, coins.listed)
+    def __init__(self, node: BitcoinNode, network: BitcoinNetwork) -> None:
+        self._node, self._network = node, network
+        self._coins = WalletCoins(None, [])
+        self._books: BitcoinBooks | None = None
 
+    async def read_outside(self) -> None:
+        """The coins that the wallet lists, after the state of the chain."""
+        self._coins = WalletCoins(await self._node.state(), await self._node.coins())
 
-async def measure(node: BitcoinNode, coins: WalletCoins, books: BitcoinBooks) -> OutsideBalances | None:
-    """The balances at the newest block; None if that has changed since the coins were read.
+    async def read_books(self, tx: Tx) -> None:
+        """What the database knows of them."""
+        self._books = await deposits_store.read_books(tx, self._network.name, self._network.mode, self._coins.listed)
 
-    The wallet does not list coins that a transaction in the mempool spends. Those of batches are asked for in the chain.
-    Raises `CannotMeasureError` and `NodeError`.
-    """
-    listed = {(one.txid, one.vout): one for one in coins.listed}
-    unspent = await node.unspent([one.outpoint for one in books.held if one.outpoint not in listed])
-    deposits_minor = sum(satoshis(one.amount) for one in coins.listed if one.address in books.ours)
-    others_minor = sum(satoshis(one.amount) for one in coins.listed if one.address not in books.ours)
-    deposits_minor += sum(one.amount_minor for one in books.held if one.outpoint in unspent and one.is_deposit)
-    others_minor += sum(one.amount_minor for one in books.held if one.outpoint in unspent and not one.is_deposit)
-    in_flight = await _deposits_in_flight(node, listed, unspent, books) | await _payouts_in_flight(node, books)
-    if (await node.state()).bestblockhash != coins.state.bestblockhash:
-        return None
-    places = {"deposit_addresses": deposits_minor, "other_addresses": others_minor}
-    balance = OutsideBalance(
-        currency=CURRENCY,
-        decimals=DECIMALS,
-        places={place: amount for place, amount in places.items() if amount},
-        in_flight={kind: amount for kind, amount in in_flight.items() if amount},
-    )
-    return OutsideBalances(f"block {coins.state.blocks}", (balance,))
+    async def find_balances(self, booked_minor: Mapping[str, int]) -> OutsideBalances | None:  # noqa: ARG002 - one currency
+        """The balances at the newest block; None if that has changed since the coins were read.
+
+        The wallet does not list coins that a transaction in the mempool spends. Those of batches are asked for in the chain.
+        """
+        node, coins, books = self._node, self._coins, self._books
+        if books is None or coins.state is None:
+            return None
+        listed = {(one.txid, one.vout): one for one in coins.listed}
+        unspent = await node.unspent([one.outpoint for one in books.held if one.outpoint not in listed])
+        deposits_minor = sum(satoshis(one.amount) for one in coins.listed if one.address in books.ours)
+        others_minor = sum(satoshis(one.amount) for one in coins.listed if one.address not in books.ours)
+        deposits_minor += sum(one.amount_minor for one in books.held if one.outpoint in unspent and one.is_deposit)
+        others_minor += sum(one.amount_minor for one in books.held if one.outpoint in unspent and not one.is_deposit)
+        in_flight = await _deposits_in_flight(node, listed, unspent, books) | await _payouts_in_flight(node, books)
+        if (await node.state()).bestblockhash != coins.state.bestblockhash:
+            return None
+        places = {"deposit_addresses": deposits_minor, "other_addresses": others_minor}
+        balance = OutsideBalance(
+            currency=CURRENCY,
+            decimals=DECIMALS,
+            places={place: amount for place, amount in places.items() if amount},
+            in_flight={kind: amount for kind, amount in in_flight.items() if amount},
+        )
+        return OutsideBalances(f"block {coins.state.blocks}", (balance,))
 
 
 async def _deposits_in_flight(

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import Mode
+from tollhouse.platform.database.invariants import Invariant
 from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.rails.batches.store import read_shown
 from tollhouse.rails.bitcoin.network.provider import CURRENCY
 from tollhouse.rails.bitcoin.network.psbt import Draft, SignedTransaction
-from tollhouse.rails.bitcoin.payouts_model import (
+from tollhouse.rails.bitcoin.payouts_store import (
     BatchStatus,
     BatchSummary,
     BatchTransaction,
@@ -20,8 +20,8 @@ from tollhouse.rails.bitcoin.payouts_model import (
     Obligation,
 )
 
-COLUMNS = """b.id, b.rail, b.mode, b.status, b.is_draft_due, b.wanted_rate, b.change_index, b.txid, b.confirmations,
-           b.expensed_fee_minor, b.conflict_height, b.void_at, b.reason, b.created_at, b.updated_at"""
+COLUMNS = """p.id, p.rail, p.mode, p.status, p.is_draft_due, p.wanted_rate, p.change_index, p.txid, p.confirmations,
+           p.expensed_fee_minor, p.conflict_height, p.void_at, p.reason, p.created_at, p.updated_at"""
 INSERT = """
     INSERT INTO bitcoin_batches (id, rail, mode, status, is_draft_due, wanted_rate, created_at, updated_at, check_at)
     VALUES ($1, $2, $3, 'requested', true, $4, $5, $5, $5)
@@ -30,13 +30,13 @@ ADD_PAYOUTS = """
     INSERT INTO bitcoin_batch_payouts (batch_id, payout_id, number)
     SELECT $1, n.payout_id, n.number FROM unnest($2::uuid[]) WITH ORDINALITY AS n (payout_id, number)
 """
-GET = f"SELECT {COLUMNS} FROM bitcoin_batches b WHERE b.id = $1"
+GET = f"SELECT {COLUMNS} FROM bitcoin_batches p WHERE p.id = $1"
 LOCK = f"{GET} FOR NO KEY UPDATE"
 LEASE_DUE = f"""
-    UPDATE bitcoin_batches b SET check_at = $3::timestamptz + $4::interval
+    UPDATE bitcoin_batches p SET check_at = $3::timestamptz + $4::interval
     FROM (SELECT id FROM bitcoin_batches WHERE rail = $1 AND mode = $2 AND check_at <= $3
           ORDER BY check_at LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-    WHERE b.id = due.id
+    WHERE p.id = due.id
     RETURNING {COLUMNS}
 """
 CHECK_LATER = """
@@ -150,6 +150,35 @@ SUMMARIES = """
     WHERE $1::uuid IS NULL OR b.id = $1
     ORDER BY b.status IN ('confirmed', 'canceled'), b.created_at DESC, b.id LIMIT $2
 """
+# Each payout that is completed was paid by a transaction of its batch that is in a block, and by one only.
+I34_CONFIRMED = """
+    SELECT format('batch %s was completed, and its transaction %s is in no block', b.id, b.txid) AS line
+    FROM bitcoin_batches b WHERE b.status = 'confirmed' AND b.confirmations = 0
+"""
+I34_PAID = """
+    SELECT format('payout %s is %s with transaction %s, and is paid by %s final batches', p.id, p.status, p.txid,
+                  count(b.id)) AS line
+    FROM bitcoin_payouts p
+    LEFT JOIN bitcoin_batch_payouts l ON l.payout_id = p.id
+    LEFT JOIN bitcoin_batches b ON b.id = l.batch_id AND b.status = 'confirmed'
+    GROUP BY p.id HAVING count(b.id) <> CASE p.status WHEN 'completed' THEN 1 ELSE 0 END
+                         OR coalesce(bool_or(b.txid <> p.txid), false)
+"""
+I34_FEES = """
+    SELECT format('batch %s paid a fee of %s; its payouts and the platform have %s', b.id, t.fee_minor,
+                  b.expensed_fee_minor + n.shared_minor) AS line
+    FROM bitcoin_batches b JOIN bitcoin_transactions t ON t.batch_id = b.id AND t.txid = b.txid
+    CROSS JOIN LATERAL (SELECT coalesce(sum(p.fee_minor) FILTER (WHERE p.kind = 'withdrawal'), 0) AS shared_minor
+                        FROM bitcoin_batch_payouts l JOIN bitcoin_payouts p ON p.id = l.payout_id
+                        WHERE l.batch_id = b.id AND p.txid = b.txid) n
+    WHERE b.status = 'confirmed' AND b.expensed_fee_minor + n.shared_minor <> t.fee_minor
+"""
+
+INVARIANTS = (
+    Invariant("I34", "the transaction of a completed batch is in a block", I34_CONFIRMED),
+    Invariant("I34", "a payout in bitcoin is paid once", I34_PAID, costly=True),
+    Invariant("I34", "the fee of a batch is shared", I34_FEES, costly=True),
+)
 
 
 async def insert(
@@ -163,18 +192,18 @@ async def insert(
 async def get(db: Pool | Tx, batch_id: UUID) -> BitcoinBatch | None:
     """A batch."""
     row = await db.fetchrow(GET, batch_id)
-    return None if row is None else _batch(row)
+    return None if row is None else BitcoinBatch(**dict(row))
 
 
 async def lock(tx: Tx, batch_id: UUID) -> BitcoinBatch | None:
-    """The same, locked until the transaction ends."""
+    """A batch, locked until the transaction ends."""
     row = await tx.fetchrow(LOCK, batch_id)
-    return None if row is None else _batch(row)
+    return None if row is None else BitcoinBatch(**dict(row))
 
 
 async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timedelta, limit: int) -> list[BitcoinBatch]:
     """Batches of a rail that are due to be drafted, sent or looked up, leased to this caller."""
-    return [_batch(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
+    return [BitcoinBatch(**dict(row)) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
 
 
 async def check_later(db: Pool | Tx, batch_id: UUID, at: datetime, reason: str | None, now: datetime) -> None:
@@ -189,18 +218,18 @@ async def list_transactions(db: Pool | Tx, batch_id: UUID) -> list[BatchTransact
 
 async def list_available(db: Pool, rail: str, mode: Mode) -> list[KnownCoin]:
     """Coins that no batch holds, oldest first."""
-    return [_coin(row) for row in await db.fetch(LIST_AVAILABLE, rail, mode)]
+    return [KnownCoin(**dict(row)) for row in await db.fetch(LIST_AVAILABLE, rail, mode)]
 
 
 async def sum_available(db: Pool, rail: str, mode: Mode) -> int:
-    """What they are worth."""
+    """What the coins that no batch holds are worth."""
     [row] = await db.fetch(SUM_AVAILABLE, rail, mode)
     return row["amount_minor"]
 
 
 async def list_coins(db: Pool | Tx, batch_id: UUID) -> list[KnownCoin]:
     """The coins of a batch, also of a canceled one, in the order of its inputs."""
-    return [_coin(row) for row in await db.fetch(COINS, batch_id)]
+    return [KnownCoin(**dict(row)) for row in await db.fetch(COINS, batch_id)]
 
 
 async def list_obligations(db: Pool | Tx, batch_id: UUID) -> list[Obligation]:
@@ -228,14 +257,8 @@ async def add_draft(tx: Tx, batch: BitcoinBatch, draft: Draft, rate: int, change
     Raises `asyncpg.UniqueViolationError` if another batch has a coin, the index of the change, or this transaction.
     """
     if batch.change_index is None:
-        coins = draft.coins
-        columns: list[list[Any]] = [
-            [one.txid for one in coins],
-            [one.vout for one in coins],
-            [one.amount_minor for one in coins],
-            [one.chain for one in coins],
-            [one.index for one in coins],
-        ]
+        rows = [(coin.txid, coin.vout, coin.amount_minor, coin.chain, coin.index) for coin in draft.coins]
+        columns = zip(*rows, strict=True)
         await tx.execute(ADD_COINS, batch.id, batch.rail, batch.mode, *columns)
     what = (draft.txid, draft.psbt, draft.fee_minor, draft.change_minor, rate)
     await tx.execute(ADD_TRANSACTION, batch.id, batch.rail, batch.mode, *what, now)
@@ -292,34 +315,8 @@ async def cancel(tx: Tx, batch_id: UUID, now: datetime) -> None:
 async def list_summaries(db: Pool, catalogue: Catalogue, limit: int, batch_id: UUID | None = None) -> list[BatchSummary]:
     """The batches for operators, or the one of this ID: those that have not ended first, the newest first."""
 
-    def amount(amount_minor: int | None) -> str | None:
-        return None if amount_minor is None else catalogue.format_amount(amount_minor, CURRENCY)
+    def fee(row: Row) -> str | None:
+        return None if row["fee_minor"] is None else catalogue.format_amount(row["fee_minor"], CURRENCY)
 
-    return [
-        BatchSummary(
-            id=row["id"],
-            rail=row["rail"],
-            status=row["status"],
-            payouts=row["payouts"],
-            amount=catalogue.format_amount(row["amount_minor"], CURRENCY),
-            currency=CURRENCY,
-            fee=amount(row["fee_minor"]),
-            txid=row["txid"],
-            confirmations=row["confirmations"],
-            drafts=row["drafts"],
-            is_signed=row["is_signed"],
-            is_draft_due=row["is_draft_due"],
-            is_void=row["is_void"],
-            reason=row["reason"],
-            created_at=stamp(row["created_at"]),
-        )
-        for row in await db.fetch(SUMMARIES, batch_id, limit)
-    ]
-
-
-def _batch(row: Row) -> BitcoinBatch:
-    return BitcoinBatch(**dict(row))
-
-
-def _coin(row: Row) -> KnownCoin:
-    return KnownCoin(**dict(row))
+    rows = await db.fetch(SUMMARIES, batch_id, limit)
+    return [read_shown(BatchSummary, row, catalogue, currency=CURRENCY, fee=fee(row)) for row in rows]

@@ -1,15 +1,147 @@
-"""SQL of payouts in bitcoin."""
+"""Payouts in bitcoin and their batches, as they are stored: each batch is one transaction with its replacements."""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
+from msgspec import Struct
+
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.platform.database.pool import Pool, Row, Tx
-from tollhouse.rails.bitcoin.payouts_model import BitcoinPayout, WaitingPayout
-from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, OutgoingTransfer
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.rails.batches.model import OrderKind
+from tollhouse.rails.batches.store import TRANSFER_COLUMNS, list_shown, list_transfers
+from tollhouse.transfers.gate.model import OutgoingTransfer
+
+BitcoinPayoutStatus = Literal["waiting", "batched", "completed", "failed"]
+BatchStatus = Literal["requested", "drafted", "signed", "broadcast", "confirmed", "canceled"]
+"""`requested`: the worker makes the draft. `drafted`: it can be exported and signed. `signed`: the bytes are stored.
+`broadcast`: a node has them. `confirmed`: final. A `canceled` one is confirmed if it was signed and sent by others."""
+
+
+class BitcoinPayout(Struct, frozen=True, kw_only=True):
+    """An order. `txid` and `fee_minor`, its share of the network fee, are of the transaction that paid it."""
+
+    id: UUID
+    kind: OrderKind
+    rail: str
+    mode: Mode
+    currency: str
+    address: str
+    amount_minor: int
+    status: BitcoinPayoutStatus = "waiting"
+    txid: str | None = None
+    fee_minor: int | None = None
+
+
+class BitcoinBatch(Struct, frozen=True, kw_only=True):
+    """A batch. `wanted_rate` is in satoshis per 1000 virtual bytes.
+
+    `conflict_height` is the height at which a coin was first found to be spent by another transaction; at `void_at` that
+    was final. `txid` is that of the final transaction, of whose fee no withdrawal pays `expensed_fee_minor`.
+    """
+
+    id: UUID
+    rail: str
+    mode: Mode
+    status: BatchStatus
+    is_draft_due: bool
+    wanted_rate: int | None
+    change_index: int | None
+    txid: str | None
+    confirmations: int
+    expensed_fee_minor: int | None
+    conflict_height: int | None
+    void_at: datetime | None
+    reason: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class BatchTransaction(Struct, frozen=True):
+    """A draft of a batch, and its signed form if it was imported. Those with a higher number replace the ones before."""
+
+    number: int
+    txid: str
+    psbt: str
+    rate: int
+    fee_minor: int
+    change_minor: int
+    drafted_at: datetime
+    raw: bytes | None
+    signed_at: datetime | None
+    sent_at: datetime | None
+
+
+class KnownCoin(Struct, frozen=True):
+    """An output of the account in the chain: a deposit (chain 0) or change (chain 1)."""
+
+    txid: str
+    vout: int
+    amount_minor: int
+    chain: Literal[0, 1]
+    derivation_index: int
+
+    @property
+    def outpoint(self) -> tuple[str, int]:
+        """What identifies the coin."""
+        return self.txid, self.vout
+
+
+class Obligation(Struct, frozen=True):
+    """A canceled batch of which a coin must be spent, so that its transactions can never pay the same orders as well."""
+
+    batch_id: UUID
+    outpoints: frozenset[tuple[str, int]]
+
+
+class WaitingPayout(Struct, frozen=True, kw_only=True):
+    """A payout that has not ended, for operators. The amount is as people write it."""
+
+    id: UUID
+    rail: str
+    kind: OrderKind
+    status: BitcoinPayoutStatus
+    amount: str
+    currency: str
+    address: str
+    merchant_id: MerchantId
+    business_name: str
+    batch_id: UUID | None
+    created_at: Timestamp
+
+
+class BatchSummary(Struct, frozen=True, kw_only=True):
+    """A batch for operators. Amounts are as people write them; fee and transaction are those of the newest draft."""
+
+    id: UUID
+    rail: str
+    status: BatchStatus
+    payouts: int
+    amount: str
+    currency: str
+    fee: str | None
+    txid: str | None
+    confirmations: int
+    drafts: int
+    is_signed: bool
+    is_draft_due: bool
+    is_void: bool
+    reason: str | None
+    created_at: Timestamp
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has drafts that can be signed and replaced."""
+        return self.status in {"drafted", "signed", "broadcast"}
+
+    @property
+    def is_cancelable(self) -> bool:
+        """Whether nothing of it can be sent, as far as is known."""
+        return self.status == "requested" or (self.is_open and (self.is_void or not self.is_signed))
+
 
 COLUMNS = "p.id, p.kind, p.rail, p.mode, p.currency, p.address, p.amount_minor, p.status, p.txid, p.fee_minor"
 INSERT = """
@@ -18,19 +150,13 @@ INSERT = """
 """
 GET = f"SELECT {COLUMNS} FROM bitcoin_payouts p WHERE p.id = $1"
 LOCK = f"{GET} FOR NO KEY UPDATE"
-# Rows are locked in the order of their ids, as bank exports do.
-LOCK_WAITING = f"""
-    SELECT {OUTGOING_TRANSFER.columns_of("o")}
-    FROM outgoing_transfers o JOIN bitcoin_payouts p ON p.id = o.id
-    WHERE p.rail = $1 AND p.mode = $2 AND p.status = 'waiting' AND o.closed_at IS NULL AND p.id = ANY ($3::uuid[])
-    ORDER BY o.id FOR NO KEY UPDATE OF o, p
-"""
-LIST_WAITING = f"""
-    SELECT {OUTGOING_TRANSFER.columns_of("o")}
-    FROM outgoing_transfers o JOIN bitcoin_payouts p ON p.id = o.id
+WAITING = f"""
+    SELECT {TRANSFER_COLUMNS} FROM outgoing_transfers o JOIN bitcoin_payouts p ON p.id = o.id
     WHERE p.rail = $1 AND p.mode = $2 AND p.status = 'waiting' AND o.closed_at IS NULL
-    ORDER BY p.created_at, p.id LIMIT $3
 """
+# Rows are locked in the order of their IDs, as bank exports do.
+LOCK_WAITING = f"{WAITING} AND p.id = ANY ($3::uuid[]) ORDER BY o.id FOR NO KEY UPDATE OF o, p"
+LIST_WAITING = f"{WAITING} ORDER BY p.created_at, p.id LIMIT $3"
 LIST_OPEN = """
     SELECT p.id, p.rail, p.kind, p.status, p.amount_minor, p.currency, p.address, o.merchant_id, m.business_name, b.batch_id,
            p.created_at
@@ -87,60 +213,45 @@ async def insert(db: Pool | Tx, new: BitcoinPayout, now: datetime) -> None:
 async def get(db: Pool | Tx, payout_id: UUID) -> BitcoinPayout | None:
     """The payout of an order; None where it never came to its rail."""
     row = await db.fetchrow(GET, payout_id)
-    return None if row is None else _payout(row)
+    return None if row is None else BitcoinPayout(**dict(row))
 
 
 async def lock(tx: Tx, payout_id: UUID) -> BitcoinPayout | None:
-    """The same, locked until the transaction ends."""
+    """The payout of an order, locked until the transaction ends."""
     row = await tx.fetchrow(LOCK, payout_id)
-    return None if row is None else _payout(row)
+    return None if row is None else BitcoinPayout(**dict(row))
 
 
 async def lock_waiting(tx: Tx, rail: str, mode: Mode, payout_ids: Sequence[UUID]) -> list[OutgoingTransfer]:
     """Lock those of these payouts that wait."""
-    return [OUTGOING_TRANSFER.read(row) for row in await tx.fetch(LOCK_WAITING, rail, mode, list(payout_ids))]
+    return await list_transfers(tx, LOCK_WAITING, rail, mode, list(payout_ids))
 
 
 async def list_waiting(db: Pool | Tx, rail: str, mode: Mode, limit: int) -> list[OutgoingTransfer]:
     """The payouts that wait, oldest first, without a lock."""
-    return [OUTGOING_TRANSFER.read(row) for row in await db.fetch(LIST_WAITING, rail, mode, limit)]
+    return await list_transfers(db, LIST_WAITING, rail, mode, limit)
 
 
 async def list_open(db: Pool, catalogue: Catalogue, limit: int) -> list[WaitingPayout]:
     """Payouts that have not ended, oldest first."""
-    return [
-        WaitingPayout(
-            id=row["id"],
-            rail=row["rail"],
-            kind=row["kind"],
-            status=row["status"],
-            amount=catalogue.format_amount(row["amount_minor"], row["currency"]),
-            currency=row["currency"],
-            address=row["address"],
-            merchant_id=MerchantId(row["merchant_id"]),
-            business_name=row["business_name"],
-            batch_id=row["batch_id"],
-            created_at=stamp(row["created_at"]),
-        )
-        for row in await db.fetch(LIST_OPEN, limit)
-    ]
+    return await list_shown(db, WaitingPayout, catalogue, LIST_OPEN, limit)
 
 
 async def list_of_batch(db: Pool | Tx, batch_id: UUID) -> list[BitcoinPayout]:
     """The payouts of a batch, also of a canceled one, in the order of its outputs."""
-    return [_payout(row) for row in await db.fetch(OF_BATCH, batch_id)]
+    return [BitcoinPayout(**dict(row)) for row in await db.fetch(OF_BATCH, batch_id)]
 
 
 async def lock_of_batch(tx: Tx, batch_id: UUID) -> list[BitcoinPayout]:
-    """The same, locked."""
+    """The payouts of a batch, locked, in the order of its outputs."""
     await tx.fetch(LOCK_OF_BATCH, batch_id)
     return await list_of_batch(tx, batch_id)
 
 
-async def list_suspended(tx: Tx, batch_id: UUID) -> list[UUID]:
+async def list_suspended(db: Pool | Tx, batch_id: UUID) -> list[UUID]:
     """The payouts of a batch whose merchant is suspended. The merchants are locked against it until the transaction ends."""
-    await tx.fetch(LOCK_MERCHANTS, batch_id)
-    return [row["id"] for row in await tx.fetch(SUSPENDED_IN, batch_id)]
+    await db.fetch(LOCK_MERCHANTS, batch_id)
+    return [row["id"] for row in await db.fetch(SUSPENDED_IN, batch_id)]
 
 
 async def put_in_batch(tx: Tx, payout_ids: Sequence[UUID], now: datetime) -> int:
@@ -167,7 +278,3 @@ async def sum_waiting(db: Pool, rail: str, mode: Mode) -> tuple[int, int]:
     """How many payouts wait, and their sum."""
     [row] = await db.fetch(SUM_WAITING, rail, mode)
     return row["payouts"], row["amount_minor"]
-
-
-def _payout(row: Row) -> BitcoinPayout:
-    return BitcoinPayout(**dict(row))

@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from tollhouse.kernel.ids import Mode, new_id
 from tollhouse.platform.database.invariants import Invariant
 from tollhouse.platform.database.pool import Pool, Row, Tx
-from tollhouse.rails.cards.stripe.balance import BalanceTransaction, BalanceTransactionKind
+from tollhouse.rails.cards.stripe.observed import BalanceTransaction, BalanceTransactionKind
 
 # The first reading begins before the first payment of the rail, which is looked for once.
 BEGIN = """
@@ -119,22 +120,8 @@ async def advance(db: Pool, rail: str, mode: Mode, read_until: datetime, now: da
 async def insert(db: Pool, rail: str, mode: Mode, transactions: Sequence[BalanceTransaction]) -> None:
     """Insert those that are not known yet."""
     if transactions:
-        await db.execute(
-            INSERT,
-            *(rail, mode),
-            [new_id() for _ in transactions],
-            [one.external_id for one in transactions],
-            [one.kind for one in transactions],
-            [one.category for one in transactions],
-            [one.source for one in transactions],
-            [one.payment_intent for one in transactions],
-            [one.object_id for one in transactions],
-            [one.currency for one in transactions],
-            [one.amount_minor for one in transactions],
-            [one.fee_minor for one in transactions],
-            [one.created_at for one in transactions],
-            [one.available_at for one in transactions],
-        )
+        rows = [(new_id(), *astuple(transaction)) for transaction in transactions]
+        await db.execute(INSERT, rail, mode, *zip(*rows, strict=True))
 
 
 async def lock_settled(tx: Tx, rail: str, mode: Mode, limit: int) -> list[SettledTransaction]:

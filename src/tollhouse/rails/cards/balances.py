@@ -4,55 +4,69 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from tollhouse.http.services import Services, Work
-from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalance, OutsideBalances, RailUnavailableError
 from tollhouse.ledger.books.model import Account, JournalEntry, Posting, PostingType, Source, expense, rail, transit
 from tollhouse.ledger.books.post import post_platform
 from tollhouse.platform.database.pool import Tx
-from tollhouse.rails.cards import balance_store
 from tollhouse.rails.cards import balance_store as store
 from tollhouse.rails.cards.balance_store import SettledTransaction
-from tollhouse.rails.cards.stripe.balance import ProviderBalance
 from tollhouse.rails.cards.stripe.cards import StripeCards
 from tollhouse.rails.cards.stripe.client import StripeError
 from tollhouse.rails.cards.stripe.objects import InexactAmountError
+from tollhouse.rails.cards.stripe.observed import ProviderBalance
 
 InFlight = Mapping[str, Mapping[str, int]]
 """Minor units by currency and cause."""
 
 
-async def read_in_flight(tx: Tx, cards: StripeCards, now: datetime) -> InFlight:
-    """What is in flight. Call it in a snapshot, with the ledger."""
-    return await balance_store.list_in_flight(tx, cards.name, cards.mode, now)
+class CardsReading:
+    """A provider while it is measured. The balance is read before and after what changed it and the ledger."""
 
+    changed = "the balance at the provider changed while it was read"
 
-async def read_balance(cards: StripeCards) -> Sequence[ProviderBalance]:
-    """The balance now. Raises `CannotMeasureError`."""
-    try:
-        return await cards.read_balance()
-    except (RailUnavailableError, StripeError, InexactAmountError) as error:
-        raise CannotMeasureError(f"the provider does not state its balance: {error}") from None
+    def __init__(self, services: Services, cards: StripeCards, now: datetime) -> None:
+        self._services, self._cards, self._now = services, cards, now
+        self._balance: Sequence[ProviderBalance] = ()
+        self._in_flight: InFlight = {}
 
+    async def read_outside(self) -> None:
+        """The balance now, and what changed it. Raises `CannotMeasureError`."""
+        self._balance = await self._read_balance()
+        try:
+            await read_new(self._services, self._cards, self._now)
+        except (RailUnavailableError, StripeError, InexactAmountError) as error:
+            raise CannotMeasureError(f"the provider does not list what changed its balance: {error}") from None
 
-def outside_balances(
-    balance: Sequence[ProviderBalance], in_flight: InFlight, booked: Mapping[str, int], catalogue: Catalogue, now: datetime
-) -> OutsideBalances:
-    """Each currency of the catalogue in which the provider or the ledger has money."""
-    found = {one.currency: one for one in balance}
-    codes = sorted({*found, *in_flight, *(code for code, minor in booked.items() if minor)} & catalogue.currencies.keys())
-    return OutsideBalances(
-        stamp(now),
-        tuple(
-            OutsideBalance(
-                currency=code,
-                decimals=catalogue.currencies[code].decimals,
-                places=_places(found.get(code)),
-                in_flight=in_flight.get(code, {}),
-            )
-            for code in codes
-        ),
-    )
+    async def read_books(self, tx: Tx) -> None:
+        """What is in flight."""
+        self._in_flight = await store.list_in_flight(tx, self._cards.name, self._cards.mode, self._now)
+
+    async def find_balances(self, booked_minor: Mapping[str, int]) -> OutsideBalances | None:
+        """Each currency of the catalogue in which the provider or the ledger has money. Raises `CannotMeasureError`."""
+        if self._balance != await self._read_balance():
+            return None
+        found, currencies = {one.currency: one for one in self._balance}, self._services.catalogue.currencies
+        booked = (code for code, minor in booked_minor.items() if minor)
+        codes = sorted({*found, *self._in_flight, *booked} & currencies.keys())
+        return OutsideBalances(
+            stamp(self._now),
+            tuple(
+                OutsideBalance(
+                    currency=code,
+                    decimals=currencies[code].decimals,
+                    places=_places(found.get(code)),
+                    in_flight=self._in_flight.get(code, {}),
+                )
+                for code in codes
+            ),
+        )
+
+    async def _read_balance(self) -> Sequence[ProviderBalance]:
+        try:
+            return await self._cards.read_balance()
+        except (RailUnavailableError, StripeError, InexactAmountError) as error:
+            raise CannotMeasureError(f"the provider does not state its balance: {error}") from None
 
 
 def _places(balance: ProviderBalance | None) -> dict[str, int]:

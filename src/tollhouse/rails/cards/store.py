@@ -7,8 +7,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId, Mode
+from tollhouse.kernel.ids import Mode
 from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.records import Record
 from tollhouse.rails.cards.stripe.objects import StripeDispute
 from tollhouse.rails.cards.stripe.observed import closed, due_at
 
@@ -22,7 +23,7 @@ LEASE_PAYMENTS = """
           ORDER BY next_poll_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
     JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (due.merchant_id, due.mode, due.transaction_id)
     WHERE (c.merchant_id, c.mode, c.transaction_id) = (due.merchant_id, due.mode, due.transaction_id)
-    RETURNING c.merchant_id, c.mode, c.transaction_id, t.rail, t.rail_reference, c.created_at
+    RETURNING c.merchant_id, c.mode, c.transaction_id, t.rail, t.rail_reference AS reference, c.created_at
 """
 SCHEDULE_POLL = "UPDATE card_payments SET next_poll_at = $4 WHERE merchant_id = $1 AND mode = $2 AND transaction_id = $3"
 INSERT_EVENT = """
@@ -54,6 +55,9 @@ class CardPayment(Struct, frozen=True):
     created_at: datetime
 
 
+PAYMENT = Record(CardPayment, "card_payments")
+
+
 class ProviderEvent(Struct, frozen=True):
     """An event, and how often its processing has begun."""
 
@@ -72,16 +76,7 @@ async def insert_payment(tx: Tx, env: MerchantEnv, transaction_id: UUID, now: da
 
 async def lease_payments(db: Pool, now: datetime, lease: timedelta, limit: int) -> list[CardPayment]:
     """Lease the payments that are due."""
-    return [
-        CardPayment(
-            MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
-            row["transaction_id"],
-            row["rail"],
-            row["rail_reference"],
-            row["created_at"],
-        )
-        for row in await db.fetch(LEASE_PAYMENTS, now, lease, limit)
-    ]
+    return [PAYMENT.read(row) for row in await db.fetch(LEASE_PAYMENTS, now, lease, limit)]
 
 
 async def schedule_poll(db: Pool, payment: CardPayment, next_poll_at: datetime | None) -> None:

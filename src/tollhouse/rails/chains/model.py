@@ -1,10 +1,12 @@
 """What is kept about a block chain: deposits, and where its worker is."""
 
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import uuid4
 
 from msgspec import Struct
+
+from tollhouse.platform.database.records import Columns
 
 DepositState = Literal["seen", "vanished", "final", "confirmed", "ignored", "lost", "reversed", "reinstated"]
 
@@ -14,9 +16,13 @@ HOLDER = uuid4()
 """This worker, among those that could follow a chain."""
 
 
-PayoutOrderKind = Literal["withdrawal", "refund"]
 NetworkTransferKind = Literal["withdrawal", "refund", "sweep", "gas"]
 """Orders of merchants; what a deposit address has, to the address that collects; coin for the fee of that."""
+
+
+def whole(column: str) -> Columns:
+    """A numeric column that is a whole number: of units of a chain, which are more than a bigint can have."""
+    return Columns({column: "real"}, int)
 
 
 class BlockId(Struct, frozen=True):
@@ -51,7 +57,7 @@ class Deposit(Struct, frozen=True, kw_only=True):
     address: str
     currency: str
     sender: str | None
-    units: int
+    units: Annotated[int, whole("units")]
     amount_minor: int
     block_number: int
     block_hash: str

@@ -8,7 +8,8 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.rails.chain import PayoutsMeasured
+from tollhouse.kernel.rails.chain import Measured, PayoutsMeasured
+from tollhouse.platform.database.invariants import Invariant
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.rails.chains.model import AddressRow, Cursor
 
@@ -72,8 +73,6 @@ SAVE_HEALTH = """
         checked_at = excluded.checked_at
 """
 GET_HEALTH = "SELECT available, facts, checked_at FROM rail_health WHERE rail = $1 AND mode = $2"
-
-
 SAVE_PAYOUT_HEALTH = """
     INSERT INTO chain_payout_health (rail, mode, reason, currencies_down, facts, checked_at) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (rail, mode) DO UPDATE SET reason = excluded.reason, currencies_down = excluded.currencies_down,
@@ -82,6 +81,18 @@ SAVE_PAYOUT_HEALTH = """
 GET_PAYOUT_HEALTH = (
     "SELECT reason, currencies_down, facts, checked_at FROM chain_payout_health WHERE rail = $1 AND mode = $2"
 )
+
+# An unmatched payment has the reference of the payment beside it, and an addition.
+I31_ADDRESSES = """
+    SELECT format('transaction %s shows the address %s; its deposit address is %s', t.id, t.instructions ->> 'address',
+                  coalesce(d.address, 'missing')) AS line
+    FROM transactions t
+    LEFT JOIN deposit_addresses d ON d.attempt_id = t.id AND (d.rail, d.mode) = (t.rail, t.mode)
+    WHERE t.id = ANY ($1::uuid[]) AND t.method_type = 'crypto' AND strpos(t.rail_reference, '/') = 0
+      AND (d.address IS NULL OR (d.address, d.address) IS DISTINCT FROM (t.instructions ->> 'address', t.rail_reference))
+"""
+
+INVARIANTS = (Invariant("I31", "a payment on a block chain shows its deposit address", I31_ADDRESSES, "payment"),)
 
 
 async def take_address(db: Pool, rail: str, mode: Mode, attempt_id: UUID, now: datetime) -> str | None:
@@ -160,10 +171,10 @@ async def save_health(db: Pool, rail: str, mode: Mode, reason: str | None, facts
     await db.execute(SAVE_HEALTH, rail, mode, reason is None, reason, msgspec.json.encode(facts).decode(), now)
 
 
-async def get_health(db: Pool, rail: str, mode: Mode) -> tuple[bool, dict[str, Any], datetime] | None:
-    """Whether it was available, the facts, and when that was measured."""
+async def get_health(db: Pool, rail: str, mode: Mode) -> Measured | None:
+    """What was measured last; None where nothing was."""
     row = await db.fetchrow(GET_HEALTH, rail, mode)
-    return None if row is None else (row["available"], msgspec.json.decode(row["facts"]), row["checked_at"])
+    return None if row is None else Measured(row["available"], row["checked_at"], msgspec.json.decode(row["facts"]))
 
 
 async def save_payout_health(

@@ -4,6 +4,9 @@ The database is read in one snapshot. Its cursor says which block the ledger has
 block, and transactions that the worker has not looked up yet are looked up here. So nothing has to stand still meanwhile.
 """
 
+from collections.abc import Mapping
+
+from tollhouse.http.services import Services
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalance, OutsideBalances
 from tollhouse.platform.database.pool import Pool, Tx
@@ -18,28 +21,42 @@ from tollhouse.rails.settings import current_secret
 Receipts = dict[str, SentReceipt]
 
 
-async def read_books(tx: Tx, network: EvmNetwork) -> ChainBooks:
-    """What the database knows. Call it in a snapshot, with the ledger. Raises `CannotMeasureError`."""
-    books = await store.read_books(tx, network.name, network.mode)
-    if books is None:
-        raise CannotMeasureError("no block was read yet")
-    if network.pays_out and not books.has_wallet:
-        raise CannotMeasureError("the wallet that pays is not known yet")
-    return books
+class NetworkReading:
+    """A network while it is measured."""
 
+    changed = "the network changed while it was read"
 
-async def measure(db: Pool, catalogue: Catalogue, network: EvmNetwork, books: ChainBooks) -> OutsideBalances:
-    """The balances after the block of the books. Raises `CannotMeasureError` and `NodeError`."""
-    url = current_secret(network.settings.node_url, network.settings.node_url_file)
-    if url is None:
-        raise CannotMeasureError("node_url is needed by the worker")
-    async with EvmNode(url) as node:
-        found = await sending.find_receipts(node, [one.tx_hash for one in books.open])
-        receipts = {one.transaction_hash: one for one in found if number_of(one.block_number) <= books.block.number}
-        balances = [
-            await _measure_asset(db, node, catalogue, network, books, receipts, asset) for asset in network.assets.values()
-        ]
-    return OutsideBalances(f"block {books.block.number}", tuple(balances))
+    def __init__(self, services: Services, network: EvmNetwork) -> None:
+        self._db, self._catalogue, self._network = services.db, services.catalogue, network
+        self._books: ChainBooks | None = None
+
+    async def read_outside(self) -> None:
+        """Nothing: the balances at a block can be read afterwards."""
+
+    async def read_books(self, tx: Tx) -> None:
+        """What the database knows at its block. Raises `CannotMeasureError`."""
+        self._books = await store.read_books(tx, self._network.name, self._network.mode)
+        if self._books is None:
+            raise CannotMeasureError("no block was read yet")
+        if self._network.pays_out and not self._books.has_wallet:
+            raise CannotMeasureError("the wallet that pays is not known yet")
+
+    async def find_balances(self, booked_minor: Mapping[str, int]) -> OutsideBalances | None:  # noqa: ARG002 - of all assets
+        """The balances after the block of the books. Raises `CannotMeasureError` and `NodeError`."""
+        network, books = self._network, self._books
+        url = current_secret(network.settings.node_url, network.settings.node_url_file)
+        if url is None:
+            raise CannotMeasureError("node_url is needed by the worker")
+        if books is None:
+            return None
+        async with EvmNode(url) as node:
+            found = await sending.find_receipts(node, [sent.tx_hash for sent in books.open])
+            receipts = {one.transaction_hash: one for one in found if number_of(one.block_number) <= books.block.number}
+            balances = [
+                await _measure_asset(self._db, node, self._catalogue, network, books, receipts, asset)
+                for asset in network.assets.values()
+            ]
+        return OutsideBalances(f"block {books.block.number}", tuple(balances))
 
 
 async def _measure_asset(

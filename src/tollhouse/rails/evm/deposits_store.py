@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tollhouse.kernel.ids import Mode
-from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.records import Record
 from tollhouse.rails.chains.model import Deposit
 
 # In a block that is not final. What is final already is not seen again.
@@ -48,10 +49,10 @@ LOSE = """
         updated_at = $4
     WHERE rail = $1 AND mode = $2 AND block_number > $3 AND status IN ('final', 'confirmed', 'reinstated', 'ignored')
 """
+DEPOSIT = Record(Deposit, "chain_deposits")
 # Of lost ones, those that are not on the new chain, which is known completely up to a number.
-LIST_UNSETTLED = """
-    SELECT d.tx_hash, d.address, d.currency, d.sender, d.units, d.amount_minor, d.block_number, d.block_hash, d.block_at,
-           d.status, d.reported_block_hash, d.reported_confirmations, d.reversal_ref, d.reversals, a.address AS reference
+LIST_UNSETTLED = f"""
+    SELECT {DEPOSIT.columns_of("d")}, a.address AS reference
     FROM chain_deposits d
     JOIN deposit_addresses a ON (a.rail, a.mode, lower(a.address)) = (d.rail, d.mode, d.address)
     WHERE d.rail = $1 AND d.mode = $2
@@ -100,7 +101,7 @@ async def list_unsettled(db: Pool, rail: str, mode: Mode, known_up_to: int) -> l
 
     Of lost ones, those that must have been found again if they were in the blocks up to this number.
     """
-    return [(row["reference"], _deposit(row)) for row in await db.fetch(LIST_UNSETTLED, rail, mode, known_up_to)]
+    return [(row["reference"], DEPOSIT.read(row)) for row in await db.fetch(LIST_UNSETTLED, rail, mode, known_up_to)]
 
 
 async def settle(tx: Tx, rail: str, mode: Mode, old: Deposit, new: Deposit, now: datetime) -> bool:
@@ -119,22 +120,3 @@ async def sum_units(db: Pool, rail: str, mode: Mode, currency: str, addresses: S
 def _values(rail: str, mode: Mode, one: Deposit, now: datetime) -> tuple[object, ...]:
     block = (one.block_number, one.block_hash, one.block_at)
     return (rail, mode, one.tx_hash, one.address, one.currency, one.sender, one.units, one.amount_minor, *block, now)
-
-
-def _deposit(row: Row) -> Deposit:
-    return Deposit(
-        tx_hash=row["tx_hash"],
-        address=row["address"],
-        currency=row["currency"],
-        sender=row["sender"],
-        units=int(row["units"]),
-        amount_minor=row["amount_minor"],
-        block_number=row["block_number"],
-        block_hash=row["block_hash"],
-        block_at=row["block_at"],
-        status=row["status"],
-        reported_block_hash=row["reported_block_hash"],
-        reported_confirmations=row["reported_confirmations"],
-        reversal_ref=row["reversal_ref"],
-        reversals=row["reversals"],
-    )

@@ -1,13 +1,42 @@
-"""Ends payouts on chains, and books what the network took: an expense, unless the merchant of a withdrawal pays it."""
+"""What networks take: how much of a day's fees refunds may use, and how the fee of a payout is booked when it ends."""
+
+from datetime import datetime, timedelta
 
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.ledger.books.model import JournalEntry, Posting, Source, expense, rail
 from tollhouse.ledger.books.post import post_platform
+from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm import sweeps_store
 from tollhouse.rails.evm.network.node import COIN_DECIMALS
 from tollhouse.rails.evm.payouts_model import ChainFee, ChainPayout, MinedTransfer
+from tollhouse.rails.evm.signer.messages import WalletFacts
+
+PART_OF_A_MERCHANT = 4
+"""The refunds of one merchant use at most a quarter of what those of others, and other payouts, have left."""
+PART_FOR_WITHDRAWALS = 4
+"""A quarter of all is kept for withdrawals."""
+DAY = timedelta(days=1)
+
+
+async def used_wei(db: Pool | Tx, payout: ChainPayout, now: datetime) -> int:
+    """What refunds of the payout's merchant can have cost at most in the last 24 hours, this one left out."""
+    return await store.used_wei(db, payout, now - DAY)
+
+
+def obstacle(payout: ChainPayout, wallet: WalletFacts, own_wei: int, cost_wei: int) -> str | None:
+    """Why a refund must wait for fees of earlier payouts to become older than a day; None if it need not."""
+    if payout.kind != "refund" or wallet.fees_per_day is None or wallet.fees_used is None:
+        return None
+    limit, used = int(wallet.fees_per_day), int(wallet.fees_used)
+    if PART_FOR_WITHDRAWALS * (used + cost_wei) > (PART_FOR_WITHDRAWALS - 1) * limit:
+        return "the rest of the day's fees is kept for withdrawals"
+    left = limit - max(0, used - own_wei)
+    if PART_OF_A_MERCHANT * (own_wei + cost_wei) > left:
+        return "refunds of its merchant have used their share of the day's fees"
+    return None
+
 
 SOURCE = "chain_payout"
 

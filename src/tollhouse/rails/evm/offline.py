@@ -1,5 +1,6 @@
-"""Payouts whose signer has no connection: drafted with the node, reserved together, verified when they come back signed."""
+"""Payouts whose signer has no connection: drafted with the node, exported together, verified when they come back signed."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
@@ -8,16 +9,25 @@ from uuid import UUID
 import asyncpg
 from msgspec import Struct
 
+from tollhouse.accounts.approvals import record
+from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel.actor import OPERATOR
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.text import Text
 from tollhouse.platform.database.pool import Tx
-from tollhouse.rails.evm import offline_store
+from tollhouse.rails.batches.actions import ensure_not_paused
+from tollhouse.rails.evm import payouts_store
 from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm.network import sending
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.network.sending import ChainTransfer, GasPrice, PayingWallet, WouldRevert
 from tollhouse.rails.evm.network.signed import DecodedTransaction, UnreadableTransaction, read
-from tollhouse.rails.evm.payouts import CannotPrepare, ChainPayouts, ensure_affordable, raised_terms, request_of
+from tollhouse.rails.evm.payouts import CannotPrepare, ChainPayouts, ensure_affordable, payouts_of, raised_terms, request_of
 from tollhouse.rails.evm.payouts_model import ChainPayout
 from tollhouse.rails.evm.signer.messages import GasTerms, SignedTransfer, SignTransfer
+from tollhouse.rails.json_rpc import NodeError
+from tollhouse.transfers.gate import exports
 from tollhouse.transfers.gate import store as outgoing_store
 from tollhouse.transfers.gate.model import OutgoingTransfer
 
@@ -95,11 +105,11 @@ async def reserve(
             continue
         terms = GasTerms(drafted.gas[payout_id], price.fee_per_gas, price.tip_per_gas)
         await store.reserve(tx, payout, wallet, drafted.next_nonce, terms, now, now)
-        await offline_store.mark_exported(tx, payout, now)
-    for payout in await offline_store.list_too_cheap(tx, network.name, network.mode, price.usual_per_gas):
+        await store.mark_exported(tx, payout, now)
+    for payout in await store.list_too_cheap(tx, network.name, network.mode, price.usual_per_gas):
         if payout.terms is not None and (terms := raised_terms(payout.terms, price, network)) is not None:
-            await offline_store.raise_fee(tx, payout, terms, now)
-    return [request_of(one) for one in await offline_store.list_unsigned(tx, network.name, network.mode)]
+            await store.raise_fee(tx, payout, terms, now)
+    return [request_of(one) for one in await store.list_unsigned(tx, network.name, network.mode)]
 
 
 async def add_signed(tx: Tx, network: EvmNetwork, signed: SignedTransfer, now: datetime) -> Added:
@@ -144,7 +154,7 @@ async def _adopt(tx: Tx, payout: ChainPayout, signed: SignedTransfer, now: datet
         await store.adopt(tx, payout, signed, now, now)
     except asyncpg.UniqueViolationError:
         raise CannotImport("another payout has its nonce") from None
-    await offline_store.mark_exported(tx, payout, now)
+    await store.mark_exported(tx, payout, now)
 
 
 def _ensure_same(payout: ChainPayout, found: DecodedTransaction, wallet: str) -> None:
@@ -161,3 +171,86 @@ def _ensure_same(payout: ChainPayout, found: DecodedTransaction, wallet: str) ->
     }
     if wrong := [name for name, differs in differing.items() if differs]:
         raise CannotImport(f"it is not what was exported: {', '.join(wrong)}")
+
+
+class Exportable(Struct, frozen=True):
+    """What an export would contain: new payouts, why others are left out, and earlier ones that are not signed."""
+
+    drafted: ExportDraft
+    leaving: tuple[OutgoingTransfer, ...]
+    again: tuple[UUID, ...]
+
+
+def find_payouts(services: Services, rail: str | None) -> ChainPayouts:
+    """The payouts of the rail of this name, or the only one, that is signed offline. Raises `OperatorRefusedError`."""
+    networks = [one for one in services.rails.of(EvmNetwork) if one.settings.offline_wallet and rail in {None, one.name}]
+    if len(networks) > 1:
+        raise OperatorRefusedError("Several rails have an offline wallet. Name one with --rail.")
+    found = payouts_of(services, networks[0]) if networks else None
+    if found is None:
+        raise OperatorRefusedError("No rail with offline_wallet and the address of a node is configured. See docs/rails.md.")
+    return found
+
+
+async def preview(payouts: ChainPayouts, context: OperatorContext) -> Exportable:
+    """What this operator can export now. Raises `OperatorRefusedError`."""
+    network = payouts.network
+
+    async def find(tx: Tx) -> list[OutgoingTransfer]:
+        await ensure_not_paused(tx)
+        waiting = await payouts_store.list_waiting(tx, network.name, network.mode, PAYOUTS_MAX)
+        return await exports.filter_exportable(tx, waiting, context.reviewer, context.at)
+
+    allowed = await payouts.db.transact(find)
+    try:
+        drafted = await draft(payouts, allowed)
+    except (CannotPrepare, NodeError) as error:
+        raise OperatorRefusedError(Text("Nothing can be exported now: %(reason)s", reason=str(error))) from None
+    again = await payouts_store.list_unsigned(payouts.db, network.name, network.mode)
+    leaving = tuple(one for one in allowed if one.id in drafted.gas)
+    return Exportable(drafted, leaving, tuple([one.id for one in again]))
+
+
+async def export(
+    services: Services, network: EvmNetwork, shown: Exportable, context: OperatorContext
+) -> tuple[OperatorAction, Sequence[SignTransfer]]:
+    """Reserve the nonces of what was shown, and return all that is to be signed. Raises `OperatorRefusedError`.
+
+    What was exported before and is not imported is in it again, with the same nonce.
+    """
+
+    async def change(work: Work) -> tuple[OperatorAction, Sequence[SignTransfer]]:
+        await ensure_not_paused(work.tx)
+        locked = await payouts_store.lock_waiting(work.tx, [one.id for one in shown.leaving])
+        leaving = await exports.filter_exportable(work.tx, locked, context.reviewer, context.at)
+        requests = await reserve(work.tx, network, shown.drafted, [one.id for one in leaving], work.now)
+        if not requests:
+            raise OperatorRefusedError("No payouts wait to be signed.")
+        action = await record.record_action(work, context, "network_payouts_exported", None, subject_id=new_id())
+        return action, requests
+
+    return await services.transact(change, context.at, OPERATOR)
+
+
+async def import_signed(
+    services: Services, network: EvmNetwork, signed: Sequence[SignedTransfer], context: OperatorContext
+) -> tuple[OperatorAction, Counter[Added]]:
+    """Store signed payouts, which the worker sends. Returns how many are new. Raises `OperatorRefusedError`.
+
+    If one is not as it was exported, none is stored. Those of suspended merchants are not stored.
+    """
+
+    async def change(work: Work) -> tuple[OperatorAction, Counter[Added]]:
+        counts = Counter[Added]()
+        await ensure_not_paused(work.tx)
+        for one in sorted(signed, key=lambda one: one.order_id):  # the order of locks
+            try:
+                counts[await add_signed(work.tx, network, one, work.now)] += 1
+            except CannotImport as error:
+                raise OperatorRefusedError(
+                    Text("Payout %(payout_id)s cannot be imported: %(reason)s.", payout_id=one.order_id, reason=str(error))
+                ) from None
+        action = await record.record_action(work, context, "network_payouts_imported", None, subject_id=new_id())
+        return action, counts
+
+    return await services.transact(change, context.at, OPERATOR)

@@ -12,14 +12,15 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.log.events import log
-from tollhouse.rails import refused_payouts_store
-from tollhouse.rails.bank.model import Decided
-from tollhouse.rails.evm import payouts_jobs, sweeps_store
+from tollhouse.rails.batches import actions
+from tollhouse.rails.batches.actions import PayoutRail
+from tollhouse.rails.batches.model import Decided, Order
 from tollhouse.rails.evm import payouts_store as store
+from tollhouse.rails.evm import sweeps_store
 from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.payouts import payouts_of
 from tollhouse.rails.evm.payouts_model import OpenChainPayout, Sweep
 from tollhouse.rails.evm.signer.client import SignerUnavailable
-from tollhouse.rails.refused_payouts import give_back
 from tollhouse.transfers.gate import pauses_store
 
 REASON = "refused by an operator"
@@ -45,7 +46,7 @@ async def ensure_unsigned(services: Services, payout_id: UUID) -> None:
     """
     payout = await store.get(services.db, payout_id)
     network = None if payout is None else services.rails.find(payout.rail, payout.mode)
-    found = payouts_jobs.payouts_of(services, network) if isinstance(network, EvmNetwork) else None
+    found = payouts_of(services, network) if isinstance(network, EvmNetwork) else None
     if found is None:
         raise OperatorRefusedError("There is no such payout on a network with a signer.")
     if found.signer.is_offline:
@@ -81,7 +82,7 @@ async def mark_refused(work: Work, payout_id: UUID, context: OperatorContext) ->
 
 async def refuse_marked(services: Services) -> None:
     """Refuse the payouts that operators want refused, unless the signer has signed them or does not answer."""
-    for request in await refused_payouts_store.list_to_refuse(services.db, REQUESTS_AT_ONCE):
+    for request in await store.list_to_refuse(services.db, REQUESTS_AT_ONCE):
         context = OperatorContext(request.operator, clock.now(), request.reason)
         try:
             await ensure_unsigned(services, request.payout_id)
@@ -96,14 +97,28 @@ def _refuse_as(payout_id: UUID, context: OperatorContext) -> Callable[[Work], Aw
 
 async def refuse(work: Work, payout_id: UUID, context: OperatorContext) -> Decided:
     """Refuse a payout that waits, after `ensure_unsigned`. The money goes back. Raises `OperatorRefusedError`."""
-    payout = await store.lock(work.tx, payout_id)
-    if payout is None or payout.status != "waiting" or payout.deposit_index is not None:
-        raise OperatorRefusedError("The payout does not wait any more. It cannot be refused.")
-    env = await store.get_env(work.tx, payout_id)
-    await rules.ensure_independent(work.tx, env.merchant_id, context.reviewer)
-    # Nothing below this line may refuse.
-    await store.fail_waiting(work.tx, payout_id, REASON, work.now)
-    return await give_back(work, env, payout.kind, payout_id, context)
+    return await actions.refuse(work, EVM, payout_id, context)
+
+
+class WaitingPayouts:
+    """Payouts without a nonce, for what is common to all rails."""
+
+    async def lock(self, work: Work, *, payout_id: UUID) -> Order:
+        """Lock a payout. Raises `OperatorRefusedError` unless it waits."""
+        payout = await store.lock(work.tx, payout_id)
+        if payout is None or payout.status != "waiting" or payout.kind in ("sweep", "gas"):
+            raise OperatorRefusedError("The payout does not wait any more. It cannot be refused.")
+        return Order(id=payout_id, kind=payout.kind, env=await store.get_env(work.tx, payout_id))
+
+    async def ensure_refusable(self, work: Work, *, payout: Order, context: OperatorContext) -> None:
+        """What waits is not signed."""
+
+    async def end(self, work: Work, *, payout_id: UUID, context: OperatorContext) -> None:  # noqa: ARG002 - the history has it
+        """Fail a payout that waits."""
+        await store.fail_waiting(work.tx, payout_id, REASON, work.now)
+
+
+EVM: PayoutRail[Order] = WaitingPayouts()
 
 
 async def _ensure_not_exported(services: Services, payout_id: UUID) -> None:

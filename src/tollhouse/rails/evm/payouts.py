@@ -14,13 +14,15 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.rails.provider import PayoutOrder, PayoutState, RefundOrder, Submission
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.log.events import log
-from tollhouse.rails.chains.model import NetworkTransferKind, PayoutOrderKind
-from tollhouse.rails.evm import fee_shares
+from tollhouse.rails.batches.model import OrderKind
+from tollhouse.rails.chains.model import NetworkTransferKind
+from tollhouse.rails.evm import network_fees
 from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm.network import sending
 from tollhouse.rails.evm.network.node import EvmNode, to_units
@@ -28,7 +30,7 @@ from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.network.sending import WEI_PER_GWEI, ChainTransfer, GasPrice, PayingWallet, WouldRevert
 from tollhouse.rails.evm.network_fees import fee_minor
 from tollhouse.rails.evm.payouts_model import ChainPayout, NewChainPayout, WaitsFor
-from tollhouse.rails.evm.signer.client import SignerClient, SignerUnavailable
+from tollhouse.rails.evm.signer.client import OfflineSigner, SignerClient, SignerUnavailable
 from tollhouse.rails.evm.signer.messages import (
     GasTerms,
     Purpose,
@@ -38,6 +40,7 @@ from tollhouse.rails.evm.signer.messages import (
     TransferOrder,
 )
 from tollhouse.rails.json_rpc import NodeError
+from tollhouse.rails.settings import current_secret
 
 PURPOSES: dict[NetworkTransferKind, Purpose] = {
     "withdrawal": "payout",
@@ -84,12 +87,12 @@ class ChainPayouts:
             if self._users == 0:
                 await self._node.close()
 
-    async def submit(self, kind: PayoutOrderKind, order: PayoutOrder | RefundOrder) -> Submission:
+    async def submit(self, kind: OrderKind, order: PayoutOrder | RefundOrder) -> Submission:
         """Prepare and broadcast an order. `rejected` only where nothing was signed, and never will be."""
         async with self.connected():
             return await self._submit(kind, order, clock.now())
 
-    async def _submit(self, kind: PayoutOrderKind, order: PayoutOrder | RefundOrder, now: datetime) -> Submission:
+    async def _submit(self, kind: OrderKind, order: PayoutOrder | RefundOrder, now: datetime) -> Submission:
         if await store.get(self.db, order.id) is None:
             await store.insert(self.db, self._new(kind, order), now)
         payout = await self._get(order.id)
@@ -204,13 +207,13 @@ class ChainPayouts:
         await self._ensure_float(payout, wallet.address, state, 0)
         terms = _terms(await sending.estimate_gas(node, transfer), price)
         await self._ensure_float(payout, wallet.address, state, terms.cost)
-        nonce_min, own_wei = max(wallet.next_nonce, state.next_nonce), await fee_shares.used_wei(self.db, payout, now)
-        if reason := fee_shares.obstacle(payout, wallet, own_wei, terms.cost):
+        nonce_min, own_wei = max(wallet.next_nonce, state.next_nonce), await network_fees.used_wei(self.db, payout, now)
+        if reason := network_fees.obstacle(payout, wallet, own_wei, terms.cost):
             raise CannotPrepare(reason, "share")
 
         async def reserve(tx: Tx) -> None:
             await _reserve(tx, payout.id, wallet.address, nonce_min, terms, now, check_at)
-            if await fee_shares.used_wei(tx, payout, now) > own_wei:  # another worker has signed one meanwhile
+            if await network_fees.used_wei(tx, payout, now) > own_wei:  # another worker has signed one meanwhile
                 raise CannotPrepare(NOT_ITS_TURN, "turn")
 
         return await self._with_nonce(payout, reserve)
@@ -246,7 +249,7 @@ class ChainPayouts:
         if refused.code == "receiver_invalid":
             await store.fail_waiting(self.db, payout.id, refused.code, now)
 
-    def _new(self, kind: PayoutOrderKind, order: PayoutOrder | RefundOrder) -> NewChainPayout:
+    def _new(self, kind: OrderKind, order: PayoutOrder | RefundOrder) -> NewChainPayout:
         asset = self.network.assets[order.currency]
         decimals = self.catalogue.currencies[order.currency].decimals
         return NewChainPayout(
@@ -272,6 +275,23 @@ class ChainPayouts:
         if payout is None:
             raise AssertionError("payouts are never deleted")
         return payout
+
+
+def payouts_of(services: Services, network: EvmNetwork) -> ChainPayouts | None:
+    """The payouts of a network, which its provider has from now on. None without a signer or a node."""
+    settings, current = network.settings, network.payouts
+    node_url = current_secret(settings.node_url, settings.node_url_file)
+    if node_url is None or not network.pays_out:
+        return None
+    if settings.offline_wallet is not None:
+        signer = OfflineSigner(settings.offline_wallet, settings.chain_id)
+    else:
+        signer = SignerClient(Path(settings.signer_socket or ""))
+    if isinstance(current, ChainPayouts) and current.reaches(services.db, node_url, signer.socket):
+        return current
+    payouts = ChainPayouts(services.db, services.catalogue, network, node_url, signer)
+    network.payouts = payouts
+    return payouts
 
 
 def ensure_affordable(price: GasPrice, network: EvmNetwork) -> None:

@@ -1,14 +1,16 @@
 """Payouts on chains as they are stored: a nonce first, then signed bytes, then a block."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import Mode
-from tollhouse.rails.chains.model import NetworkTransferKind, PayoutOrderKind
+from tollhouse.platform.database.records import Columns
+from tollhouse.rails.batches.model import OrderKind
+from tollhouse.rails.chains.model import NetworkTransferKind, whole
 from tollhouse.rails.evm.signer.messages import GasTerms
 
 NetworkPayoutState = Literal["waiting", "reserved", "signed", "mined", "completed", "failed"]
@@ -17,6 +19,7 @@ NetworkPayoutState = Literal["waiting", "reserved", "signed", "mined", "complete
 WaitsFor = Literal["float", "gas_price", "turn", "share", "operator"]
 """Too little in the wallet; gas above the maximum; another payout is being signed; refunds have used their share of fees;
 limits of the signer and others."""
+TERMS = Columns({"gas": "gas", "fee_per_gas": "fee_per_gas", "tip_per_gas": "tip_per_gas"})
 OPEN: tuple[NetworkPayoutState, ...] = ("reserved", "signed", "mined")
 
 
@@ -34,7 +37,7 @@ class NewChainPayout(Struct, frozen=True, kw_only=True):
     currency: str
     contract: str | None
     receiver: str
-    amount_units: int
+    amount_units: Annotated[int, whole("amount_units")]
     deposit_index: int | None = None
 
 
@@ -49,9 +52,9 @@ class ChainPayout(NewChainPayout, frozen=True, kw_only=True):
     reason: str | None
     wallet: str | None
     nonce: int | None
-    terms: GasTerms | None
+    terms: Annotated[GasTerms | None, TERMS]
     tx_hash: str | None
-    fee_wei: int | None
+    fee_wei: Annotated[int | None, whole("fee_wei")]
     refused_by_action_id: UUID | None
     exported_at: datetime | None
     created_at: datetime
@@ -63,7 +66,7 @@ class OpenChainPayout(Struct, frozen=True, kw_only=True):
 
     id: UUID
     rail: str
-    kind: PayoutOrderKind
+    kind: OrderKind
     status: NetworkPayoutState
     amount: str
     currency: str
@@ -99,7 +102,7 @@ class ChainTransaction(Struct, frozen=True):
     number: int
     tx_hash: str
     raw: str
-    terms: GasTerms
+    terms: Annotated[GasTerms, TERMS]
     signed_at: datetime
     sent_at: datetime | None
 

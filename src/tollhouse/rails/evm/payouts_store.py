@@ -1,15 +1,18 @@
-"""SQL of payouts on chains."""
+"""SQL of payouts on chains, also of those that are signed on a machine without network."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
 from uuid import UUID
 
+from msgspec import Struct
+
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.records import Record
+from tollhouse.rails.batches.store import TRANSFER_COLUMNS, list_shown, list_transfers
 from tollhouse.rails.evm.payouts_model import (
     ChainFee,
     ChainPayout,
@@ -20,12 +23,12 @@ from tollhouse.rails.evm.payouts_model import (
     WaitsFor,
 )
 from tollhouse.rails.evm.signer.messages import GasTerms, SignedTransfer
+from tollhouse.transfers.gate.model import OutgoingTransfer
 
 OPEN_MAX = 1_000
-COLUMNS = """p.id, p.kind, p.rail, p.mode, p.chain_id, p.currency, p.contract, p.receiver, p.amount_units,
-           p.deposit_index, p.status, p.reason, p.wallet, p.nonce, p.gas, p.fee_per_gas, p.tip_per_gas, p.tx_hash, p.fee_wei,
-           p.refused_by_action_id, p.exported_at,
-           p.created_at, p.updated_at"""
+PAYOUT = Record(ChainPayout, "chain_payouts")
+COLUMNS = PAYOUT.columns_of("p")
+TRANSACTION = Record(ChainTransaction, "chain_transactions")
 INSERT = """
     INSERT INTO chain_payouts (id, kind, rail, mode, chain_id, currency, contract, receiver, amount_units,
                                deposit_index, status, created_at, updated_at)
@@ -76,8 +79,8 @@ ADD_TRANSACTION = """
 SIGNED = """
     UPDATE chain_payouts SET status = 'signed', updated_at = $2, check_at = $2 WHERE id = $1 AND status = 'reserved'
 """
-TRANSACTIONS = """
-    SELECT number, tx_hash, raw, gas, fee_per_gas, tip_per_gas, signed_at, sent_at FROM chain_transactions
+TRANSACTIONS = f"""
+    SELECT {TRANSACTION.columns} FROM chain_transactions
     WHERE payout_id = $1 ORDER BY fee_per_gas, number
 """
 SENT = "UPDATE chain_transactions SET sent_at = $3 WHERE payout_id = $1 AND number = $2"
@@ -99,6 +102,10 @@ UNMARK_REFUSED = "UPDATE chain_payouts SET refused_by_action_id = NULL WHERE id 
 FAIL_WAITING = """
     UPDATE chain_payouts SET status = 'failed', reason = $2, waits_for = NULL, updated_at = $3
     WHERE id = $1 AND status = 'waiting'
+"""
+LIST_TO_REFUSE = """
+    SELECT p.id, a.operator, a.reason FROM chain_payouts p JOIN operator_actions a ON a.id = p.refused_by_action_id
+    WHERE p.status = 'waiting' ORDER BY p.created_at, p.id LIMIT $1
 """
 # The newest signed transaction of each is the one that a node has.
 LIST_OPEN = """
@@ -130,6 +137,14 @@ FIRST_UNMINED = """
 """
 
 
+class PayoutToRefuse(Struct, frozen=True):
+    """The operator who wants a payout refused, and why."""
+
+    payout_id: UUID
+    operator: str
+    reason: str
+
+
 async def insert(db: Pool | Tx, new: NewChainPayout, now: datetime) -> None:
     """Insert an order that waits; one that is there already stays as it is."""
     facts = (new.id, new.kind, new.rail, new.mode, new.chain_id, new.currency, new.contract, new.receiver)
@@ -139,18 +154,18 @@ async def insert(db: Pool | Tx, new: NewChainPayout, now: datetime) -> None:
 async def get(db: Pool | Tx, payout_id: UUID) -> ChainPayout | None:
     """The payout of an order; None where it never came to its rail."""
     row = await db.fetchrow(GET, payout_id)
-    return None if row is None else payout_of(row)
+    return None if row is None else PAYOUT.read(row)
 
 
 async def lock(tx: Tx, payout_id: UUID) -> ChainPayout | None:
-    """The same, locked until the transaction ends."""
+    """The payout of an order, locked until the transaction ends."""
     row = await tx.fetchrow(LOCK, payout_id)
-    return None if row is None else payout_of(row)
+    return None if row is None else PAYOUT.read(row)
 
 
 async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timedelta, limit: int) -> list[ChainPayout]:
     """Payouts of a rail that are due to be continued or looked up, leased to this caller."""
-    return [payout_of(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
+    return [PAYOUT.read(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
 
 
 async def wait(db: Pool | Tx, payout_id: UUID, reason: str, waits_for: WaitsFor, now: datetime) -> None:
@@ -189,6 +204,11 @@ async def mark_refused(tx: Tx, payout_id: UUID, action_id: UUID, now: datetime) 
     await tx.execute(MARK_REFUSED, payout_id, action_id, now)
 
 
+async def list_to_refuse(db: Pool, limit: int) -> list[PayoutToRefuse]:
+    """The requests that the worker has not carried out."""
+    return [PayoutToRefuse(row["id"], row["operator"], row["reason"]) for row in await db.fetch(LIST_TO_REFUSE, limit)]
+
+
 async def release(tx: Tx, payout: ChainPayout, reason: str, now: datetime) -> None:
     """Take the nonce back from a payout for which nothing was signed."""
     if await tx.execute(RELEASE, payout.id, reason, now) == 1:
@@ -203,10 +223,7 @@ async def add_transaction(tx: Tx, payout_id: UUID, signed: SignedTransfer, now: 
 
 async def list_transactions(db: Pool | Tx, payout_id: UUID) -> list[ChainTransaction]:
     """The signed bytes of a payout, the ones that replace the others last."""
-    return [
-        ChainTransaction(row["number"], row["tx_hash"], row["raw"], _terms(row), row["signed_at"], row["sent_at"])
-        for row in await db.fetch(TRANSACTIONS, payout_id)
-    ]
+    return [TRANSACTION.read(row) for row in await db.fetch(TRANSACTIONS, payout_id)]
 
 
 async def record_sent(db: Pool, payout_id: UUID, number: int, now: datetime) -> None:
@@ -254,22 +271,7 @@ async def count_waiting(db: Pool, rail: str, mode: Mode) -> dict[tuple[str, Wait
 
 async def list_open(db: Pool, catalogue: Catalogue, limit: int = OPEN_MAX) -> list[OpenChainPayout]:
     """Payouts that have not ended, oldest first."""
-    return [
-        OpenChainPayout(
-            id=row["id"],
-            rail=row["rail"],
-            kind=row["kind"],
-            status=row["status"],
-            amount=catalogue.format_amount(row["amount_minor"], row["currency"]),
-            currency=row["currency"],
-            receiver=row["receiver"],
-            nonce=row["nonce"],
-            reason=row["reason"],
-            tx_hash=row["tx_hash"],
-            created_at=stamp(row["created_at"]),
-        )
-        for row in await db.fetch(LIST_OPEN, limit)
-    ]
+    return await list_shown(db, OpenChainPayout, catalogue, LIST_OPEN, limit)
 
 
 async def get_env(tx: Tx, payout_id: UUID) -> MerchantEnv:
@@ -312,36 +314,83 @@ async def _mine(
     return await db.execute(MINE, payout_id, status, *block, reason, now, check_at, *in_ledger) == 1
 
 
-def payout_of(row: Row) -> ChainPayout:
-    """The payout of a row with `COLUMNS`."""
-    return ChainPayout(
-        id=row["id"],
-        kind=row["kind"],
-        rail=row["rail"],
-        mode=row["mode"],
-        chain_id=row["chain_id"],
-        currency=row["currency"],
-        contract=row["contract"],
-        receiver=row["receiver"],
-        amount_units=int(row["amount_units"]),
-        deposit_index=row["deposit_index"],
-        status=row["status"],
-        reason=row["reason"],
-        wallet=row["wallet"],
-        nonce=row["nonce"],
-        terms=None if row["gas"] is None else _terms(row),
-        tx_hash=row["tx_hash"],
-        fee_wei=None if row["fee_wei"] is None else int(row["fee_wei"]),
-        refused_by_action_id=row["refused_by_action_id"],
-        exported_at=row["exported_at"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
-
-
-def _terms(row: Row) -> GasTerms:
-    return GasTerms(row["gas"], row["fee_per_gas"], row["tip_per_gas"])
-
-
 def _terms_values(terms: GasTerms) -> tuple[int, int, int]:
     return terms.gas, terms.fee_per_gas, terms.tip_per_gas
+
+
+WAITING = f"""
+    SELECT {TRANSFER_COLUMNS} FROM outgoing_transfers o JOIN chain_payouts p ON p.id = o.id
+    WHERE p.status = 'waiting' AND p.refused_by_action_id IS NULL
+"""
+LIST_WAITING = f"{WAITING} AND p.rail = $1 AND p.mode = $2 ORDER BY p.created_at, p.id LIMIT $3"
+LOCK_WAITING = f"{WAITING} AND p.id = ANY ($1::uuid[]) ORDER BY p.created_at, p.id FOR NO KEY UPDATE OF o, p"
+MARK_EXPORTED = """
+    UPDATE chain_payouts SET exported_at = $2, check_at = NULL, reason = 'exported, and not imported yet'
+    WHERE id = $1 AND status = 'reserved' AND exported_at IS NULL
+"""
+# Exported ones that are not signed, or not with the terms that were exported last.
+LIST_UNSIGNED = f"""
+    SELECT {COLUMNS} FROM chain_payouts p
+    WHERE p.rail = $1 AND p.mode = $2 AND p.exported_at IS NOT NULL AND p.status IN ('reserved', 'signed')
+      AND p.fee_per_gas > coalesce((SELECT max(c.fee_per_gas) FROM chain_transactions c WHERE c.payout_id = p.id), 0)
+    ORDER BY p.nonce
+"""
+LIST_TOO_CHEAP = f"""
+    SELECT {COLUMNS} FROM chain_payouts p
+    WHERE p.rail = $1 AND p.mode = $2 AND p.exported_at IS NOT NULL AND p.status IN ('reserved', 'signed')
+      AND p.fee_per_gas < $3
+    ORDER BY p.nonce
+"""
+RAISE_FEE = """
+    UPDATE chain_payouts SET fee_per_gas = $3, tip_per_gas = $4, updated_at = $5
+    WHERE id = $1 AND fee_per_gas = $2 AND status IN ('reserved', 'signed')
+"""
+
+
+async def list_waiting(tx: Tx, rail: str, mode: Mode, limit: int) -> list[OutgoingTransfer]:
+    """The transfers of payouts that have no nonce, oldest first."""
+    return await list_transfers(tx, LIST_WAITING, rail, mode, limit)
+
+
+async def lock_waiting(tx: Tx, payout_ids: list[UUID]) -> list[OutgoingTransfer]:
+    """Those of these payouts that still have no nonce, locked, oldest first."""
+    return await list_transfers(tx, LOCK_WAITING, payout_ids)
+
+
+async def mark_exported(tx: Tx, payout: ChainPayout, now: datetime) -> None:
+    """Record that the nonce of a payout is given out in a file. From now on it may be signed."""
+    await tx.execute(MARK_EXPORTED, payout.id, now)
+
+
+async def list_unsigned(db: Pool | Tx, rail: str, mode: Mode) -> list[ChainPayout]:
+    """Exported payouts of which the signed bytes are missing, by nonce."""
+    return [PAYOUT.read(row) for row in await db.fetch(LIST_UNSIGNED, rail, mode)]
+
+
+async def list_too_cheap(tx: Tx, rail: str, mode: Mode, fee_per_gas: int) -> list[ChainPayout]:
+    """Exported payouts in no block that pay less than this for gas, by nonce."""
+    return [PAYOUT.read(row) for row in await tx.fetch(LIST_TOO_CHEAP, rail, mode, fee_per_gas)]
+
+
+async def raise_fee(tx: Tx, payout: ChainPayout, terms: GasTerms, now: datetime) -> None:
+    """Let an exported payout pay more, unless another export did so meanwhile."""
+    before = 0 if payout.terms is None else payout.terms.fee_per_gas
+    await tx.execute(RAISE_FEE, payout.id, before, terms.fee_per_gas, terms.tip_per_gas, now)
+
+
+# Each counts with the highest fee that was signed for it, and one that is being signed with its terms.
+USED_BY_REFUNDS = """
+    SELECT coalesce(sum(greatest(p.gas::numeric * p.fee_per_gas, s.cost)), 0)::text AS used
+    FROM outgoing_transfers mine
+    JOIN outgoing_transfers o ON (o.merchant_id, o.mode) = (mine.merchant_id, mine.mode) AND o.kind = 'refund'
+    JOIN chain_payouts p ON p.id = o.id AND p.rail = $2 AND p.nonce IS NOT NULL
+    CROSS JOIN LATERAL (SELECT max(c.gas::numeric * c.fee_per_gas) AS cost, max(c.signed_at) AS signed_at
+                        FROM chain_transactions c WHERE c.payout_id = p.id) s
+    WHERE mine.id = $1 AND p.id <> $1 AND (s.signed_at > $3 OR p.status = 'reserved')
+"""
+
+
+async def used_wei(db: Pool | Tx, payout: ChainPayout, since: datetime) -> int:
+    """What the other refunds of its merchant by this rail can have cost since then, in wei."""
+    [row] = await db.fetch(USED_BY_REFUNDS, payout.id, payout.rail, since)
+    return int(row["used"])

@@ -7,9 +7,9 @@ from uuid import UUID
 from msgspec import Struct
 
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.rails.batches.store import read_shown
 from tollhouse.rails.evm.network.blocks import BlockTransfer
 from tollhouse.rails.evm.network.node import to_minor
 from tollhouse.rails.evm.network.provider import Asset
@@ -127,19 +127,6 @@ async def list_sweeps(
         currency = catalogue.currencies[row["currency"]]
         units = int(row["amount_units"])
         amount_minor = None if asset is None else to_minor(units, currency.decimals, asset.decimals)
-        sweeps.append(
-            Sweep(
-                id=row["id"],
-                rail=row["rail"],
-                kind=row["kind"],
-                status=row["status"],
-                amount=None if amount_minor is None else catalogue.format_amount(amount_minor, row["currency"]),
-                currency=row["currency"],
-                address=row["address"],
-                receiver=row["receiver"],
-                reason=row["reason"],
-                tx_hash=row["tx_hash"],
-                created_at=stamp(row["created_at"]),
-            )
-        )
+        amount = None if amount_minor is None else catalogue.format_amount(amount_minor, row["currency"])
+        sweeps.append(read_shown(Sweep, row, amount=amount))
     return sweeps

@@ -4,8 +4,9 @@ A deposit is credited only from blocks up to the cursor, which moves through fin
 one before, and read completely before the cursor passes it. What is in later blocks is shown as on its way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -16,15 +17,58 @@ from tollhouse.http.services import Services
 from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.log.events import log
-from tollhouse.rails.chains import store
-from tollhouse.rails.chains.addresses import Deriver
+from tollhouse.rails.chains import following, store
+from tollhouse.rails.chains.following import Deriver
 from tollhouse.rails.chains.model import HOLDER, BlockId, ChainMismatchError, Cursor, Deposit, LeaseLostError
 from tollhouse.rails.evm import deposits_store, sweeps_store
-from tollhouse.rails.evm.amounts import credited_units
 from tollhouse.rails.evm.network.blocks import BlockReader, BlockTransfer, Header, Tip, is_linked
-from tollhouse.rails.evm.network.node import final_number, to_minor
-from tollhouse.rails.evm.network.provider import EvmNetwork
-from tollhouse.rails.json_rpc import NodeCallError, NodeResponseError
+from tollhouse.rails.evm.network.node import EvmNode, final_number, to_minor
+from tollhouse.rails.evm.network.provider import Asset, EvmNetwork
+from tollhouse.rails.evm.reports import Reporter
+from tollhouse.rails.json_rpc import NodeCallError, NodeError, NodeResponseError
+from tollhouse.rails.settings import current_secret
+
+
+async def credited_units(
+    reader: BlockReader,
+    header: Header,
+    deposits: Sequence[Deposit],
+    assets: dict[str, Asset],
+    swept: Mapping[tuple[str, str], int],
+) -> list[Deposit]:
+    """The deposits of a final block with what arrived: those of one address share what its balance rose by, in order.
+
+    `swept` is what our own transfers took away in this block, by address and currency.
+    """
+    left: dict[tuple[str, str], int] = {}
+    credited: list[Deposit] = []
+    for one in deposits:
+        asset = assets[one.currency]
+        if asset.contract is None:
+            credited.append(one)
+            continue
+        key = (one.address, one.currency)
+        if key not in left:
+            left[key] = await _rise(reader, header, one.address, asset, swept.get(key, 0))
+        units = min(one.units, left[key])
+        left[key] -= units
+        credited.append(msgspec.structs.replace(one, units=units))
+    return credited
+
+
+async def _rise(reader: BlockReader, header: Header, address: str, asset: Asset, swept: int) -> int:
+    """What the balance of an address rose by in a block. A node that forgot that state is asked for the balance now."""
+    try:
+        after = await reader.balance(address, asset, header.hash)
+        before = await reader.balance(address, asset, header.parent_hash)
+    except NodeCallError as error:
+        log.warning("balance_unknown", part=asset.currency, detail=f"block {header.height}: {error}")
+        try:
+            return await reader.balance(address, asset, None)
+        except NodeCallError:
+            return 0
+    return max(after - before + swept, 0)
+
 
 STEP_BLOCKS = 20
 """Final blocks that are read and stored together."""
@@ -246,3 +290,35 @@ class Watcher(Struct, frozen=True):
                 amount_minor = 0
             priced.append(msgspec.structs.replace(one, amount_minor=amount_minor))
         return priced
+
+
+async def look(
+    services: Services, network: EvmNetwork, cursor: Cursor | None, first_verified: int, now: datetime
+) -> tuple[str | None, dict[str, Any], int]:
+    """Why the rail is unavailable, None if it is available; what was measured; and which address is verified next.
+
+    Raises `LeaseLostError`.
+    """
+    from tollhouse.rails.evm.network.derivation import AddressDeriver  # noqa: PLC0415 - a worker without such a rail needs none
+
+    settings = network.settings
+    url = current_secret(settings.node_url, settings.node_url_file)
+    if url is None or settings.xpub is None:
+        return "node_url and xpub are needed by the worker", {}, first_verified
+    deriver = AddressDeriver(settings.xpub)
+    is_same, next_verified = await following.verify(services, network, deriver, first_verified)
+    if not is_same:  # read again until it is right
+        return "a deposit address was changed", {}, first_verified
+    facts: dict[str, Any] = {"free_addresses": await following.refill(services, network, deriver, now)}
+    try:
+        async with EvmNode(url) as node:
+            reader = BlockReader(node, network.assets)
+            if await reader.chain_id() != settings.chain_id:
+                return "the node is part of another network", facts, next_verified
+            tip, moved = await Watcher(services, network, reader, deriver, now).follow(cursor)
+    except (NodeError, ChainMismatchError) as error:
+        return str(error), facts, next_verified
+    await Reporter(services, network, tip, moved, now).report()
+    age_s = max(int((now - tip.head.at).total_seconds()), 0)
+    facts |= {"tip": tip.head.height, "tip_age_s": age_s, "final": moved.block.number}
+    return ("the newest block is too old" if age_s > settings.tip_age_max_s else None), facts, next_verified

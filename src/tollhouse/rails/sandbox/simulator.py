@@ -5,11 +5,13 @@ from typing import Literal
 from uuid import UUID
 
 from tollhouse.accounts.environments import payment_settings
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.methods import Method
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Attempt, Decline, Observation, Payer, PayoutState, Submission
 from tollhouse.payments.links import store as link_store
@@ -19,9 +21,11 @@ from tollhouse.payments.transactions import link_closing, settlement
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import CREDITED, Transaction
 from tollhouse.platform.database.pool import Tx
+from tollhouse.platform.log.events import log
 from tollhouse.rails.sandbox import provider as sandbox
 from tollhouse.rails.sandbox import store
 from tollhouse.rails.sandbox.provider import PAYOUT_TAKES, SANDBOX
+from tollhouse.rails.sandbox.store import Plan
 from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.transfers.withdrawals import changes, sending
 from tollhouse.transfers.withdrawals import store as withdrawals_store
@@ -294,3 +298,28 @@ async def play_withdrawal(  # noqa: C901 - one line for each outcome
 async def _ensure_processing(work: Work, current: Withdrawal) -> None:
     if current.status != "processing":
         await sending.begin(work, current.env, current.id)
+
+
+BATCH_SIZE = 50
+LEASE = timedelta(seconds=1)
+TRIES_MAX = 10
+
+
+async def run_plans(services: Services) -> None:
+    """Carry out due plans, and drop those that failed too often."""
+    now = clock.now()
+    for plan in await store.lease_due(services.db, now, LEASE, BATCH_SIZE):
+        await services.transact(lambda work, plan=plan: _run(work, plan), now)
+    if dropped := await store.delete_failed(services.db, TRIES_MAX):
+        log.error("simulator_plans_dropped", count=dropped)
+
+
+async def _run(work: Work, plan: Plan) -> None:
+    try:
+        if plan.outcome == "succeed":
+            await Simulated(work, plan.env, plan.transaction_id).pay()
+        else:
+            await chargebacks.open_chargeback(work, plan.env, plan.transaction_id)
+    except ApiError as error:  # nothing was written: the payment has ended otherwise
+        log.info("simulator_plan_obsolete", detail=error.code)
+    await store.delete_plan(work.tx, plan)

@@ -1,4 +1,4 @@
-"""Which transfers an operator may export, by bank or in bitcoin."""
+"""Which transfers an operator may export, whatever the rail."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,22 +16,10 @@ from tollhouse.transfers.gate import gate, store
 from tollhouse.transfers.gate.model import OutgoingTransfer
 
 
-async def lock_exportable(
-    tx: Tx, transfer_ids: Sequence[UUID] | None, reviewer: Reviewer, now: datetime
-) -> list[OutgoingTransfer]:
-    """Lock the prepared transfers that this operator may export, and their merchants against suspension.
-
-    Raises `OperatorRefusedError` if a transfer requested by id may not be exported.
-    """
-    prepared = await store.lock_prepared(tx, None if transfer_ids is None else list(transfer_ids))
-    active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in prepared})
-    return await _may_leave(tx, prepared, active, reviewer, now, strict=transfer_ids is not None)
-
-
 async def ensure_exportable(
     tx: Tx, locked: Sequence[OutgoingTransfer], reviewer: Reviewer, now: datetime
 ) -> list[OutgoingTransfer]:
-    """The locked transfers of another rail, all of which this operator may export. Their merchants are locked, too.
+    """Locked transfers, all of which this operator may export. Their merchants are locked, too.
 
     Raises `OperatorRefusedError` if one may not be exported.
     """
@@ -45,11 +33,6 @@ async def filter_exportable(
     """Those of these transfers that this operator may export now."""
     active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in waiting})
     return await _may_leave(tx, waiting, active, reviewer, now, strict=False)
-
-
-async def exportable(tx: Tx, reviewer: Reviewer, now: datetime) -> list[OutgoingTransfer]:
-    """The prepared transfers that this operator may export now."""
-    return await filter_exportable(tx, await store.list_prepared(tx), reviewer, now)
 
 
 async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, now: datetime) -> OutgoingTransfer:

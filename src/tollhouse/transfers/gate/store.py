@@ -46,15 +46,6 @@ REJECT = """
 """
 RELEASE = "UPDATE outgoing_transfers SET released_at = $2 WHERE id = $1 AND released_at IS NULL AND closed_at IS NULL"
 CLOSE = "UPDATE outgoing_transfers SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL"
-# For bank exports. Rows, and then merchants, are locked in the order of their ids.
-LOCK_PREPARED = f"""
-    SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
-    WHERE b.status = 'prepared' AND ($1::uuid[] IS NULL OR o.id = ANY ($1)) ORDER BY o.id FOR NO KEY UPDATE OF o, b
-"""
-LIST_PREPARED = f"""
-    SELECT {OUTGOING_TRANSFER.columns_of("o")} FROM outgoing_transfers o JOIN bank_payouts b ON b.id = o.id
-    WHERE b.status = 'prepared' ORDER BY o.id
-"""
 # Which payouts a statement shows as debited, matched or not. Some banks return the id in capitals.
 FIND_DEBITED = """
     SELECT p.end_to_end_id FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
@@ -131,16 +122,6 @@ async def release(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
 async def close(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
     """Close a transfer. False if it was closed."""
     return await tx.execute(CLOSE, transfer_id, now) == 1
-
-
-async def lock_prepared(tx: Tx, transfer_ids: list[UUID] | None) -> list[OutgoingTransfer]:
-    """Lock the prepared bank transfers, or those of these ids."""
-    return await OUTGOING_TRANSFER.find_all(tx, LOCK_PREPARED, transfer_ids)
-
-
-async def list_prepared(tx: Tx) -> list[OutgoingTransfer]:
-    """The prepared bank transfers, without a lock."""
-    return await OUTGOING_TRANSFER.find_all(tx, LIST_PREPARED)
 
 
 async def find_debited(tx: Tx, transfer_ids: Sequence[UUID]) -> set[UUID]:

@@ -17,7 +17,7 @@ from tollhouse.ledger.books.model import JournalEntry, Posting, PostingType, Sou
 from tollhouse.ledger.books.post import post_platform
 from tollhouse.payments.refunds.jobs import submit_refunds
 from tollhouse.rails.cards import balance_store as store
-from tollhouse.rails.cards import balances, jobs
+from tollhouse.rails.cards import balances, payments
 from tollhouse.rails.cards.stripe.cards import StripeCards
 
 
@@ -104,7 +104,7 @@ async def test_what_is_listed_late_is_read_later(books: Books) -> None:
     books.balance.late.clear()
     await books.read()
     assert await books.moved(before) == (-100, 100, 0)
-    await jobs.read_balance_transactions_again(books.services)
+    await payments.read_balance_transactions_again(books.services)
     await balances.settle(books.services, books.cards, clock.now())
     assert await books.moved(before) == (-300, 300, 0)
 
@@ -220,14 +220,14 @@ async def test_the_job_reads_each_minute(books: Books) -> None:
     before = await books.balances()
     due = "UPDATE provider_balance_cursors SET next_read_at = now() + $1::interval"
     books.balance.pay_out(100)
-    await books.shop.alice.sql(due, jobs.READ_BALANCE_EVERY)
-    await jobs.read_balance_transactions(books.services)
+    await books.shop.alice.sql(due, payments.READ_BALANCE_EVERY)
+    await payments.read_balance_transactions(books.services)
     assert await books.moved(before) == (0, 0, 0)
-    await books.shop.alice.sql(due, -jobs.READ_BALANCE_EVERY)
+    await books.shop.alice.sql(due, -payments.READ_BALANCE_EVERY)
     books.shop.provider.is_down = True
-    await jobs.read_balance_transactions(books.services)
+    await payments.read_balance_transactions(books.services)
     books.shop.provider.is_down = False
     assert await books.moved(before) == (0, 0, 0)
-    await books.shop.alice.sql(due, -jobs.READ_BALANCE_EVERY)
-    await jobs.read_balance_transactions(books.services)
+    await books.shop.alice.sql(due, -payments.READ_BALANCE_EVERY)
+    await payments.read_balance_transactions(books.services)
     assert await books.moved(before) == (-100, 100, 0)

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from cyclopts import App, Parameter
 
-from tollhouse.accounts.approvals.model import OperatorContext
+from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
 from tollhouse.instance.cli.actions import (
     ACTING,
@@ -24,14 +24,13 @@ from tollhouse.instance.cli.actions import (
 from tollhouse.instance.cli.options import Json, stderr
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
-from tollhouse.rails.bank import actions, imports, pauses, shown_store, store
+from tollhouse.rails.bank import actions, imports, pauses, store, transfers_store
 from tollhouse.rails.bank import payouts as payout_actions
 from tollhouse.rails.bank.files.batch import CURRENCY, Batch, id_in, missing_details, total, write
 from tollhouse.rails.bank.files.transfer import bank_account
 from tollhouse.rails.bank.files.xml import DOCUMENT_BYTES_MAX
-from tollhouse.rails.bank.imports_model import FileImport
-from tollhouse.rails.bank.model import BankRefusedError, PayoutStatus
-from tollhouse.rails.bank.operator_ports import BANK_PORTS
+from tollhouse.rails.bank.imports_store import FileImport
+from tollhouse.rails.bank.model import PayoutStatus
 
 statements = App(name="statements", help="Import bank statements and match transfers to payments.")
 payouts = App(name="payouts", help="List, export and refuse bank payouts.")
@@ -52,7 +51,7 @@ def import_statements(file: File, /, *, options: Acting = ACTING) -> None:
 
         async def action(services: Services, context: OperatorContext) -> FileImport:
             account, raw = bank_account(services.settings), read_limited(file, DOCUMENT_BYTES_MAX)
-            return await imports.import_file(raw, account, BANK_PORTS, context, services, show=show)
+            return await imports.import_file(raw, account, context, services, show=show)
 
         ended = run_as(action, options)
     if options.as_json:
@@ -63,7 +62,7 @@ def import_statements(file: File, /, *, options: Acting = ACTING) -> None:
 @statements.command(name="list")
 def list_statements(*, as_json: Json = False) -> None:
     """List imported statements, newest first."""
-    print_rows("statements", lambda services: shown_store.statements(services.db), as_json=as_json)
+    print_rows("statements", lambda services: transfers_store.statements(services.db), as_json=as_json)
 
 
 @statements.command
@@ -75,13 +74,13 @@ def unmatched(*, as_json: Json = False) -> None:
 @statements.command
 def assign(transfer_id: TransferArgument, reference: str, /, *, options: WithReason) -> None:
     """Assign an unmatched transfer to the payment with this reference."""
-    act(lambda work, context: actions.assign(work, transfer_id, reference, BANK_PORTS, context), options)
+    act(lambda work, context: actions.assign(work, transfer_id, reference, context), options)
 
 
 @statements.command
 def dismiss(transfer_id: TransferArgument, /, *, options: WithReason) -> None:
     """Dismiss an unmatched transfer that concerns no merchant, for example a bank fee."""
-    act(lambda work, context: actions.dismiss(work, transfer_id, BANK_PORTS, context), options)
+    act(lambda work, context: actions.dismiss(work, transfer_id, context), options)
 
 
 @statements.command
@@ -92,25 +91,25 @@ def match(
     options: WithReason,
 ) -> None:
     """Match an unmatched debit to prepared payouts, which are not exported then. For exports that a restore has lost."""
-    act(lambda work, context: actions.match(work, transfer_id, payout_ids, BANK_PORTS, context), options)
+    act(lambda work, context: actions.match(work, transfer_id, payout_ids, context), options)
 
 
 @statements.command
 def fee(transfer_id: TransferArgument, /, *, options: WithReason) -> None:
     """Record an unmatched transfer as a fee of the bank, or as a fee that it paid back."""
-    act(lambda work, context: actions.record_fee(work, transfer_id, BANK_PORTS, context), options)
+    act(lambda work, context: actions.record_fee(work, transfer_id, context), options)
 
 
 @statements.command
 def write_off(transfer_id: TransferArgument, /, *, options: WithReason) -> None:
     """Write off an unmatched transfer, as a difference that nobody can explain."""
-    act(lambda work, context: actions.write_off(work, transfer_id, BANK_PORTS, context), options)
+    act(lambda work, context: actions.write_off(work, transfer_id, context), options)
 
 
 @statements.command
 def reopen(transfer_id: TransferArgument, /, *, options: WithReason) -> None:
     """Make a transfer unmatched again that was dismissed, written off, or recorded as a fee or a payout from a provider."""
-    act(lambda work, context: actions.reopen(work, transfer_id, BANK_PORTS, context), options)
+    act(lambda work, context: actions.reopen(work, transfer_id, context), options)
 
 
 @statements.command
@@ -122,7 +121,7 @@ def receive(
     options: WithReason,
 ) -> None:
     """Record an unmatched credit as a payout from a card provider."""
-    act(lambda work, context: actions.receive(work, transfer_id, payout, BANK_PORTS, context), options)
+    act(lambda work, context: actions.receive(work, transfer_id, payout, context), options)
 
 
 @statements.command(name="return")
@@ -134,13 +133,13 @@ def return_payout(
     options: WithReason,
 ) -> None:
     """Record an unmatched credit as a payout that came back, perhaps less a fee. The merchant gets the whole amount back."""
-    act(lambda work, context: actions.return_payout(work, transfer_id, payout_id, BANK_PORTS, context), options)
+    act(lambda work, context: actions.return_payout(work, transfer_id, payout_id, context), options)
 
 
 @statements.command
 def take_back(transfer_id: TransferArgument, reference: str, /, *, options: WithReason) -> None:
     """Charge the merchant of the payment with this reference for an unmatched debit by which the bank took it back."""
-    act(lambda work, context: actions.take_back(work, transfer_id, reference, BANK_PORTS, context), options)
+    act(lambda work, context: actions.take_back(work, transfer_id, reference, context), options)
 
 
 @payouts.command(name="list")
@@ -148,9 +147,7 @@ def list_payouts(*, status: Status = None, as_json: Json = False) -> None:
     """List payouts, newest first. Prepared ones are part of the next export."""
     print_rows(
         "payouts",
-        lambda services: services.db.transact(
-            lambda tx: payout_actions.listed(tx, BANK_PORTS, status, clock.now(), services.catalogue)
-        ),
+        lambda services: services.db.transact(lambda tx: payout_actions.listed(tx, status, clock.now(), services.catalogue)),
         as_json=as_json,
     )
 
@@ -165,7 +162,7 @@ def export(
     async def action(services: Services, context: OperatorContext) -> Batch:
         account, selected = bank_account(services.settings), payout_ids or None
         return await services.transact(
-            lambda work: payout_actions.export(work, account, selected, BANK_PORTS, context), context.at, OPERATOR
+            lambda work: payout_actions.export(work, account, selected, context), context.at, OPERATOR
         )
 
     _write(run_as(action, Acting(by=by)))
@@ -178,7 +175,7 @@ def batch(batch_id: Annotated[UUID, Parameter(help="The batch's ID.")], /) -> No
     async def action(services: Services) -> Batch:
         found = await payout_actions.batch(services.db, batch_id)
         if found is None:
-            raise BankRefusedError(f"There is no batch {batch_id}.")
+            raise OperatorRefusedError(f"There is no batch {batch_id}.")
         return found
 
     _write(run(action))
@@ -187,19 +184,19 @@ def batch(batch_id: Annotated[UUID, Parameter(help="The batch's ID.")], /) -> No
 @payouts.command
 def approve(payout_id: PayoutArgument, /, *, options: Acting = ACTING) -> None:
     """Approve, as second operator, a payout of a merchant whose password was reset in the last 72 hours."""
-    act(lambda work, context: payout_actions.approve(work, payout_id, BANK_PORTS, context), options)
+    act(lambda work, context: payout_actions.approve(work, payout_id, context), options)
 
 
 @payouts.command
 def refuse(payout_id: PayoutArgument, /, *, options: WithReason) -> None:
     """Refuse a payout, or record that the bank did not execute it. The money is returned to the merchant."""
-    act(lambda work, context: payout_actions.refuse(work, payout_id, BANK_PORTS, context), options)
+    act(lambda work, context: payout_actions.refuse(work, payout_id, context), options)
 
 
 @payouts.command
 def pause(*, options: WithReason) -> None:
     """Pause payouts: no live money leaves until they are resumed."""
-    act(lambda work, context: pauses.pause(work, BANK_PORTS, context), options)
+    act(pauses.pause, options)
 
 
 @payouts.command
@@ -212,9 +209,7 @@ def resume(
 ) -> None:
     """Resume payouts. After a restore, all bank statements since the backup must be imported first."""
     act(
-        lambda work, context: pauses.resume(
-            work, bank_account(work.services.settings), BANK_PORTS, context, is_complete=nothing_lost
-        ),
+        lambda work, context: pauses.resume(work, bank_account(work.services.settings), context, is_complete=nothing_lost),
         options,
     )
 

@@ -28,12 +28,12 @@ from tollhouse.kernel import foreign_json
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.platform import private_files
-from tollhouse.rails.bank.model import Decided
+from tollhouse.rails.batches.model import Decided
 from tollhouse.rails.evm import operator_payouts as network_payouts
 from tollhouse.rails.evm.signer.messages import SignedBatch, UnsignedBatch
 
 if TYPE_CHECKING:
-    from tollhouse.rails.evm.operator_offline import Exportable
+    from tollhouse.rails.evm.offline import Exportable
 
 app = App(
     name="network-payouts", help="List payouts on EVM networks and sweeps, refuse payouts that wait, sign them offline."
@@ -77,10 +77,10 @@ def export(
     options: Acting = ACTING,
 ) -> int:
     """Export all payouts that wait, to sign them on a machine without network. They cannot be refused any more then."""
-    from tollhouse.rails.evm import operator_offline  # noqa: PLC0415 - the libraries of Ethereum take a second
+    from tollhouse.rails.evm import offline  # noqa: PLC0415 - the libraries of Ethereum take a second
 
     async def find(services: Services, context: OperatorContext) -> "Exportable":
-        shown = await operator_offline.preview(operator_offline.find_payouts(services, rail), context)
+        shown = await offline.preview(offline.find_payouts(services, rail), context)
         _show(services, shown)
         return shown
 
@@ -91,9 +91,9 @@ def export(
         return 1
 
     async def change(services: Services, context: OperatorContext) -> OperatorAction:
-        network = operator_offline.find_payouts(services, rail).network
+        network = offline.find_payouts(services, rail).network
         with private_files.new(file) as out:
-            action, requests = await operator_offline.export(services, network, shown, context)
+            action, requests = await offline.export(services, network, shown, context)
             out.write(msgspec.json.encode(UnsignedBatch(tuple(requests))))
         stderr.print(f"{len(requests)} payouts to sign in {file}.", markup=False)
         return action
@@ -111,12 +111,12 @@ def import_signed(
     options: Acting = ACTING,
 ) -> None:
     """Import signed payouts, all of a file or none. Each is compared with what was exported; the worker sends them."""
-    from tollhouse.rails.evm import operator_offline  # noqa: PLC0415 - the libraries of Ethereum take a second
+    from tollhouse.rails.evm import offline  # noqa: PLC0415 - the libraries of Ethereum take a second
 
     async def change(services: Services, context: OperatorContext) -> OperatorAction:
-        network = operator_offline.find_payouts(services, rail).network
+        network = offline.find_payouts(services, rail).network
         batch = _read(file)
-        action, counts = await operator_offline.import_signed(services, network, batch.signed, context)
+        action, counts = await offline.import_signed(services, network, batch.signed, context)
         stderr.print(f"{counts['added']} payouts are new, {counts['known']} known. The signer refused {len(batch.refused)}.")
         if counts["suspended"]:
             stderr.print(f"{counts['suspended']} are of suspended merchants: import the file again when they are active.")

@@ -14,10 +14,19 @@ from tollhouse.kernel.bank_codes import PostalAddress, parse_bic, read_address
 from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text, as_text
-from tollhouse.rails.bank.files import repeats, status_report
+from tollhouse.rails.bank.files import statement as files_statement
 from tollhouse.rails.bank.files.batch import ADDRESS_ELEMENTS
-from tollhouse.rails.bank.files.statement import Entry, EntryHead, ImportKind, Part, ReadEntry, Repeat, Side, Statement
-from tollhouse.rails.bank.files.status_report import StatusReport
+from tollhouse.rails.bank.files.statement import (
+    Entry,
+    EntryHead,
+    ImportKind,
+    Part,
+    ReadEntry,
+    Repeat,
+    Side,
+    Statement,
+    StatusReport,
+)
 from tollhouse.rails.bank.files.xml import Node, Taker, UnreadableStatementError, XmlReader
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:"
@@ -72,7 +81,7 @@ class StatementReader:
         """Entries that were read and are no entries of their own; known when the last piece was read."""
         self.kind: ImportKind = "statement"
         self.report: StatusReport | None = None
-        takers: dict[tuple[str, ...], Taker] = {status_report.PATH: self._take_report}
+        takers: dict[tuple[str, ...], Taker] = {files_statement.PATH: self._take_report}
         for path in (("BkToCstmrStmt", "Stmt"), ("BkToCstmrDbtCdtNtfctn", "Ntfctn")):
             takers |= {path: self._take_statement, (*path, "Ntry"): self._take_entry}
         self._xml = XmlReader(self._begin, takers)
@@ -88,13 +97,13 @@ class StatementReader:
         self._xml.close()
         if not self.statements and self.report is None:
             raise UnreadableStatementError("The file contains no statement.")
-        self.statements, self.dropped = repeats.resolve(self.statements, self._repeats)
+        self.statements, self.dropped = files_statement.resolve(self.statements, self._repeats)
         return self.statements
 
     def _begin(self, space: str) -> None:
         if space in NOTIFICATIONS:
             self.kind = "notification"
-        elif status_report.is_report(space):
+        elif files_statement.is_report(space):
             self.kind = "report"
         elif space not in STATEMENTS:
             raise UnreadableStatementError(
@@ -105,7 +114,7 @@ class StatementReader:
     def _take_report(self, node: Node, _: list[Node]) -> None:
         if self.report is not None or self.kind != "report":
             raise UnreadableStatementError("The file has more than one message.")
-        self.report = status_report.read_report(node)
+        self.report = files_statement.read_report(node)
 
     def _take_entry(self, node: Node, around: list[Node]) -> None:
         if self.kind == "report":

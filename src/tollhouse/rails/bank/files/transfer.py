@@ -6,12 +6,10 @@ accepted order is pending.
 
 import hashlib
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.kernel.bank_codes import REFERENCE_DIGITS, PostalAddress, creditor_reference, iban_error, parse_iban
-from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.rails.provider import (
     Attempt,
@@ -26,6 +24,7 @@ from tollhouse.kernel.rails.provider import (
 )
 from tollhouse.kernel.text import Translatable
 from tollhouse.platform.settings.config import Settings
+from tollhouse.rails.batches.model import Order
 
 NAME = "bank"
 CURRENCY = "EUR"
@@ -46,14 +45,12 @@ class BankAccount(Struct, frozen=True):
     address: PostalAddress | None = None
 
 
-class Payout(Struct, frozen=True, kw_only=True):
+class Payout(Order, frozen=True, kw_only=True):
     """A transfer to export. Its id is that of the order, for example of the refund.
 
     `receiver_name` is empty if unknown. `payment_reference` is that of the payment that a refund returns.
     """
 
-    id: UUID
-    env: MerchantEnv
     currency: str
     amount_minor: int
     receiver_iban: str

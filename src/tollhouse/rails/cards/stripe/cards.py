@@ -22,14 +22,6 @@ from tollhouse.kernel.rails.provider import (
     Submission,
 )
 from tollhouse.platform.log.events import log
-from tollhouse.rails.cards.stripe.balance import (
-    PAYMENT,
-    REFUND,
-    BalanceTransaction,
-    ProviderBalance,
-    read_amounts,
-    read_transaction,
-)
 from tollhouse.rails.cards.stripe.client import StripeAccount, StripeClient, StripeError
 from tollhouse.rails.cards.stripe.objects import (
     CheckoutSession,
@@ -44,7 +36,18 @@ from tollhouse.rails.cards.stripe.objects import (
     StripeRefundList,
     to_provider,
 )
-from tollhouse.rails.cards.stripe.observed import CLOSED, closed, evidence_form, intent_of
+from tollhouse.rails.cards.stripe.observed import (
+    CLOSED,
+    PAYMENT,
+    REFUND,
+    BalanceTransaction,
+    ProviderBalance,
+    closed,
+    evidence_form,
+    intent_of,
+    read_amounts,
+    read_transaction,
+)
 
 WORDS = "You enter your card details on the secure page of our payment provider."
 INTENT = "pi_"

@@ -1,21 +1,69 @@
-"""The background jobs of payouts in bitcoin: batches are drafted, sent and watched, and what can be paid is measured."""
+"""Orders in bitcoin, and the background jobs: batches are drafted, sent and watched, and what can be paid is measured."""
 
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.rails.provider import PayoutOrder, PayoutState, RefundOrder, Submission
+from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.log.events import log
+from tollhouse.rails.batches.model import OrderKind
 from tollhouse.rails.bitcoin import batches_store as store
-from tollhouse.rails.bitcoin import nodes as bitcoin_nodes
-from tollhouse.rails.bitcoin import payouts_store
-from tollhouse.rails.bitcoin.drafts import SATOSHIS_PER_VBYTE, TARGET_BLOCKS
+from tollhouse.rails.bitcoin import payouts_store, watching
+from tollhouse.rails.bitcoin.network import psbt
 from tollhouse.rails.bitcoin.network.node import BitcoinNode
 from tollhouse.rails.bitcoin.network.provider import CURRENCY, BitcoinNetwork
-from tollhouse.rails.bitcoin.payouts import BitcoinPayouts
-from tollhouse.rails.bitcoin.sending import BatchSender
+from tollhouse.rails.bitcoin.payouts_store import BitcoinPayout
+from tollhouse.rails.bitcoin.sending import SATOSHIS_PER_VBYTE, TARGET_BLOCKS, BatchSender
+from tollhouse.rails.chains import following
 from tollhouse.rails.chains import store as chains_store
 from tollhouse.rails.json_rpc import NodeError
+
+
+class BitcoinPayouts:
+    """The orders of one rail, for its provider in the worker."""
+
+    def __init__(self, db: Pool, network: BitcoinNetwork) -> None:
+        self.db, self.network = db, network
+
+    async def submit(self, kind: OrderKind, order: PayoutOrder | RefundOrder) -> Submission:
+        """Accept an order. `rejected` where it was refused, or where the network would not relay it."""
+        stored = await payouts_store.get(self.db, order.id)
+        if stored is None:
+            least = psbt.dust_limit(self.network.settings.network, order.receiver)
+            if least is None:
+                return Submission("rejected", failure_code="receiver_invalid")
+            if order.amount_minor < least:
+                return Submission("rejected", failure_code="payout_declined")
+            await payouts_store.insert(self.db, self._new(kind, order), clock.now())
+        elif stored.status == "failed":
+            return Submission("rejected", failure_code="payout_declined")
+        return Submission("accepted", order.id.hex)
+
+    async def state(self, order_id: UUID) -> PayoutState:
+        """What became of an order. It is charged its share of the network fee."""
+        payout = await payouts_store.get(self.db, order_id)
+        if payout is None:
+            return PayoutState("absent")
+        if payout.status == "failed":
+            return PayoutState("failed", "payout_declined")
+        if payout.status == "completed":
+            return PayoutState("succeeded", tx_hash=payout.txid, network_fee_minor=payout.fee_minor)
+        return PayoutState("pending")
+
+    def _new(self, kind: OrderKind, order: PayoutOrder | RefundOrder) -> BitcoinPayout:
+        return BitcoinPayout(
+            id=order.id,
+            kind=kind,
+            rail=self.network.name,
+            mode=self.network.mode,
+            currency=order.currency,
+            address=self.network.account_of(order.receiver),
+            amount_minor=order.amount_minor,
+        )
+
 
 BATCH_SIZE = 20
 LEASE = timedelta(seconds=60)
@@ -23,6 +71,12 @@ LEASE = timedelta(seconds=60)
 
 USUAL_VBYTES = 141
 """The size of a transaction with one input, one payment and change."""
+
+
+async def watch(services: Services) -> None:
+    """Follow each rail of Bitcoin whose turn it is, unless another worker does."""
+    for network in services.rails.of(BitcoinNetwork):
+        await following.watch(services, network, watching.look, network.settings.poll_interval_s)
 
 
 async def advance_batches(services: Services) -> None:
@@ -37,7 +91,7 @@ async def advance_once(services: Services, network: BitcoinNetwork, now: datetim
     if not due:
         return
     try:
-        async with bitcoin_nodes.opened(network) as (node, state):
+        async with watching.open_node(network) as (node, state):
             sender = BatchSender(services, network, node, state.blocks, now)
             for batch in due:
                 await sender.advance(batch)
@@ -58,7 +112,7 @@ async def measure_once(services: Services, network: BitcoinNetwork, now: datetim
     waiting, waiting_minor = await payouts_store.sum_waiting(db, name, mode)
     facts: dict[str, Any] = {"balances": {CURRENCY: str(available_minor)}, "waiting": waiting}
     try:
-        async with bitcoin_nodes.opened(network) as (node, _):
+        async with watching.open_node(network) as (node, _):
             reason = await _measure_fee(network, node, facts)
     except NodeError as error:
         reason = str(error)
@@ -71,7 +125,7 @@ async def measure_once(services: Services, network: BitcoinNetwork, now: datetim
 def accepting(services: Services) -> list[BitcoinNetwork]:
     """The rails that pay out, whose providers accept orders in this process from now on."""
     found = [one for one in services.rails.of(BitcoinNetwork) if one.pays_out and one.settings.xpub is not None]
-    found = [one for one in found if bitcoin_nodes.url_of(one) is not None]
+    found = [one for one in found if watching.url_of(one) is not None]
     for network in found:
         if network.payouts is None:
             network.payouts = BitcoinPayouts(services.db, network)

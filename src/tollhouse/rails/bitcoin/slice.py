@@ -1,0 +1,15 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
+from tollhouse.rails.bitcoin import jobs
+from tollhouse.rails.bitcoin.batches_store import INVARIANTS
+
+ADVANCE_S, MEASURE_S = 1, 10
+SLICE = Slice(
+    jobs=(
+        Job(CONTINUOUS_S, jobs.watch),
+        Job(ADVANCE_S, jobs.advance_batches),
+        Job(MEASURE_S, jobs.measure_batches),
+    ),
+    invariants=INVARIANTS,
+)

@@ -1,0 +1,15 @@
+"""What this package registers: see `http.slice`."""
+
+from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
+from tollhouse.rails.evm import jobs, operator_payouts
+
+ADVANCE_S, REFUSE_MARKED_S, MEASURE_S, COLLECT_S = 1, 5, 10, 60
+SLICE = Slice(
+    jobs=(
+        Job(CONTINUOUS_S, jobs.watch),
+        Job(ADVANCE_S, jobs.advance_payouts),
+        Job(MEASURE_S, jobs.measure_payouts),
+        Job(REFUSE_MARKED_S, operator_payouts.refuse_marked),
+        Job(COLLECT_S, jobs.collect_deposits),
+    ),
+)
