@@ -71,7 +71,7 @@ async def poll(services: Services, cards: StripeCards, payment: CardPayment, now
     if is_ended(page):
         await store.schedule_poll(services.db, payment, None)
         return
-    attempt = await transaction_store.get(services.db, payment.env, payment.transaction_id)
+    attempt = await transaction_store.find(services.db, payment.env, payment.transaction_id)
     if attempt is None or attempt.status_at(now) not in OPEN:
         if page.status == "open":
             await cards.close_page(payment.reference)
