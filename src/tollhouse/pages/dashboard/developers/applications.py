@@ -20,7 +20,7 @@ from tollhouse.oauth import clients, clients_store, metadata, settings
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ClientView
 from tollhouse.oauth.settings import SettingsBody
-from tollhouse.pages.dashboard import form_tokens
+from tollhouse.pages.dashboard import layout
 from tollhouse.pages.dashboard.layout import render
 
 VERSION_DIGITS_MAX = 18
@@ -193,7 +193,7 @@ def _form_page(request: Request, person: Person, form: ApplicationForm, error: V
         "applications/app_new",
         error.status if error else 200,
         here="apps",
-        signed_client_id=f"{client_id}.{form_tokens.sign(request.services.keys, PURPOSE, person, client_id)}",
+        signed_client_id=f"{client_id}.{layout.sign_form(request.services.keys, PURPOSE, person, client_id)}",
         **form_context(form, error),
     )
 
@@ -201,7 +201,7 @@ def _form_page(request: Request, person: Person, form: ApplicationForm, error: V
 def _read_client_id(request: Request, person: Person, signed: str) -> ClientId:
     """The signed client id of the form; a new one if it is missing or invalid."""
     client_id, _, token = signed.partition(".")
-    is_valid = form_tokens.is_valid(request.services.keys, PURPOSE, person, client_id, token)
+    is_valid = layout.is_form_token(request.services.keys, PURPOSE, person, client_id, token)
     return ClientId(client_id) if is_valid else _new_client_id()
 
 

@@ -32,7 +32,7 @@ from tollhouse.kernel.text import Text, Translatable
 from tollhouse.oauth import redirect_uris, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID, redirect_to_client
 from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest
-from tollhouse.pages.dashboard import form_tokens
+from tollhouse.pages.dashboard import layout
 from tollhouse.pages.dashboard.developers.application import get_client
 
 OPERATIONS = Operations(PAGES)
@@ -262,7 +262,7 @@ def page_context(request: Request, person: Person, consent_request: ConsentReque
 
 def _form_context(request: Request, request_id: str, person: Person) -> dict[str, Any]:
     return {
-        "form_token": form_tokens.sign(request.services.keys, PURPOSE, person, request_id),
+        "form_token": layout.sign_form(request.services.keys, PURPOSE, person, request_id),
         "form_action": f"/oauth/consent/{request_id}",
         "switch_action": f"/oauth/consent/{request_id}/switch",
     }
@@ -300,7 +300,7 @@ def _website(consent_request: ConsentRequest) -> str | None:
 
 
 def _require_form_token(request: Request, form: Form, person: Person, request_id: str) -> None:
-    if not form_tokens.is_valid(request.services.keys, PURPOSE, person, request_id, form.one("form_token") or ""):
+    if not layout.is_form_token(request.services.keys, PURPOSE, person, request_id, form.one("form_token") or ""):
         raise Forbidden
 
 
